@@ -1,0 +1,23 @@
+"""Curation: which groups are worth learning from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bough.tree import Credited
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admitted:
+    """What passed, and how many groups did not, by reason."""
+
+    trees: tuple[Credited, ...]
+    dropped: dict[str, int]
+
+
+class Admit(Protocol):
+    """Keeps or drops whole groups (the trees of one task)."""
+
+    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+        """Choose; order is kept."""
+        ...

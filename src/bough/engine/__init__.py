@@ -1,0 +1,122 @@
+"""Engines: tokens in, tokens out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Finish(StrEnum):
+    """Why a completion ended."""
+
+    STOP = "stop"
+    """A stop token was sampled; it is the last token."""
+    LENGTH = "length"
+    """`max_tokens`, or the end of the model's context, was reached."""
+    ABORTED = "aborted"
+    """The engine gave up on the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn.
+
+    Attributes:
+        max_tokens: Most tokens of one completion, > 0.
+        temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
+        top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
+        entropies: Whether completions carry entropies.
+    """
+
+    max_tokens: int = 32
+    temperature: float = 1.0
+    top_p: float = 1.0
+    entropies: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError(f"Sampling.max_tokens: got {self.max_tokens}; need at least 1")
+        if self.temperature < 0:
+            raise ValueError(f"Sampling.temperature: got {self.temperature}; need 0 (greedy) or more")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One completion to make.
+
+    Attributes:
+        prompt_tokens: What is read, at least one token.
+        sampling: How tokens are drawn.
+        stop_tokens: Tokens that end the completion and are kept as its last token.
+        seed: The draw depends on this, the prompt and the weights alone, not on what else is being decoded.
+    """
+
+    prompt_tokens: tuple[int, ...]
+    sampling: Sampling
+    stop_tokens: tuple[int, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """What was sampled, n tokens.
+
+    Attributes:
+        tokens: n vocabulary ids.
+        logprobs: n natural logs of the probability under the distribution really sampled from (temperature, top-p).
+        entropies: n entropies of that distribution in nats; None when not asked for.
+        finish: Why it ended.
+        policy_version: How many weight updates the sampling weights had seen.
+    """
+
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    entropies: tuple[float, ...] | None
+    finish: Finish
+    policy_version: int
+
+
+class EngineFault(Exception):
+    """The engine broke on a request. The path becomes `FAILED`; the episode is retried."""
+
+
+class Engine(Protocol):
+    """Anything that completes token sequences."""
+
+    @property
+    def policy_version(self) -> int:
+        """How many weight updates the engine's weights have seen."""
+        ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and completion together."""
+        ...
+
+    async def generate(self, request: Request) -> Completion:
+        """Complete one prompt. Many calls may be in flight; they are batched.
+
+        Raises:
+            ValueError: when the prompt leaves no room for a token; says both lengths.
+            EngineFault: when the engine broke.
+        """
+        ...
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        """Log-probability of each continuation token (no top-p)."""
+        ...
+
+    def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+        """Take new weights, copied; nothing may be in flight. Cached keys and values of old weights are dropped."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything. Safe to call twice."""
+        ...

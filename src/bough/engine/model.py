@@ -1,0 +1,66 @@
+"""What an engine runs: a causal model that reads tokens laid end to end and lets the caller do the attention."""
+
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Attend: TypeAlias = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
+"""(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are already rotated in."""
+
+
+class Model(Protocol):
+    """A causal model without gradients."""
+
+    @property
+    def vocab_tokens(self) -> int:
+        """V."""
+        ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Most positions the model can read."""
+        ...
+
+    @property
+    def layers(self) -> int:
+        """How many times `attend` is called in a forward pass, with layer 0, 1, ..."""
+        ...
+
+    @property
+    def kv_heads(self) -> int:
+        """K."""
+        ...
+
+    @property
+    def head_width(self) -> int:
+        """D of `Attend`."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors live."""
+        ...
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of keys and values."""
+        ...
+
+    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+        """Final hidden states of U tokens of any number of sequences laid end to end."""
+        ...
+
+    def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
+        """Next-token logits, float32."""
+        ...
+
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Copy new weights in.
+
+        Raises:
+            ValueError: when names or shapes differ from the model's; names them.
+        """
+        ...

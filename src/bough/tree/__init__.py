@@ -1,0 +1,53 @@
+"""The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
+
+from bough.tree.group import groups
+from bough.tree.marks import COUNTED, Kind, Outcome, Source
+from bough.tree.spread import spread_nodes, spread_paths
+from bough.tree.stages import Credited, Rewarded
+from bough.tree.task import Task
+from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
+from bough.tree.walk import (
+    context,
+    counted,
+    leaves,
+    levels,
+    path,
+    paths_through,
+    sum_of_subtree,
+    sum_to_root,
+    text_start,
+    token_node,
+    trained,
+    turns,
+)
+
+__all__ = [
+    "COUNTED",
+    "DTYPES",
+    "Bools",
+    "Credited",
+    "Floats",
+    "Info",
+    "Ints",
+    "Kind",
+    "Outcome",
+    "Rewarded",
+    "Source",
+    "Task",
+    "Tree",
+    "context",
+    "counted",
+    "groups",
+    "leaves",
+    "levels",
+    "path",
+    "paths_through",
+    "spread_nodes",
+    "spread_paths",
+    "sum_of_subtree",
+    "sum_to_root",
+    "text_start",
+    "token_node",
+    "trained",
+    "turns",
+]

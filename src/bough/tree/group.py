@@ -1,0 +1,18 @@
+"""Groups: the trees of one task, whose paths are compared with each other."""
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from bough.tree.stages import Credited, Rewarded
+from bough.tree.tree import Tree
+
+Stage = TypeVar("Stage", Tree, Rewarded, Credited)
+
+
+def groups(stages: Sequence[Stage]) -> list[list[Stage]]:
+    """The trees of each task together, tasks in order of first appearance."""
+    by_task: dict[str, list[Stage]] = {}
+    for stage in stages:
+        tree = stage if isinstance(stage, Tree) else stage.tree
+        by_task.setdefault(tree.task.id, []).append(stage)
+    return list(by_task.values())

@@ -1,0 +1,47 @@
+"""The marks a node carries: what it is, how its path ended, who wrote it."""
+
+from enum import IntEnum
+
+
+class Kind(IntEnum):
+    """What a node's tokens are."""
+
+    PROMPT = 0
+    """The root: instructions and first observation."""
+    ACTION = 1
+    """Written by the policy, or put in its place (see `Source`)."""
+    OBSERVATION = 2
+    """Written by the environment, with whatever the chat format puts around it."""
+    EDIT = 3
+    """The context was rebuilt. The text starts anew here; credit flows on to the parent."""
+
+
+class Outcome(IntEnum):
+    """How the path that ends at a node ended. Inner nodes are `OPEN`."""
+
+    OPEN = 0
+    TERMINATED = 1
+    """The environment ended the episode."""
+    TRUNCATED = 2
+    """A budget of turns, tokens or context ran out."""
+    REFUSED = 3
+    """A guard stopped the path."""
+    FAILED = 4
+    """The environment or the engine broke. Never enters a group, a baseline, a mean or a loss."""
+
+
+COUNTED = (Outcome.TERMINATED, Outcome.TRUNCATED)
+"""Outcomes whose paths count in statistics and are learned from."""
+
+
+class Source(IntEnum):
+    """Who wrote a node."""
+
+    SAMPLED = 0
+    """The policy, by sampling: the only nodes with log-probabilities and, unless a recipe says so, with a loss."""
+    FORCED = 1
+    """The environment or the recipe."""
+    TEACHER = 2
+    """An oracle or a stronger model."""
+    REPLAYED = 3
+    """An earlier run of the policy."""

@@ -1,0 +1,88 @@
+"""The stages a tree goes through on its way to a loss: `Tree -> Rewarded -> Credited`, each frozen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree.tree import Floats, Tree
+from bough.tree.walk import counted, sum_to_root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rewarded:
+    """A tree with rewards, kept by name.
+
+    Attributes:
+        tree: What was grown.
+        channels: Per reward piece, what it paid at each node, [N] float64, already weighted. A node's reward is the
+            sum over channels; a path's return is the sum over its nodes.
+
+    Raises:
+        ValueError: when a channel has another shape or is not finite.
+    """
+
+    tree: Tree
+    channels: Mapping[str, Floats]
+
+    def __post_init__(self) -> None:
+        for name, paid in self.channels.items():
+            if paid.shape != (self.tree.nodes,) or not np.all(np.isfinite(paid)):
+                raise ValueError(
+                    f"Rewarded.channels[{name!r}]: got shape {paid.shape} or a value that is not finite; "
+                    f"need {self.tree.nodes} finite numbers, one a node (task {self.tree.task.id})"
+                )
+
+    @property
+    def reward(self) -> Floats:
+        """[N] float64: the sum over channels at each node."""
+        return np.sum([np.zeros(self.tree.nodes), *self.channels.values()], axis=0)
+
+    def returns(self) -> Floats:
+        """[P] float64: the undiscounted return of each counted path, in the order of `counted(tree)`."""
+        return sum_to_root(self.tree, self.reward)[counted(self.tree)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Credited:
+    """A rewarded tree with the credit of each token.
+
+    Branches may disagree at a token they share: one path through it succeeded, another failed. A clipped loss treats
+    the two differently, so what gains and what loses is kept apart. With A[p, t] the advantage that path p gives to
+    token t, and the means taken over the counted paths through t:
+
+        gain[t] = mean_p max(A[p, t], 0)        lose[t] = mean_p min(A[p, t], 0)
+
+    A rule with one advantage per token fills one of the two.
+
+    Attributes:
+        rewarded: What was rewarded.
+        gain: [T] float32, >= 0; 0 at every token that is not trained.
+        lose: [T] float32, <= 0; 0 at every token that is not trained.
+
+    Raises:
+        ValueError: when a column has another shape, a wrong sign, or is not finite.
+    """
+
+    rewarded: Rewarded
+    gain: Floats
+    lose: Floats
+
+    def __post_init__(self) -> None:
+        tokens = len(self.rewarded.tree.token)
+        for name, column, sign in (("gain", self.gain, 1), ("lose", self.lose, -1)):
+            if column.shape != (tokens,) or not np.all(np.isfinite(column)) or np.any(sign * column < 0):
+                raise ValueError(
+                    f"Credited.{name}: got shape {column.shape}, or a value of the wrong sign or not finite; need "
+                    f"{tokens} finite numbers {'>' if sign > 0 else '<'}= 0 (task {self.rewarded.tree.task.id})"
+                )
+
+    @property
+    def tree(self) -> Tree:
+        """What was grown."""
+        return self.rewarded.tree
+
+    @property
+    def advantage(self) -> Floats:
+        """[T] float32: the mean advantage of the paths through each token."""
+        return self.gain + self.lose

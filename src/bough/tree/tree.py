@@ -1,0 +1,146 @@
+"""The trajectory tree: episodes of one task that share a prompt and branch at turns, as columns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree.marks import Kind, Outcome, Source
+from bough.tree.task import Task
+
+Bools: TypeAlias = NDArray[np.bool_]
+Ints: TypeAlias = NDArray[np.signedinteger]
+Floats: TypeAlias = NDArray[np.floating]
+Info: TypeAlias = Mapping[str, object]
+
+DTYPES: Mapping[str, np.dtype[np.generic]] = {
+    "parent": np.dtype(np.int32),
+    "kind": np.dtype(np.int8),
+    "span": np.dtype(np.int64),
+    "token": np.dtype(np.int32),
+    "logprob": np.dtype(np.float32),
+    "entropy": np.dtype(np.float32),
+    "outcome": np.dtype(np.int8),
+    "env_reward": np.dtype(np.float64),
+    "state_key": np.dtype(np.int64),
+    "source": np.dtype(np.int8),
+    "policy_version": np.dtype(np.int32),
+}
+"""Every column with its dtype, in the order of the fields of `Tree`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tree:
+    """A frozen trajectory tree with N nodes and T tokens. Each token is stored once; a branch is a walk to the root.
+
+    Nodes stand in depth-first pre-order: node 0 is the `PROMPT`, and every parent comes before its children.
+    Two chains of one task, the first of which succeeds in one turn:
+
+        node  parent  kind         span     outcome     env_reward
+        0     -1      PROMPT       0:5      OPEN        0
+        1      0      ACTION       5:7      OPEN        1.0
+        2      1      OBSERVATION  7:9      TERMINATED  0
+        3      0      ACTION       9:11     TRUNCATED   0
+
+    Attributes:
+        task: What was asked.
+        parent: [N] int32; -1 at the root.
+        kind: [N] int8, a `Kind`.
+        span: [N + 1] int64; the tokens of node i are `token[span[i] : span[i + 1]]`.
+        token: [T] int32, vocabulary ids.
+        logprob: [T] float32, natural log of the probability under the distribution that was really sampled from
+            (temperature and top-p included); nan where not sampled.
+        entropy: [T] float32, nats, of that distribution; nan where not sampled or not asked for.
+        outcome: [N] int8, an `Outcome`; other than `OPEN` only where a path ends.
+        env_reward: [N] float64, what the environment paid for the action of an `ACTION` node; 0 elsewhere.
+        state_key: [N] int64, hash of the environment state that a `PROMPT`, `OBSERVATION` or `EDIT` node shows;
+            equal keys mean the same situation, 0 means unknown.
+        source: [N] int8, a `Source`.
+        policy_version: [N] int32, number of weight updates the sampling policy had seen; -1 where not sampled.
+        info: N small mappings of values that JSON can write: text, tool calls, decisions, provenance.
+
+    Raises:
+        ValueError: when the columns do not fit together.
+    """
+
+    task: Task
+    parent: Ints
+    kind: Ints
+    span: Ints
+    token: Ints
+    logprob: Floats
+    entropy: Floats
+    outcome: Ints
+    env_reward: Floats
+    state_key: Ints
+    source: Ints
+    policy_version: Ints
+    info: tuple[Info, ...]
+
+    def __post_init__(self) -> None:
+        nodes, tokens = len(self.parent), len(self.token)
+        lengths = {"span": nodes + 1, "token": tokens, "logprob": tokens, "entropy": tokens}
+        for name, dtype in DTYPES.items():
+            column: NDArray[np.generic] = getattr(self, name)
+            want = lengths.get(name, nodes)
+            if column.dtype != dtype or column.shape != (want,):
+                raise ValueError(
+                    f"Tree.{name}: got {column.dtype} of shape {column.shape}; need {dtype} of shape ({want},)"
+                )
+            column.setflags(write=False)
+        if len(self.info) != nodes:
+            raise ValueError(f"Tree.info: got {len(self.info)} mappings; need one for each of the {nodes} nodes")
+        self._check_shape()
+        self._check_marks()
+
+    def _check_shape(self) -> None:
+        nodes = len(self.parent)
+        if nodes == 0 or self.parent[0] != -1 or self.kind[0] != Kind.PROMPT:
+            raise ValueError("Tree: got no PROMPT at node 0 with parent -1; need exactly one root, first")
+        later = np.arange(1, nodes)
+        if np.any(self.parent[1:] >= later) or np.any(self.parent[1:] < 0):
+            raise ValueError("Tree.parent: got a parent at or after its child; need parents first")
+        if self.span[0] != 0 or self.span[-1] != len(self.token) or np.any(np.diff(self.span) < 0):
+            raise ValueError("Tree.span: got offsets that do not cover the tokens; need 0 <= ... <= T, ascending")
+
+    def _check_marks(self) -> None:
+        sampled = np.repeat((self.kind == Kind.ACTION) & (self.source == Source.SAMPLED), np.diff(self.span))
+        if np.any(np.isnan(self.logprob) == sampled):
+            raise ValueError("Tree.logprob: need a number at every sampled token and nan at every other one")
+        inner = np.zeros(len(self.parent), dtype=np.bool_)
+        inner[self.parent[1:]] = True
+        if np.any(self.outcome[inner] != Outcome.OPEN):
+            raise ValueError("Tree.outcome: got an ended node with children; need OPEN everywhere but at the leaves")
+
+    @property
+    def nodes(self) -> int:
+        """N, the number of nodes."""
+        return len(self.parent)
+
+    @property
+    def sampled(self) -> Bools:
+        """[T] bool: the tokens that the policy sampled."""
+        return ~np.isnan(self.logprob)
+
+    def tokens_of(self, node: int) -> Ints:
+        """The tokens that `node` adds, [span[node + 1] - span[node]] int32."""
+        return self.token[self.span[node] : self.span[node + 1]]
+
+    def columns(self) -> dict[str, NDArray[np.generic]]:
+        """The numeric columns by name, as in `DTYPES`."""
+        return {name: getattr(self, name) for name in DTYPES}
+
+    def equals(self, other: "Tree") -> bool:
+        """Whether both trees are the same, bit for bit (nan equals nan)."""
+        return (
+            self.task == other.task
+            and self.info == other.info
+            and all(
+                np.array_equal(column, other.columns()[name], equal_nan=column.dtype.kind == "f")
+                for name, column in self.columns().items()
+            )
+        )
+
+
