@@ -1,2 +1,9 @@
+"""The command line."""
+
+
 def main() -> None:
-    """Entry point."""
+    """Run `bough`."""
+    # Imported here, so that importing the package for its pieces never loads the command line.
+    from bough.cli.app import app
+
+    app()

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bough.tree import Kind
 
@@ -22,6 +22,7 @@ class Turn:
     tokens: tuple[int, ...]
 
 
+@runtime_checkable
 class Renderer(Protocol):
     """Turns text into tokens in a model's own format. A policy has one; contexts call it.
 
@@ -67,9 +68,40 @@ class Extension:
     tokens: tuple[int, ...]
 
 
+@runtime_checkable
 class Context(Protocol):
     """Chooses what the policy reads."""
 
     def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
         """What is read before the next action, given every turn so far (at least one) and the new observation."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """The action found in what the policy wrote.
+
+    Attributes:
+        action: What the environment gets.
+        well_formed: Whether the text had the form that was asked for.
+    """
+
+    action: str
+    well_formed: bool
+
+
+@runtime_checkable
+class Parser(Protocol):
+    """Finds the action in what the policy wrote. Never fails: text without the right form still gives an action."""
+
+    def __call__(self, text: str) -> Parsed:
+        """Parse the whole text of one turn."""
+        ...
+
+
+# The pieces need the protocols above.
+from bough.context.full import Full  # noqa: E402
+from bough.context.parse import Plain, Tagged  # noqa: E402
+from bough.context.window import Window  # noqa: E402
+
+__all__ = ["Context", "Extension", "Full", "Parsed", "Parser", "Plain", "Renderer", "Tagged", "Turn", "Window"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from bough.tree import Credited
 
@@ -15,9 +15,16 @@ class Admitted:
     dropped: dict[str, int]
 
 
+@runtime_checkable
 class Admit(Protocol):
     """Keeps or drops whole groups (the trees of one task)."""
 
     def __call__(self, credited: Sequence[Credited]) -> Admitted:
         """Choose; order is kept."""
         ...
+
+
+# Last, because every piece returns `Admitted`.
+from bough.curate.signal import Signal  # noqa: E402
+
+__all__ = ["Admit", "Admitted", "Signal"]

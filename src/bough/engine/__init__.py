@@ -120,3 +120,10 @@ class Engine(Protocol):
     async def close(self) -> None:
         """Let go of everything. Safe to call twice."""
         ...
+
+
+# Last, because every piece imports the protocol from above. Neither needs torch before it is built.
+from bough.engine.local import Local  # noqa: E402
+from bough.engine.scripted import Mishap, Scripted  # noqa: E402
+
+__all__ = ["Completion", "Engine", "EngineFault", "Finish", "Local", "Mishap", "Request", "Sampling", "Scripted"]

@@ -1,7 +1,7 @@
 """What an engine runs: a causal model that reads tokens laid end to end and lets the caller do the attention."""
 
 from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -11,6 +11,7 @@ Attend: TypeAlias = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
 """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are already rotated in."""
 
 
+@runtime_checkable
 class Model(Protocol):
     """A causal model without gradients."""
 
@@ -54,7 +55,7 @@ class Model(Protocol):
         ...
 
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
-        """Next-token logits, float32."""
+        """Next-token logits, float32, or float64 when the model is."""
         ...
 
     def load(self, weights: Mapping[str, Tensor]) -> None:

@@ -61,6 +61,7 @@ class Step:
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
+@runtime_checkable
 class Env(Protocol):
     """An environment: a frozen dataclass whose fields are its settings.
 
@@ -108,6 +109,7 @@ class EnvFault(Exception):
     """An environment broke, hung or answered with the wrong type. The path becomes `FAILED`; the episode is retried."""
 
 
+@runtime_checkable
 class Host(Protocol):
     """Runs an environment for many branches at once: in this process (`Inline`) or in others (`Workers`)."""
 
@@ -126,3 +128,31 @@ class Host(Protocol):
     async def close(self) -> None:
         """Let go of processes and files. Safe to call twice."""
         ...
+
+
+# Last, because every piece imports the protocol from above.
+from bough.env.frozenlake import FrozenLake  # noqa: E402
+from bough.env.inline import Inline  # noqa: E402
+from bough.env.load import load_module  # noqa: E402
+from bough.env.replay import Replay  # noqa: E402
+from bough.env.sokoban import Sokoban  # noqa: E402
+from bough.env.textworld import TextWorld  # noqa: E402
+from bough.env.workers import Workers  # noqa: E402
+
+__all__ = [
+    "Branching",
+    "Env",
+    "EnvFault",
+    "FrozenLake",
+    "Host",
+    "Inline",
+    "Oracle",
+    "Replay",
+    "Sokoban",
+    "Split",
+    "State",
+    "Step",
+    "TextWorld",
+    "Workers",
+    "load_module",
+]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from jaxtyping import Float
 from torch import Tensor
@@ -47,6 +47,7 @@ class Loss:
     metrics: Mapping[str, Float[Tensor, ""]]
 
 
+@runtime_checkable
 class Objective(Protocol):
     """A loss: a frozen dataclass whose fields are its hyperparameters."""
 
@@ -58,3 +59,14 @@ class Objective(Protocol):
     def __call__(self, columns: Columns) -> Loss:
         """The loss of a micro-batch; a sum over its tokens, weighted by `share`."""
         ...
+
+
+# Last, because every piece takes `Columns` and returns a `Loss`.
+from bough.objective.entropy import Entropy  # noqa: E402
+from bough.objective.imitation import Imitation  # noqa: E402
+from bough.objective.kl import Kl  # noqa: E402
+from bough.objective.ppo import PpoClip  # noqa: E402
+from bough.objective.share import Share  # noqa: E402
+from bough.objective.sum import Sum  # noqa: E402
+
+__all__ = ["Columns", "Entropy", "Imitation", "Kl", "Loss", "Need", "Objective", "PpoClip", "Share", "Sum"]

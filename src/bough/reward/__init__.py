@@ -1,11 +1,18 @@
 """Rewards: what is paid, where, and under which name."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
+from bough.reward.format import Format
+from bough.reward.invalid import InvalidAction
+from bough.reward.length import Length
+from bough.reward.outcome import EnvReward, Success
 from bough.tree import Floats, Rewarded, Tree
 
+__all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Reward", "Success", "pay"]
 
+
+@runtime_checkable
 class Reward(Protocol):
     """Pays the trees of one task. Seeing the whole group lets a reward compare paths with each other."""
 

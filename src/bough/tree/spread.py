@@ -27,7 +27,9 @@ def spread_paths(rewarded: Rewarded, advantage: Floats) -> Credited:
     tree = rewarded.tree
     ends = counted(tree)
     if advantage.shape != ends.shape:
-        raise ValueError(f"spread_paths: got advantages of shape {advantage.shape}; need one for each of {len(ends)} paths")
+        raise ValueError(
+            f"spread_paths: got advantages of shape {advantage.shape}; need one for each of {len(ends)} paths"
+        )
     through = np.maximum(paths_through(tree), 1)
     sides: list[Floats] = []
     for side in (np.maximum(advantage, 0.0), np.minimum(advantage, 0.0)):

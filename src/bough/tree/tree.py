@@ -104,11 +104,21 @@ class Tree:
             raise ValueError("Tree.parent: got a parent at or after its child; need parents first")
         if self.span[0] != 0 or self.span[-1] != len(self.token) or np.any(np.diff(self.span) < 0):
             raise ValueError("Tree.span: got offsets that do not cover the tokens; need 0 <= ... <= T, ascending")
+        walk: list[int] = []  # from the root to the node before
+        for node, parent in enumerate(self.parent.tolist()):
+            while walk and walk[-1] != parent:
+                walk.pop()
+            if node and not walk:
+                raise ValueError(
+                    f"Tree.parent: got node {node} with parent {parent}, whose subtree had already ended; need "
+                    "depth-first pre-order, every node followed by all its descendants"
+                )
+            walk.append(node)
 
     def _check_marks(self) -> None:
         sampled = np.repeat((self.kind == Kind.ACTION) & (self.source == Source.SAMPLED), np.diff(self.span))
-        if np.any(np.isnan(self.logprob) == sampled):
-            raise ValueError("Tree.logprob: need a number at every sampled token and nan at every other one")
+        if np.any(np.isfinite(self.logprob) != sampled) or np.any(np.isnan(self.logprob) == sampled):
+            raise ValueError("Tree.logprob: need a finite number at every sampled token and nan at every other one")
         inner = np.zeros(len(self.parent), dtype=np.bool_)
         inner[self.parent[1:]] = True
         if np.any(self.outcome[inner] != Outcome.OPEN):
@@ -142,5 +152,3 @@ class Tree:
                 for name, column in self.columns().items()
             )
         )
-
-

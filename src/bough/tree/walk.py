@@ -30,30 +30,32 @@ def path(tree: Tree, node: int) -> Ints:
 
 
 def levels(tree: Tree) -> Iterator[Ints]:
-    """The nodes by depth, root first: the order for recursions over parents; reversed, over children."""
-    depth = np.zeros(tree.nodes, dtype=np.int64)
+    """The nodes by depth, root first, each level ascending: for recursions that take a whole level at once."""
+    depth, parent = [0] * tree.nodes, tree.parent.tolist()
     for node in range(1, tree.nodes):
-        depth[node] = depth[tree.parent[node]] + 1
-    for level in range(int(depth.max()) + 1):
-        yield np.flatnonzero(depth == level)
+        depth[node] = depth[parent[node]] + 1
+    order = np.argsort(depth, kind="stable")
+    yield from np.split(order, np.cumsum(np.bincount(depth))[:-1])
+
+
+# Parents come before children, so one pass forth carries from parents and one pass back from children. Trees are
+# narrow and deep: passes over lists beat array operations on many small levels.
 
 
 def sum_to_root(tree: Tree, value: Floats) -> Floats:
     """[N] float64: the sum of `value` [N] over each node and all its ancestors."""
-    total = np.array(value, dtype=np.float64)
-    for level in levels(tree):
-        below = level[tree.parent[level] >= 0]
-        total[below] += total[tree.parent[below]]
-    return total
+    total, parent = np.asarray(value, dtype=np.float64).tolist(), tree.parent.tolist()
+    for node in range(1, tree.nodes):
+        total[node] += total[parent[node]]
+    return np.asarray(total, dtype=np.float64)
 
 
 def sum_of_subtree(tree: Tree, value: Floats) -> Floats:
     """[N] float64: the sum of `value` [N] over each node and all its descendants."""
-    total = np.array(value, dtype=np.float64)
-    for level in reversed(list(levels(tree))):
-        below = level[tree.parent[level] >= 0]
-        np.add.at(total, tree.parent[below], total[below])
-    return total
+    total, parent = np.asarray(value, dtype=np.float64).tolist(), tree.parent.tolist()
+    for node in range(tree.nodes - 1, 0, -1):
+        total[parent[node]] += total[node]
+    return np.asarray(total, dtype=np.float64)
 
 
 def paths_through(tree: Tree) -> Ints:
@@ -70,11 +72,11 @@ def turns(tree: Tree) -> Ints:
 
 def text_start(tree: Tree) -> Ints:
     """[N] int64: the node at which the text that each node continues begins (the root, or the last `EDIT`)."""
-    start = np.arange(tree.nodes, dtype=np.int64)
-    for level in levels(tree):
-        follows = level[(tree.kind[level] != Kind.EDIT) & (tree.parent[level] >= 0)]
-        start[follows] = start[tree.parent[follows]]
-    return start
+    start, parent = list(range(tree.nodes)), tree.parent.tolist()
+    for node in np.flatnonzero(tree.kind != Kind.EDIT).tolist():
+        if node > 0:
+            start[node] = start[parent[node]]
+    return np.asarray(start, dtype=np.int64)
 
 
 def context(tree: Tree, node: int) -> Ints:

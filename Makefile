@@ -1,0 +1,44 @@
+# Every target sets up what it needs: on a fresh machine with Python 3.11 and make, `make demo` is all there is to type.
+# PYTHON is only used to make the virtual environment.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo test check bench format clean
+
+demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
+	rm -rf runs/demo
+	$(BIN)/bough train grpo_frozenlake name=demo
+
+test: check  ## All gates and tests.
+	$(BIN)/pytest
+
+check: $(STAMP)  ## The fast gates.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+	$(BIN)/pytest tests/gates
+
+bench: $(STAMP)  ## Speed of generation and update, as ratios.
+	$(BIN)/python bench/generation.py
+	$(BIN)/python bench/update.py
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# torch first and alone: whatever asks for torch later finds it satisfied and pulls no other build.
+# TextWorld without its dependencies: they would bring spaCy, which no game needs.
+$(STAMP): pyproject.toml $(wildcard constraints/*.txt)
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+	$(BIN)/pip install --quiet --constraint constraints/cpu.txt torch
+	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --group dev --editable ".[lora]"
+	$(BIN)/pip install --quiet --no-deps --requirement constraints/textworld.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs

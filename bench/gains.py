@@ -1,0 +1,81 @@
+"""What reinforcement adds to the warm-up: a recipe on several seeds, success on held-out tasks before and after.
+
+    python bench/gains.py grpo_frozenlake --seeds 3
+
+Prints a Markdown table. Runs that are already in the output folder are read, not repeated.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bough.store import RunDirectory
+from bough.train import read_heldout
+from bough.view import wilson
+
+
+def main() -> None:
+    arguments = _arguments()
+    rows: list[str] = []
+    for seed in range(arguments.seeds):
+        directory = RunDirectory(path=arguments.out / f"{arguments.recipe}_seed{seed}")
+        minutes = _train(arguments, directory, seed)
+        results = read_heldout(directory)
+        first, last = results[min(results)], results[max(results)]
+        gain = 100 * (_rate(last) - _rate(first))
+        rows.append(f"| {seed} | {_cell(first)} | {_cell(last)} | **{gain:+.1f}** | {minutes:.1f} |")
+    print(f"`{arguments.recipe}` {' '.join(arguments.changes)}\n".replace(" \n", "\n"))
+    print("| seed | after warm-up | after reinforcement | gain, points | minutes |")
+    print("|---|---|---|---|---|")
+    print("\n".join(rows))
+    print(f"\n{_machine()}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe")
+    parser.add_argument("changes", nargs="*", help="fields to change, as for `bough train`")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=Path("runs"))
+    return parser.parse_args()
+
+
+def _train(arguments: argparse.Namespace, directory: RunDirectory, seed: int) -> float:
+    """Train one seed, unless it is done, as a process of its own; returns its minutes."""
+    timing = directory.path / "minutes.json"
+    if not timing.is_file():
+        command = [sys.executable, "-m", "bough", "train", arguments.recipe, f"seed={seed}"]
+        begin = time.perf_counter()
+        subprocess.run(
+            [*command, f"name={directory.path.name}", *arguments.changes, f"--out={arguments.out}"],
+            check=True,
+            stdout=sys.stderr,
+        )
+        timing.write_text(json.dumps((time.perf_counter() - begin) / 60))
+    return float(json.loads(timing.read_text()))
+
+
+def _rate(successes: dict[str, bool]) -> float:
+    return sum(successes.values()) / len(successes)
+
+
+def _cell(successes: dict[str, bool]) -> str:
+    low, high = wilson(sum(successes.values()), len(successes))
+    return f"{_rate(successes):.1%} ({low:.1%} to {high:.1%}) of {len(successes)}"
+
+
+def _machine() -> str:
+    from bough.store import describe
+
+    found = describe({})
+    cores = os.cpu_count()
+    return f"{found['processor']}, {cores} cores, Python {platform.python_version()}, {found['packages']}"
+
+
+if __name__ == "__main__":
+    main()

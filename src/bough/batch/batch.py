@@ -1,0 +1,166 @@
+"""Texts laid end to end, with what is to be learned from them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Batch:
+    """R rows of U tokens in all, M of which are trained. A row is one text, read from its first token; none is padded.
+
+    Two paths through one tree, prompt `7 8`, then action `1 2`, then observation `9`, then action `3` or `4 5`:
+
+        row 0   7 8 [1 2] 9 [3]         row 1   7 8 1 2 9 [4 5]         [ ] is trained
+        tokens  7 8 1 2 9 3 7 8 1 2 9 4 5       at      2 3 5 11 12
+        row     0 6 13                          paths   2 2 1 1 1
+
+    Attributes:
+        tokens: [U] int64, vocabulary ids.
+        position: [U] int64, place of each token in its row.
+        tree: [R] int64, which tree each row is from; ascending in a fresh batch.
+        row: [R + 1] int64; the tokens of row i are `tokens[row[i] : row[i + 1]]`.
+        at: [M] int64, ascending: where the trained tokens stand in `tokens`. Each is predicted from the token before
+            it, which is in the same row.
+        behaviour: [M] float32, log-probability when it was sampled.
+        gain: [M] float32, as in `Credited`.
+        lose: [M] float32, as in `Credited`.
+        paths: [M] int64, how many counted paths run through each trained token.
+        inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
+            tokens of whole trees it sums to the number of paths.
+        even: [M] bool, whether these paths have equally many trained tokens.
+
+    Raises:
+        ValueError: when a trained token has no token before it to be predicted from.
+    """
+
+    tokens: Int[Tensor, " U"]
+    position: Int[Tensor, " U"]
+    tree: Int[Tensor, " R"]
+    row: Int[Tensor, " R+1"]
+    at: Int[Tensor, " M"]
+    behaviour: Float[Tensor, " M"]
+    gain: Float[Tensor, " M"]
+    lose: Float[Tensor, " M"]
+    paths: Int[Tensor, " M"]
+    inverse_length: Float[Tensor, " M"]
+    even: Bool[Tensor, " M"]
+
+    def __post_init__(self) -> None:
+        if bool((self.position[self.at] == 0).any()):
+            raise ValueError(
+                "Batch: got a trained token at the start of a text; need a token before it to predict it from"
+            )
+
+    @property
+    def rows(self) -> int:
+        """R."""
+        return len(self.tree)
+
+    @property
+    def target(self) -> Int[Tensor, " M"]:
+        """[M] int64: the trained tokens."""
+        return self.tokens[self.at]
+
+    @property
+    def predictor(self) -> Int[Tensor, " M"]:
+        """[M] int64: where the token before each trained token stands in `tokens`."""
+        return self.at - 1
+
+    def split(self, max_tokens: int) -> "list[Part]":
+        """Micro-batches of at most `max_tokens` tokens; a longer row is one by itself.
+
+        Shortest rows first, so that rows of one length lie side by side, which attention is glad of.
+
+        Raises:
+            ValueError: when `max_tokens` is below 1.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"Batch.split: got max_tokens={max_tokens}; need at least 1")
+        lengths = self.row.diff().cpu().numpy()
+        order = np.argsort(lengths, kind="stable")
+        parts: list[list[int]] = []
+        room = 0
+        for row, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
+            if not parts or length > room:
+                parts.append([])
+                room = max_tokens
+            parts[-1].append(row)
+            room -= length
+        return [self.take(torch.tensor(rows)) for rows in parts]
+
+    def parts(self, count: int, seed: int) -> "list[Part]":
+        """Batches for `count` optimizer steps: trees dealt out at random, all rows of a tree together.
+
+        Fewer when there are fewer trees than `count`; none when there are no rows.
+
+        Raises:
+            ValueError: when `count` is below 1.
+        """
+        if count < 1:
+            raise ValueError(f"Batch.parts: got count={count}; need at least 1")
+        tree = self.tree.cpu().numpy()
+        dealt = np.random.default_rng(seed).permutation(np.unique(tree))
+        hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
+        return [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
+
+    def take(self, rows: Int[Tensor, " r"]) -> "Part":
+        """The given rows, in the given order."""
+        rows = rows.to(self.row.device)
+        bounds = torch.searchsorted(self.at, self.row)  # of each row's trained tokens
+        begin, length = self.row[rows], self.row.diff()[rows]
+        row = torch.cat([length.new_zeros(1), length.cumsum(0)])
+        tokens, trained = _ranges(begin, length), _ranges(bounds[rows], bounds.diff()[rows])
+        moved = (row[:-1] - begin).repeat_interleave(bounds.diff()[rows])
+        batch = Batch(
+            tokens=self.tokens[tokens],
+            position=self.position[tokens],
+            tree=self.tree[rows],
+            row=row,
+            at=self.at[trained] + moved,
+            behaviour=self.behaviour[trained],
+            gain=self.gain[trained],
+            lose=self.lose[trained],
+            paths=self.paths[trained],
+            inverse_length=self.inverse_length[trained],
+            even=self.even[trained],
+        )
+        return Part(batch=batch, trained=trained)
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on another device."""
+        return Batch(
+            tokens=self.tokens.to(device),
+            position=self.position.to(device),
+            tree=self.tree.to(device),
+            row=self.row.to(device),
+            at=self.at.to(device),
+            behaviour=self.behaviour.to(device),
+            gain=self.gain.to(device),
+            lose=self.lose.to(device),
+            paths=self.paths.to(device),
+            inverse_length=self.inverse_length.to(device),
+            even=self.even.to(device),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Part:
+    """Some rows of a batch, and where their trained tokens were: `column[part.trained]` takes any other column along.
+
+    Attributes:
+        batch: The rows, m trained tokens.
+        trained: [m] int64, index of each of them among the trained tokens of the batch that was taken from.
+    """
+
+    batch: Batch
+    trained: Int[Tensor, " m"]
+
+
+def _ranges(start: Int[Tensor, " r"], length: Int[Tensor, " r"]) -> Int[Tensor, " n"]:
+    """start[0], start[0] + 1, ... (length[0] of them), then start[1], and so on."""
+    shift = start - (length.cumsum(0) - length)
+    return shift.repeat_interleave(length) + torch.arange(int(length.sum()), device=start.device)

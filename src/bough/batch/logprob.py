@@ -1,0 +1,151 @@
+"""Log-probabilities of chosen tokens, without a [tokens, vocabulary] tensor."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+def chosen_logprobs(
+    hidden: Float[Tensor, "M W"],
+    weight: Float[Tensor, "V W"],
+    target: Int[Tensor, " M"],
+    bias: Float[Tensor, " V"] | None = None,
+    *,
+    temperature: float = 1.0,
+    entropy: bool = False,
+    tile_elements: int = 2**24,
+    tile_vocab: int = 4096,
+) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"] | None]:
+    """The log of softmax((hidden @ weight.T + bias) / temperature) at `target`, and that distribution's entropy.
+
+    Logits exist one tile of rows x vocabulary at a time, and are made again for the gradient; when all of them fit in
+    one tile they are kept instead, and it costs what the plain formula costs. Both results carry exact first-order
+    gradients to `hidden`, `weight` and `bias`. Sums are in float32 (float64 for float64), whatever the inputs are.
+
+    Args:
+        hidden: [M, W] final hidden states of the predicting positions.
+        weight: [V, W] of the output layer.
+        target: [M] the token whose log-probability is wanted.
+        bias: [V] of the output layer.
+        temperature: Divides the logits, > 0.
+        entropy: Whether the entropy is wanted.
+        tile_elements: Most logits that exist at a time.
+        tile_vocab: Most of the vocabulary in a tile, when there is more than one.
+
+    Returns:
+        [M] log-probabilities and [M] entropies in nats (None when not wanted), float32 (float64 for float64).
+
+    Raises:
+        ValueError: when the temperature is not positive or a target is outside the vocabulary.
+    """
+    if not temperature > 0:
+        raise ValueError(f"chosen_logprobs: got temperature {temperature}; need a number above 0")
+    vocab = len(weight)
+    if len(target) and not 0 <= int(target.min()) <= int(target.max()) < vocab:
+        raise ValueError(
+            f"chosen_logprobs: got targets from {int(target.min())} to {int(target.max())}; need "
+            f"tokens of a vocabulary of {vocab}"
+        )
+    width = vocab if len(target) * vocab <= tile_elements else min(vocab, tile_vocab)
+    tile = (max(1, tile_elements // width), width)
+    apply = cast("Callable[..., tuple[Tensor, Tensor | None]]", _Chosen.apply)  # pyright: ignore[reportUnknownMemberType]
+    return apply(hidden, weight, bias, target, temperature, entropy, tile)
+
+
+class _Chosen(torch.autograd.Function):
+    """Log-sum-exp, and the mean logit, accumulated over tiles of the vocabulary."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        hidden: Tensor,
+        weight: Tensor,
+        bias: Tensor | None,
+        target: Tensor,
+        temperature: float,
+        entropy: bool,
+        tile: tuple[int, int],
+    ) -> tuple[Tensor, Tensor | None]:
+        wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
+        chosen, normaliser = (hidden.new_empty(len(hidden), dtype=wide) for _ in range(2))
+        spread = hidden.new_empty(len(hidden), dtype=wide) if entropy else None
+        kept: Tensor | None = None
+        for rows in _slices(len(hidden), tile[0]):
+            read, wanted = hidden[rows].to(wide), target[rows]
+            top = read.new_full((len(read),), -torch.inf)  # the largest logit so far
+            total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
+            for cols in _slices(len(weight), tile[1]):
+                logits = _logits(read, weight, bias, cols, temperature)
+                raised = torch.maximum(top, logits.amax(dim=1))
+                fade, top = (top - raised).exp(), raised
+                mass = (logits - top[:, None]).exp_()
+                total = total * fade + mass.sum(dim=1)
+                if entropy:
+                    mean = mean * fade + torch.einsum("rv,rv->r", mass, logits)
+                inside, place = _inside(wanted, cols)
+                picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
+                kept = logits
+            normaliser[rows] = top + total.log()
+            chosen[rows] = picked - normaliser[rows]
+            if spread is not None:
+                spread[rows] = normaliser[rows] - mean / total
+        whole = kept if len(hidden) <= tile[0] and len(weight) <= tile[1] else None
+        ctx.save_for_backward(hidden, weight, bias, target, normaliser, spread, whole)
+        ctx.temperature, ctx.tile = temperature, tile
+        return chosen, spread
+
+    @staticmethod
+    @once_differentiable  # which torch leaves untyped
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        grad_logprob, grad_entropy = grad_outputs
+        hidden, weight, bias, target, normaliser, spread, whole = ctx.saved_tensors
+        wide = normaliser.dtype
+        wants_hidden, wants_weight, wants_bias = ctx.needs_input_grad[:3]
+        to_hidden = torch.zeros_like(hidden, dtype=wide) if wants_hidden else None
+        to_weight = torch.zeros_like(weight, dtype=wide) if wants_weight else None
+        to_bias = torch.zeros_like(bias, dtype=wide) if wants_bias else None
+        for rows in _slices(len(hidden), ctx.tile[0]):
+            read, wanted, pull = hidden[rows].to(wide), target[rows], grad_logprob[rows, None]
+            for cols in _slices(len(weight), ctx.tile[1]):
+                logits = whole if whole is not None else _logits(read, weight, bias, cols, ctx.temperature)
+                logprobs = logits - normaliser[rows, None]
+                # d logprob / dz = [chosen] - p;  d entropy / dz = -p (log p + entropy)
+                if spread is None or grad_entropy is None:
+                    grad = logprobs.exp_().mul_(-pull)
+                else:
+                    factor = (logprobs + spread[rows, None]).mul_(grad_entropy[rows, None]).add_(pull)
+                    grad = logprobs.exp_().mul_(factor).neg_()
+                inside, place = _inside(wanted, cols)
+                grad.scatter_add_(1, place[:, None], torch.where(inside[:, None], pull, 0.0))
+                grad /= ctx.temperature
+                if to_hidden is not None:
+                    to_hidden[rows] += grad @ weight[cols].to(wide)
+                if to_weight is not None:
+                    to_weight[cols] += grad.T @ read
+                if to_bias is not None:
+                    to_bias[cols] += grad.sum(dim=0)
+        grads = zip((to_hidden, to_weight, to_bias), (hidden, weight, bias), strict=True)
+        return (*(None if grad is None else grad.to(like.dtype) for grad, like in grads), None, None, None, None)
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    return (slice(start, min(start + step, length)) for start in range(0, length, step))
+
+
+def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float) -> Tensor:
+    """One tile of logits over the temperature, in the dtype of `read`."""
+    logits = read @ weight[cols].to(read.dtype).T
+    if bias is not None:
+        logits += bias[cols].to(read.dtype)
+    return logits if temperature == 1.0 else logits.div_(temperature)
+
+
+def _inside(target: Tensor, cols: slice) -> tuple[Tensor, Tensor]:
+    """Which targets lie in a tile, and where in it (anywhere for the others)."""
+    place = target - cols.start
+    inside = (place >= 0) & (place < cols.stop - cols.start)
+    return inside, place.where(inside, 0)

@@ -1,0 +1,48 @@
+"""From exceptions to what a person reads: one message, what to do, and an exit status."""
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from typing import ParamSpec
+
+Arguments = ParamSpec("Arguments")
+
+EXIT_USAGE = 2
+"""The user asked for something that cannot be: a wrong field, an unknown recipe, a missing extra or file."""
+EXIT_FAILED = 1
+"""The run began and could not go on."""
+EXIT_STUCK = 75
+"""Something that was waited for did not come."""
+EXIT_INTERRUPTED = 130
+"""Ctrl-C."""
+
+
+def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
+    """A command whose foreseeable errors are printed as messages, without a traceback unless BOUGH_DEBUG is set."""
+
+    @functools.wraps(command)
+    def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            print("\ninterrupted; go on with `bough resume RUN_DIRECTORY`", file=sys.stderr)
+            sys.exit(EXIT_INTERRUPTED)
+        except Exception as error:
+            status = _status(error)
+            if status is None or os.environ.get("BOUGH_DEBUG"):
+                raise
+            print(f"error: {error}", file=sys.stderr)
+            sys.exit(status)
+
+    return run
+
+
+def _status(error: Exception) -> int | None:
+    """The exit status of a foreseeable error; None for a defect of ours, which keeps its traceback."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    if "Stuck" in kinds:
+        return EXIT_STUCK
+    if kinds & {"DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault"}:
+        return EXIT_FAILED
+    return EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None

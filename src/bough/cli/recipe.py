@@ -1,0 +1,53 @@
+"""Finding recipes: ours by name, a user's by file."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+from bough.env import load_module
+from bough.train import ConfigError, Run, unknown
+
+RECIPES = Path(__file__).parent.parent / "recipes"
+
+
+def names() -> Iterator[str]:
+    """The recipes that come with Bough."""
+    return (module.name for module in pkgutil.iter_modules([str(RECIPES)]))
+
+
+def find(recipe: str) -> Callable[[], Run]:
+    """The function that makes a run.
+
+    Args:
+        recipe: The name of one of ours, or `path/to/file.py:function` (`run` when there is no function).
+
+    Raises:
+        ConfigError: when there is none.
+    """
+    path, _, function = recipe.partition(":")
+    if path.endswith(".py"):
+        if not Path(path).is_file():
+            raise ConfigError(f"recipe {recipe!r}: there is no file {path}; need path/to/file.py:function")
+        return _function(load_module(Path(path)), function or "run", recipe)
+    if path not in set(names()):
+        raise ConfigError(
+            f"recipe: {unknown(path, names())}; `bough list` shows them, path/to/file.py:function runs yours"
+        )
+    return _function(importlib.import_module(f"bough.recipes.{path}"), function or "run", recipe)
+
+
+def _function(module: ModuleType, name: str, recipe: str) -> Callable[[], Run]:
+    found = getattr(module, name, None)
+    if not callable(found):
+        offered = [key for key in dir(module) if callable(getattr(module, key)) and not key.startswith("_")]
+        raise ConfigError(f"recipe {recipe!r}: {unknown(name, offered)} in {module.__file__}")
+
+    def make() -> Run:
+        run = found()
+        if not isinstance(run, Run):
+            raise ConfigError(f"recipe {recipe!r}: {name}() returned {type(run).__name__}; need a bough.train.Run")
+        return run
+
+    return make

@@ -1,0 +1,22 @@
+"""The whole history."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.context import Extension, Renderer, Turn
+from bough.tree import Kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Full:
+    """The policy reads everything that happened; each observation follows what was read before.
+
+    When the model's format rewrites earlier turns, each observation is an edit instead.
+    """
+
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
+        """See `Context.extend`."""
+        suffix = renderer.extend(system, past, observation)
+        if suffix is not None:
+            return Extension(kind=Kind.OBSERVATION, tokens=suffix)
+        return Extension(kind=Kind.EDIT, tokens=renderer.render(system, past, observation))

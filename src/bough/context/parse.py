@@ -1,0 +1,42 @@
+"""Where the action stands in what the policy wrote."""
+
+import re
+from dataclasses import dataclass
+
+from bough.context import Parsed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """The text is the action: its first line that is not blank. Well formed when there is exactly one such line."""
+
+    def __call__(self, text: str) -> Parsed:
+        """See `Parser`."""
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        return Parsed(action=lines[0] if lines else "", well_formed=len(lines) == 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tagged:
+    """The action stands between tags, after whatever else the policy wrote: `I see a door. <action>go east</action>`.
+
+    The last closed pair counts. Without one, or with nothing in it, the text is not well formed; without one the
+    whole text is the action.
+
+    Attributes:
+        tag: The name between the angle brackets.
+    """
+
+    tag: str = "action"
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\w+", self.tag):
+            raise ValueError(f"Tagged.tag: got {self.tag!r}; need a name of letters, digits and _, without brackets")
+
+    def __call__(self, text: str) -> Parsed:
+        """See `Parser`."""
+        before, closed, _ = text.rpartition(f"</{self.tag}>")
+        _, opened, action = before.rpartition(f"<{self.tag}>")
+        if not (closed and opened):
+            return Parsed(action=text.strip(), well_formed=False)
+        return Parsed(action=action.strip(), well_formed=bool(action.strip()))

@@ -1,0 +1,37 @@
+"""Only groups that disagree have something to teach."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.curate import Admitted
+from bough.tree import Credited, groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """Drops the groups in which no token has an advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
+
+    DAPO looks at the accuracy of a group and samples more until the batch is full; here the advantages themselves
+    decide, and the batch is smaller for it.
+
+    Attributes:
+        tolerance: Advantages up to this size count as none, >= 0.
+    """
+
+    tolerance: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.tolerance >= 0:
+            raise ValueError(f"Signal.tolerance: got {self.tolerance}; need 0 or more")
+
+    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+        """Keep the groups with a signal."""
+        by_task = groups(credited)
+        kept = {group[0].tree.task.id for group in by_task if any(self._teaches(tree) for tree in group)}
+        trees = tuple(tree for tree in credited if tree.tree.task.id in kept)
+        return Admitted(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
+
+    def _teaches(self, credited: Credited) -> bool:
+        return bool(np.any(credited.gain > self.tolerance) or np.any(credited.lose < -self.tolerance))

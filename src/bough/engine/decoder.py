@@ -1,0 +1,239 @@
+"""Passes of the model over everything in flight: who gets which slot, what is read next, what is sampled.
+
+A pass reads the next piece of every busy slot: the token just sampled of a slot that decodes, a piece of the prompt of
+one that is not there yet. Whoever has then read all it holds samples one token, until its completion ends.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bough.engine import Completion, Finish, Request
+from bough.engine.attention import Attention, ragged
+from bough.engine.cache import Cache
+from bough.engine.draw import log_distribution, sample, uniforms
+from bough.engine.local import Local
+from bough.engine.model import Model
+from bough.engine.slots import Floats, Ints, Slots
+
+SHARED_TOKENS = 16
+"""A job waits for another that is reading their common prefix when that saves at least so many tokens."""
+
+SCORED_NUMBERS = 1 << 24
+"""Most log-probabilities held at once while scoring."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Generate:
+    """A completion to make.
+
+    Attributes:
+        tokens: What to read first: the prompt.
+        request: What was asked.
+        future: Where the answer goes.
+    """
+
+    tokens: Ints
+    request: Request
+    future: "asyncio.Future[Completion]"
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Score:
+    """A continuation to score.
+
+    Attributes:
+        tokens: What to read: prompt and continuation but for its last token.
+        targets: The continuation; the last len(targets) of `tokens` are followed by these.
+        temperature: Divides the logits.
+        future: Where the answer goes.
+        logprobs: The answer so far.
+    """
+
+    tokens: Ints
+    targets: Ints
+    temperature: float
+    future: "asyncio.Future[tuple[float, ...]]"
+    logprobs: list[float] = field(default_factory=list[float])
+
+
+@dataclass(slots=True, kw_only=True)
+class Stats:
+    """What was done since the engine was built.
+
+    Attributes:
+        passes: Forward passes.
+        prompt_tokens: Tokens that jobs came with.
+        cached_prompt_tokens: Those of them that were not read, because a slot had read them before.
+        generated_tokens: Sampled tokens.
+    """
+
+    passes: int = 0
+    prompt_tokens: int = 0
+    cached_prompt_tokens: int = 0
+    generated_tokens: int = 0
+
+
+class Decoder:
+    """Jobs in slots, and the model that reads them.
+
+    Attributes:
+        running: The job of each busy slot, in order of admission.
+        policy_version: How many weight updates the model's weights have seen.
+        context_tokens: Most tokens of prompt and completion together.
+        stats: Running totals.
+    """
+
+    def __init__(self, config: Local, model: Model) -> None:
+        """Take a model over; nobody else may change it."""
+        self._config, self._model = config, model
+        self.running: dict[int, Generate | Score] = {}
+        self.policy_version = 0
+        self.context_tokens = min(model.context_tokens, config.context_tokens or model.context_tokens)
+        self.stats = Stats()
+        self.forget()
+
+    @property
+    def room(self) -> int:
+        """How many more jobs could be admitted now."""
+        return (1 if self._config.deterministic else self._config.slots) - len(self.running)
+
+    def forget(self) -> None:
+        """Drop all jobs and everything cached."""
+        self.running.clear()
+        self._slots = Slots(rows=self._config.slots, most_tokens=self.context_tokens)
+        self._cache = Cache(self._model, most_rows=self._config.slots, most_tokens=self.context_tokens)
+
+    def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        """Take new weights. Nothing may be running."""
+        self.forget()
+        self._model.load(weights)
+        self.policy_version = policy_version
+
+    @torch.inference_mode()
+    def admit(self, job: Generate | Score) -> bool:
+        """Give a job a slot, or tell it to wait because another is just reading what it could share. Needs room."""
+        if self._config.deterministic:
+            # Every job then finds memory of the same shape and place, whatever ran before it.
+            self.forget()
+        # What follows the prompt must be read anew to be scored.
+        prompt = job.tokens if isinstance(job, Generate) else job.tokens[: len(job.tokens) - len(job.targets) + 1]
+        reuse = self._slots.find(prompt)
+        if reuse.soon_tokens - reuse.tokens >= SHARED_TOKENS:
+            return False
+        slot = self._slots.choose(reuse)
+        if slot != reuse.slot and reuse.tokens:
+            self._cache.reserve(slot + 1, reuse.tokens)
+            self._cache.copy(reuse.slot, slot, reuse.tokens)
+        self._slots.take(slot, job.tokens, reuse.tokens)
+        if isinstance(job, Generate):
+            self._slots.aim(slot, job.request)
+        self.running[slot] = job
+        self.stats.prompt_tokens += len(job.tokens)
+        self.stats.cached_prompt_tokens += reuse.tokens
+        return True
+
+    def drop(self, job: Generate | Score) -> None:
+        """Free the slot of a job, if it has one."""
+        for slot in [slot for slot, other in self.running.items() if other is job]:
+            self._leave(slot)
+
+    @torch.inference_mode()
+    def step(self) -> None:
+        """One pass. Some job must be running."""
+        slots, count = self._next_pieces()
+        first = self._slots.read[slots]
+        row, offset = ragged(count)
+        position = first[row] + offset
+        self._cache.reserve(int(slots.max()) + 1, int((first + count).max()))
+        hidden = self._model.hidden(
+            self._put(self._slots.token[slots[row], position]),
+            self._put(position),
+            Attention(self._cache, slots, first, count),
+        )
+        self._slots.read[slots] += count
+        self.stats.passes += 1
+        ends = np.cumsum(count)
+        scoring = self._slots.limit[slots] == self._slots.start[slots]
+        for slot, end, width in zip(*(x[scoring].tolist() for x in (slots, ends, count)), strict=True):
+            self._score(slot, hidden[end - width : end])
+        sampling = ~scoring & (self._slots.read[slots] == self._slots.known[slots])
+        if sampling.any():
+            last = hidden if len(slots) == len(hidden) and sampling.all() else hidden[self._put(ends[sampling] - 1)]
+            self._sample(slots[sampling], last)
+
+    def _next_pieces(self) -> tuple[Ints, Ints]:
+        """[B] slots and how many tokens each reads, in ascending order of that, neighbours in the cache together."""
+        slots = np.fromiter(self.running, dtype=np.int64, count=len(self.running))
+        count = self._slots.known[slots] - self._slots.read[slots]
+        # Single tokens always pass; prompts share the budget, first come first served.
+        long = np.where(count > 1, count, 0)
+        count = np.minimum(count, np.maximum(self._config.prefill_tokens - (np.cumsum(long) - long), count == 1))
+        slots, count = slots[count > 0], count[count > 0]
+        order = np.lexsort((slots, count))
+        return slots[order], count[order]
+
+    def _sample(self, slots: Ints, hidden: Float[Tensor, "B W"]) -> None:
+        held = self._slots
+        uniform = uniforms(held.seed[slots], held.known[slots] - held.start[slots])
+        top_p = held.top_p[slots]
+        drawn = sample(
+            self._model.logits(hidden),
+            self._put(uniform),
+            self._put(held.temperature[slots]),
+            self._put(top_p) if (top_p < 1).any() else None,
+        )
+        # One transfer for all three; float64 holds any token exactly.
+        token, logprob, entropy = torch.stack([drawn[0].double(), *drawn[1:]]).cpu().numpy()
+        if not np.isfinite(logprob).all():
+            raise FloatingPointError("the model's logits are not finite; the weights have diverged")
+        complete = held.append(slots, token.astype(np.int64), logprob, entropy)
+        self.stats.generated_tokens += len(slots)
+        for slot in slots[complete].tolist():
+            self._complete(slot)
+
+    def _complete(self, slot: int) -> None:
+        held, job = self._slots, self.running[slot]
+        assert isinstance(job, Generate)
+        span = slice(int(held.start[slot]), int(held.known[slot]))
+        tokens = tuple(held.token[slot, span].tolist())
+        completion = Completion(
+            tokens=tokens,
+            logprobs=tuple(held.logprob[slot, span].tolist()),
+            entropies=tuple(held.entropy[slot, span].tolist()) if job.request.sampling.entropies else None,
+            finish=Finish.STOP if tokens[-1] in job.request.stop_tokens else Finish.LENGTH,
+            policy_version=self.policy_version,
+        )
+        self._leave(slot)
+        # A cancelled caller may not have been told yet.
+        if not job.future.done():
+            job.future.set_result(completion)
+
+    def _score(self, slot: int, hidden: Float[Tensor, "T W"]) -> None:
+        """Score what follows the T tokens that a slot just read, as far as it belongs to the continuation."""
+        job, read = self.running[slot], int(self._slots.read[slot])
+        assert isinstance(job, Score)
+        before = max(len(job.tokens) - len(job.targets) - (read - len(hidden)), 0)
+        step = max(SCORED_NUMBERS // self._model.vocab_tokens, 1)
+        for begin in range(before, len(hidden), step):
+            logits = self._model.logits(hidden[begin : begin + step])
+            targets = self._put(job.targets[len(job.logprobs) :][: len(logits)])
+            temperature = self._put(np.full(len(logits), job.temperature))
+            logprob = log_distribution(logits, temperature).gather(-1, targets[:, None])
+            job.logprobs.extend(map(float, logprob.flatten().cpu().numpy()))
+        if read == len(job.tokens):
+            self._leave(slot)
+            if not job.future.done():
+                job.future.set_result(tuple(job.logprobs))
+
+    def _leave(self, slot: int) -> None:
+        del self.running[slot]
+        self._slots.release(slot)
+
+    def _put(self, array: Ints | Floats) -> Tensor:
+        return torch.as_tensor(array, device=self._model.device)

@@ -1,0 +1,162 @@
+"""Continuous batching: requests join and leave while others decode.
+
+    generate, score --> waiting --admit--> running --step, step, ...--> answer
+
+One task, the pump, steps the decoder as long as there is work and lets the event loop run in between, so that the next
+turns of branches that are done join the pass in which the others go on.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bough.engine import Completion, EngineFault, Request
+from bough.engine.decoder import Decoder, Generate, Score, Stats
+from bough.engine.local import Local
+from bough.engine.model import Model
+from bough.engine.slots import Ints
+
+
+class LocalEngine:
+    """The engine that `Local` configures."""
+
+    def __init__(self, config: Local, model: Model) -> None:
+        """Take a model over; nobody else may change it."""
+        self._config = config
+        self._vocab_tokens = model.vocab_tokens
+        self._decoder = Decoder(config, model)
+        self._waiting: dict[Generate | Score, None] = {}
+        self._pump: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def policy_version(self) -> int:
+        """How many weight updates the weights have seen."""
+        return self._decoder.policy_version
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and completion together."""
+        return self._decoder.context_tokens
+
+    @property
+    def stats(self) -> Stats:
+        """What was done since the engine was built; a copy."""
+        return replace(self._decoder.stats)
+
+    async def generate(self, request: Request) -> Completion:
+        """See `Engine.generate`. Cancelling the call frees its slot."""
+        prompt = self._tokens("generate", "prompt", request.prompt_tokens)
+        if len(prompt) >= self.context_tokens:
+            raise ValueError(
+                f"generate: got a prompt of {len(prompt)} tokens; need fewer than the context of {self.context_tokens} "
+                "tokens; read less (a Window context) or take a model, or Local.context_tokens, with more room"
+            )
+        future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
+        job = Generate(tokens=prompt, request=request, future=future)
+        await self._submit(job)
+        return future.result()
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        """See `Engine.score`.
+
+        Raises:
+            ValueError: when the two do not fit the context together, or the temperature is not above 0.
+            EngineFault: when the engine broke.
+        """
+        prompt = self._tokens("score", "prompt", prompt_tokens)
+        targets = self._tokens("score", "continuation", continuation_tokens)
+        if len(prompt) + len(targets) > self.context_tokens:
+            raise ValueError(
+                f"score: got a prompt of {len(prompt)} and a continuation of {len(targets)} tokens; need at most "
+                f"{self.context_tokens} together, the context; shorten one of them"
+            )
+        if not temperature > 0:
+            raise ValueError(f"score: got temperature {temperature}; need more than 0")
+        future: asyncio.Future[tuple[float, ...]] = asyncio.get_running_loop().create_future()
+        tokens = np.concatenate([prompt, targets[:-1]])
+        await self._submit(Score(tokens=tokens, targets=targets, temperature=temperature, future=future))
+        return future.result()
+
+    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        """See `Engine.sync`.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+            ValueError: when the weights do not fit the model.
+        """
+        if flying := len(self._waiting) + len(self._decoder.running):
+            raise RuntimeError(
+                f"sync: got weights of version {policy_version} with {flying} requests in flight; need none; "
+                "await or cancel them first"
+            )
+        self._decoder.load(weights, policy_version)
+
+    async def close(self) -> None:
+        """See `Engine.close`. What is in flight fails with an `EngineFault`."""
+        self._closed = True
+        self._fail(EngineFault("the engine was closed"))
+
+    def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:
+        array = np.asarray(tokens, dtype=np.int64)
+        if not len(array):
+            raise ValueError(f"{call}: got an empty {name}; need at least one token")
+        if array.min() < 0 or array.max() >= self._vocab_tokens:
+            raise ValueError(
+                f"{call}: got {name} tokens from {array.min()} to {array.max()}; need 0 to {self._vocab_tokens - 1}, "
+                "the model's vocabulary; use the tokenizer of this model"
+            )
+        return array
+
+    async def _submit(self, job: Generate | Score) -> None:
+        if self._closed:
+            raise EngineFault("the engine is closed; build a new one")
+        self._waiting[job] = None
+        if self._pump is None or self._pump.done():
+            self._pump = asyncio.create_task(self._run(), name="bough-local-engine")
+        try:
+            await job.future
+        except asyncio.CancelledError:
+            self._waiting.pop(job, None)
+            self._decoder.drop(job)
+            raise
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting or self._decoder.running:
+                for job in list(islice(self._waiting, self._decoder.room)):
+                    if self._decoder.admit(job):
+                        del self._waiting[job]
+                self._decoder.step()
+                await asyncio.sleep(0)
+        except Exception as error:
+            self._fail(self._fault(error))
+        except BaseException:
+            self._fail(EngineFault("generation was interrupted"))
+            raise
+
+    def _fault(self, error: Exception) -> EngineFault:
+        flying = f"{len(self._decoder.running)} requests decoding and {len(self._waiting)} waiting"
+        fault = EngineFault(f"generation broke with {flying}: {type(error).__name__}: {error}")
+        if isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error):
+            fault = EngineFault(
+                f"generation ran out of memory with {flying}: {error}; lower Local.slots (now {self._config.slots}), "
+                f"Local.prefill_tokens ({self._config.prefill_tokens}) or Local.context_tokens ({self.context_tokens})"
+            )
+        fault.__cause__ = error
+        return fault
+
+    def _fail(self, fault: EngineFault) -> None:
+        jobs = [*self._waiting, *self._decoder.running.values()]
+        self._waiting.clear()
+        self._decoder.forget()
+        for job in jobs:
+            if not job.future.done():
+                job.future.set_exception(fault)

@@ -1,0 +1,42 @@
+"""Generation in this process: what a run says about it."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bough.engine.generation import LocalEngine
+    from bough.engine.model import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Local:
+    """PyTorch generation in this process, on CPU or CUDA. All requests in flight are decoded together.
+
+    Attributes:
+        slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is taken as
+            needed.
+        context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
+        prefill_tokens: Most prompt tokens read in one pass; bounds the memory of a pass.
+        deterministic: Compute each request alone and share no cached prefix, so that completions are the same bit for
+            bit however requests come together. Slow, by about the number of requests in flight; without it they
+            differ by the rounding of differently shaped matrix products.
+    """
+
+    slots: int = 64
+    context_tokens: int | None = None
+    prefill_tokens: int = 2048
+    deterministic: bool = False
+
+    def __post_init__(self) -> None:
+        if self.slots < 1:
+            raise ValueError(f"Local.slots: got {self.slots}; need at least 1")
+        if self.context_tokens is not None and self.context_tokens < 2:
+            raise ValueError(f"Local.context_tokens: got {self.context_tokens}; need at least 2, or None")
+        if self.prefill_tokens < 1:
+            raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
+
+    def build(self, model: "Model") -> "LocalEngine":
+        """An engine over a model; its weights are version 0."""
+        from bough.engine.generation import LocalEngine
+
+        return LocalEngine(self, model)

@@ -1,0 +1,256 @@
+"""FrozenLake in text: walk to the goal without falling through a hole in the ice.
+
+The rules are those of Gymnasium's `FrozenLake-v1`, the way of showing them follows RAGEN (arXiv:2504.20073).
+"""
+
+import random
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from hashlib import blake2b
+from typing import TypeAlias
+
+from bough.env import Branching, Split, State, Step
+from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
+from bough.env.splits import draw_instances, instance_task
+from bough.tree import Outcome, Task
+
+Cell: TypeAlias = tuple[int, int]
+
+SHOWN = {"S": "_", "F": "_", "H": "O", "G": "G"}
+STANDING = {"S": "P", "F": "P", "H": "X", "G": "*"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """Where a walk stands: the map, the agent's cell, the steps taken, and the luck that slips are drawn from."""
+
+    rows: Rows
+    cell: Cell
+    steps: int
+    luck: str
+
+    @property
+    def letter(self) -> str:
+        """What is under the agent."""
+        return self.rows[self.cell[0]][self.cell[1]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenLake:
+    """A lake as a grid. Reaching the goal pays 1 and ends the episode, falling into a hole ends it with 0.
+
+    The agent reads the map, in which P is itself, _ ice, O a hole and G the goal; at the end X is the agent in a hole
+    and * the agent at the goal. It answers with one of left, down, right, up. At the edge of the map it stays.
+
+    Instances are drawn at random, with start and goal anywhere. Rotations and mirror images of a map are the same
+    instance: all of them are in one split, and at most one of them is in a list of tasks.
+
+    Attributes:
+        size: Rows and columns of the map.
+        frozen: Probability that a cell is ice rather than a hole.
+        slip: Probability that a move goes sideways, half to each side. What happens depends on the task's seed and on
+            the actions so far alone, so that a state stays a value; the same actions slip in the same way.
+        max_steps: After so many actions, understood or not, the episode is `TRUNCATED`.
+        least_moves: Fewest moves from start to goal that an instance must need.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    size: int = 5
+    frozen: float = 0.8
+    slip: float = 0.0
+    max_steps: int = 20
+    least_moves: int = 2
+
+    def __post_init__(self) -> None:
+        if self.size < 2:
+            raise ValueError(f"FrozenLake.size: got {self.size}; need 2 or more")
+        if not 0 < self.frozen <= 1:
+            raise ValueError(f"FrozenLake.frozen: got {self.frozen}; need a probability above 0")
+        if not 0 <= self.slip <= 1:
+            raise ValueError(f"FrozenLake.slip: got {self.slip}; need a probability")
+        if not 1 <= self.least_moves <= self.max_steps:
+            raise ValueError(f"FrozenLake.least_moves: got {self.least_moves}; need 1 to max_steps={self.max_steps}")
+
+    @property
+    def branching(self) -> Branching:
+        """`COPY`: a state is a value."""
+        return Branching.COPY
+
+    @property
+    def instructions(self) -> str:
+        """The rules."""
+        slippery = " The ice is slippery: you may slide sideways." if self.slip else ""
+        return (
+            "You are P on a frozen lake. Walk over the ice _ to the goal G and stay out of the holes O."
+            f"{slippery} Answer with one move: left, down, right or up."
+        )
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """`count` different solvable maps of a split.
+
+        Raises:
+            ValueError: when the split has fewer; small maps and rare holes have few different ones.
+        """
+        maps = draw_instances(
+            name="FrozenLake",
+            split=split,
+            count=count,
+            seed=seed,
+            propose=partial(_propose, size=self.size, frozen=self.frozen),
+            content=canonical,
+            accept=self._fits,
+        )
+        return [instance_task(name="frozenlake", content="\n".join(rows), data={"rows": list(rows)}) for rows in maps]
+
+    def start(self, task: Task) -> State:
+        """The agent on S.
+
+        Raises:
+            ValueError: when `task.data["rows"]` is not a map of the letters S, F, H, G with one S and one G.
+        """
+        rows = rows_of(task, "FrozenLake", "SFHG")
+        starts, goals = find(rows, "S"), find(rows, "G")
+        if len(starts) != 1 or len(goals) != 1:
+            raise ValueError(
+                f"FrozenLake: task {task.id} got {len(starts)} starts S and {len(goals)} goals G; need one of each"
+            )
+        return _state(Walk(rows=rows, cell=starts[0], steps=0, luck=str(task.seed)))
+
+    def step(self, state: State, action: str) -> Step:
+        """Move. Text that is no move costs a step and changes nothing else."""
+        walk = _walk(state)
+        if walk.letter in "HG":
+            return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=walk.letter == "G")
+        move = action.strip().lower()
+        valid = move in MOVES
+        luck = blake2b(f"{walk.luck} {move}".encode(), digest_size=8).hexdigest() if self.slip else walk.luck
+        cell = _beside(walk.rows, walk.cell, self._slid(move, luck)) if valid else walk.cell
+        after = replace(walk, cell=cell, steps=walk.steps + 1, luck=luck)
+        success = after.letter == "G"
+        over = Outcome.TRUNCATED if after.steps >= self.max_steps else Outcome.OPEN
+        return Step(
+            state=_state(after),
+            reward=float(success),
+            outcome=Outcome.TERMINATED if after.letter in "HG" else over,
+            valid=valid,
+            success=success,
+        )
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        """What to do from here, exactly.
+
+        Without slips: a shortest way to the goal. With slips: the one action, as a tuple of one, with the best
+        probability of reaching the goal within the steps that are left, and among those the one that is over soonest,
+        under fresh draws of every slip. None where the goal cannot be reached in the steps that are left, and at the
+        goal the empty plan.
+        """
+        walk = _walk(state)
+        left = self.max_steps - walk.steps
+        if walk.letter == "G":
+            return ()
+        if walk.letter == "H" or left <= 0:
+            return None
+        if not self.slip:
+            way = _shortest(walk.rows, walk.cell)
+            return way if way is not None and len(way) <= left else None
+        best = chances(walk.rows, self.slip, self.max_steps)[left][walk.cell]
+        return (best.action,) if best.success > 0 else None
+
+    def _fits(self, rows: Rows) -> bool:
+        way = _shortest(rows, find(rows, "S")[0])
+        return way is not None and self.least_moves <= len(way) <= self.max_steps
+
+    def _slid(self, move: str, luck: str) -> str:
+        draw = int(luck, 16) / 2**64 if self.slip else 1.0
+        if draw >= self.slip:
+            return move
+        # The actions go round counter-clockwise.
+        return ACTIONS[(ACTIONS.index(move) + (1 if draw < self.slip / 2 else -1)) % 4]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chance:
+    """The best that can be done in a cell: the action, its probability of success, its expected steps to the end."""
+
+    action: str
+    success: float
+    steps: float
+
+
+@lru_cache(maxsize=256)
+def chances(rows: Rows, slip: float, steps: int) -> tuple[Mapping[Cell, Chance], ...]:
+    """The best chance in every cell with 0, 1, ..., `steps` steps left, by exact backward induction (value iteration).
+
+    Success comes first, then the fewer expected steps until the episode ends, then the order of the actions.
+    """
+    table = {
+        cell: Chance(action=ACTIONS[0], success=float(rows[cell[0]][cell[1]] == "G"), steps=0.0)
+        for cell in find(rows, "SFHG")
+    }
+    ways = {cell: [_beside(rows, cell, move) for move in ACTIONS] for cell in find(rows, "SF")}
+    tables = [table]
+    for _ in range(steps):
+        table = {**table, **{cell: _best([table[end] for end in ends], slip) for cell, ends in ways.items()}}
+        tables.append(table)
+    return tuple(tables)
+
+
+def _best(ends: Sequence[Chance], slip: float) -> Chance:
+    """The best action of a cell from which going straight would lead to `ends`, one for each action."""
+    options: list[Chance] = []
+    for index, action in enumerate(ACTIONS):
+        shares = ((ends[index], 1 - slip), (ends[(index + 1) % 4], slip / 2), (ends[index - 1], slip / 2))
+        success = sum(share * end.success for end, share in shares)
+        options.append(
+            Chance(action=action, success=success, steps=1 + sum(share * end.steps for end, share in shares))
+        )
+    # Rounded, so that sums that are equal on paper are equal here and the next criterion decides.
+    return min(options, key=lambda chance: (-round(chance.success, 12), round(chance.steps, 9)))
+
+
+def _state(walk: Walk) -> State:
+    letters = [[SHOWN[letter] for letter in row] for row in walk.rows]
+    letters[walk.cell[0]][walk.cell[1]] = STANDING[walk.letter]
+    seen = show(tuple("".join(row) for row in letters))
+    return State(observation=seen, key=seen, value=walk, admissible=ACTIONS)
+
+
+def _walk(state: State) -> Walk:
+    if not isinstance(state.value, Walk):
+        raise TypeError(
+            f"FrozenLake: got a state with a value of type {type(state.value).__name__}; need one of its own"
+        )
+    return state.value
+
+
+def _beside(rows: Rows, cell: Cell, move: str) -> Cell:
+    """The neighbour of a cell, or the cell itself at the edge."""
+    down, right = MOVES[move]
+    row, column = cell[0] + down, cell[1] + right
+    return (row, column) if 0 <= row < len(rows) and 0 <= column < len(rows[0]) else cell
+
+
+def _propose(rng: random.Random, *, size: int, frozen: float) -> Rows:
+    letters = ["F" if rng.random() < frozen else "H" for _ in range(size * size)]
+    start, goal = rng.sample(range(size * size), 2)
+    letters[start], letters[goal] = "S", "G"
+    return tuple("".join(letters[row * size : (row + 1) * size]) for row in range(size))
+
+
+def _shortest(rows: Rows, start: Cell) -> tuple[str, ...] | None:
+    ways: dict[Cell, tuple[str, ...]] = {start: ()}
+    queue = deque([start])
+    while queue:
+        cell = queue.popleft()
+        if rows[cell[0]][cell[1]] == "G":
+            return ways[cell]
+        for move in ACTIONS:
+            after = _beside(rows, cell, move)
+            if after not in ways and rows[after[0]][after[1]] != "H":
+                ways[after] = (*ways[cell], move)
+                queue.append(after)
+    return None

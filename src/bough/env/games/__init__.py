@@ -1,0 +1,158 @@
+"""Packs of TextWorld games: which games there are, their splits, and where their files lie."""
+
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TypedDict, cast
+
+from bough.env import Split
+from bough.env.splits import split_of
+
+SHIPPED = Path(__file__).parent
+"""The pack that comes with Bough, made by `scripts/make_textworld_games.py`."""
+
+SUFFIXES = (".z8", ".json")
+"""What a game consists of: the compiled story, and TextWorld's description of its world."""
+
+
+class Entry(TypedDict):
+    """What `index.json` says of one game.
+
+    Attributes:
+        split: The only split it is in.
+        level: How hard it is, from 1; 0 when unknown.
+        rooms: How many rooms it has; 0 when unknown.
+        steps: How many commands TextWorld's expert needs; 0 when unknown.
+        archive: The file that holds it; "" when its files lie loose in the folder.
+        sha256: Of its files, the story first.
+    """
+
+    split: Split
+    level: int
+    rooms: int
+    steps: int
+    archive: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """A set of games.
+
+    Attributes:
+        folder: Where it lies.
+        rules: What every player of these games is told.
+        games: Name -> entry, in the order of the names.
+        data_hash: SHA-256 over the index, and so over every file of every game.
+    """
+
+    folder: Path
+    rules: str
+    games: Mapping[str, Entry]
+    data_hash: str
+
+    def story(self, name: str) -> Path:
+        """The compiled story of a game, its description beside it, unpacked when needed.
+
+        Archives are unpacked once into the user's cache (`XDG_CACHE_HOME`, otherwise `~/.cache`): 40 MB for each 100
+        games. Any number of processes may do so at the same time.
+
+        Raises:
+            ValueError: when the pack has no such game, or the files are not those the index was written for.
+            OSError: when a file is missing, or the cache cannot be written.
+        """
+        if name not in self.games:
+            raise ValueError(f"TextWorld: {self.folder} has no game {name!r}; need one of its {len(self.games)} games")
+        entry = self.games[name]
+        folder = self._unpacked(entry["archive"]) if entry["archive"] else self.folder
+        story = folder / f"{name}.z8"
+        if (found := _sha256(story)) != entry["sha256"]:
+            raise ValueError(
+                f"TextWorld: the files of game {name} in {folder} have SHA-256 {found}; need {entry['sha256']}. "
+                "Delete that folder if it is in a cache, otherwise restore the pack"
+            )
+        return story
+
+    def _unpacked(self, archive: str) -> Path:
+        home = os.environ.get("XDG_CACHE_HOME")
+        cache = (Path(home) if home else Path.home() / ".cache") / "bough" / "textworld" / self.data_hash[:16]
+        folder = cache / archive.removesuffix(".tar.xz")
+        if not folder.exists():
+            _unpack(self.folder / archive, folder)
+        return folder
+
+
+@lru_cache(maxsize=8)
+def open_pack(folder: Path) -> Pack:
+    """The pack in a folder: one with an `index.json`, or any folder of `.z8` games with their `.json` beside them.
+
+    Without an index, the hash of a game's files decides its split.
+
+    Raises:
+        FileNotFoundError: when there is no such folder, or no game in it.
+        ValueError: when the index cannot be read.
+    """
+    index = folder / "index.json"
+    if not index.exists():
+        return _loose(folder)
+    text = index.read_bytes()
+    try:
+        about = json.loads(text)
+        return Pack(
+            folder=folder,
+            rules=cast("str", about["rules"]),
+            games=cast("Mapping[str, Entry]", about["games"]),
+            data_hash=hashlib.sha256(text).hexdigest(),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"TextWorld: got an index that cannot be read, {index} ({error}); restore the pack") from error
+
+
+def _loose(folder: Path) -> Pack:
+    names = sorted(path.stem for path in folder.glob("*.z8") if path.with_suffix(".json").exists())
+    if not names:
+        raise FileNotFoundError(
+            f"TextWorld.games: got {folder}, which holds no game; need a folder with an index.json, or with games "
+            "that TextWorld compiled (name.z8 and name.json)"
+        )
+    games: dict[str, Entry] = {}
+    for name in names:
+        found = _sha256(folder / f"{name}.z8")
+        games[name] = Entry(split=split_of(found), level=0, rooms=0, steps=0, archive="", sha256=found)
+    whole = hashlib.sha256(json.dumps(games, sort_keys=True).encode()).hexdigest()
+    return Pack(folder=folder, rules="", games=games, data_hash=whole)
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    """Unpack beside, then rename: whoever looks finds all of it or nothing."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(dir=folder.parent))
+        try:
+            with tarfile.open(archive) as tar:
+                tar.extractall(scratch, filter="data")
+            scratch.rename(folder)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+    except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
+        raise ValueError(f"TextWorld: got a damaged archive, {archive} ({error}); restore the pack") from error
+    except OSError as error:
+        # Another process may have been faster, with the same files.
+        if not folder.exists():
+            raise OSError(
+                f"TextWorld: cannot unpack {archive} into {folder} ({error}); need 40 MB there, or XDG_CACHE_HOME set "
+                "to a folder that can be written"
+            ) from error
+
+
+def _sha256(story: Path) -> str:
+    """Over both files of a game."""
+    return hashlib.sha256(b"".join(story.with_suffix(suffix).read_bytes() for suffix in SUFFIXES)).hexdigest()

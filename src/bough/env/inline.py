@@ -1,0 +1,47 @@
+"""A host for environments that are quick: they run in this process, one call at a time."""
+
+from dataclasses import dataclass
+
+from bough.env import Env, State, Step
+from bough.env.checked import Checked
+from bough.tree import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inline:
+    """Runs an environment in this process. A call that hangs hangs everything; use `Workers` where that can happen.
+
+    Attributes:
+        env: What to run.
+    """
+
+    env: Env
+
+    async def start(self, task: Task) -> State:
+        """`Env.start`.
+
+        Raises:
+            EnvFault: when the environment raised something else than ValueError, or returned something else than a
+                State.
+            ValueError: the environment's own, about a bad task.
+        """
+        return Checked(env=self.env).start(task)
+
+    async def step(self, state: State, action: str) -> Step:
+        """`Env.step`.
+
+        Raises:
+            EnvFault: when the environment raised, or returned something else than a Step.
+        """
+        return Checked(env=self.env).step(state, action)
+
+    async def plan(self, state: State) -> tuple[str, ...] | None:
+        """`Oracle.plan`; None too when the environment is no oracle.
+
+        Raises:
+            EnvFault: when the environment raised, or returned something else than strings or None.
+        """
+        return Checked(env=self.env).plan(state)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""

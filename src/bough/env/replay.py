@@ -1,0 +1,120 @@
+"""Branching for every deterministic environment: start again and play the same actions."""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from bough.env import Branching, Env, EnvFault, Oracle, Split, State, Step
+from bough.tree import Outcome, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What a state of `Replay` is: a task, and the actions that led from its start to here."""
+
+    task: Task
+    actions: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """Equal for equal situations: what live states are kept under."""
+        return (self.task.id, str(self.task.seed), *self.actions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """An environment whose states are values, made of one whose states are not.
+
+    The newest state of an episode stays alive inside, so going on from there costs nothing. Any other state is
+    reached by starting the task again and playing its actions again, which `Step.replayed_steps` counts.
+
+    Attributes:
+        env: A deterministic environment, usually of branching `NONE`.
+        keep: How many live states to keep at most; the one longest unused goes first.
+    """
+
+    env: Env
+    keep: int = 64
+    _live: OrderedDict[tuple[str, ...], State] = field(
+        default_factory=OrderedDict[tuple[str, ...], State], init=False, repr=False, compare=False
+    )
+
+    def __post_init__(self) -> None:
+        if self.keep < 0:
+            raise ValueError(f"Replay.keep: got {self.keep}; need 0 (replay always) or more")
+
+    def __reduce__(self) -> "tuple[partial[Replay], tuple[()]]":
+        # Live states cannot travel; whoever gets the copy replays.
+        return partial(Replay, env=self.env, keep=self.keep), ()
+
+    @property
+    def branching(self) -> Branching:
+        """`REPLAY`."""
+        return Branching.REPLAY
+
+    @property
+    def instructions(self) -> str:
+        """What the inner environment tells."""
+        return self.env.instructions
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """The inner environment's tasks."""
+        return list(self.env.tasks(split, count, seed))
+
+    def start(self, task: Task) -> State:
+        """The first state of a task."""
+        inner = self.env.start(task)
+        played = Played(task=task)
+        self._retain(played, inner)
+        return replace(inner, value=played)
+
+    def step(self, state: State, action: str) -> Step:
+        """Act in any state that this environment, or a copy of it elsewhere, has returned.
+
+        Raises:
+            EnvFault: when playing the same actions again led elsewhere.
+        """
+        played = _played(state)
+        inner, replayed = self._reach(played, state)
+        step = self.env.step(inner, action)
+        after = Played(task=played.task, actions=(*played.actions, action))
+        if step.outcome == Outcome.OPEN:
+            self._retain(after, step.state)
+        return replace(step, state=replace(step.state, value=after), replayed_steps=replayed + step.replayed_steps)
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        """The inner oracle's plan; None too when the inner environment is no `Oracle`."""
+        if not isinstance(self.env, Oracle):
+            return None
+        played = _played(state)
+        inner, _ = self._reach(played, state)
+        self._retain(played, inner)
+        return self.env.plan(inner)
+
+    def _retain(self, played: Played, inner: State) -> None:
+        self._live[played.name] = inner
+        self._live.move_to_end(played.name)
+        while len(self._live) > self.keep:
+            self._live.popitem(last=False)
+
+    def _reach(self, played: Played, state: State) -> tuple[State, int]:
+        """The inner state of `state`, taken out of the live ones (stepping uses it up), and the steps played for it."""
+        inner = self._live.pop(played.name, None)
+        if inner is not None:
+            return inner, 0
+        inner = self.env.start(played.task)
+        for action in played.actions:
+            inner = self.env.step(inner, action).state
+        if (inner.observation, inner.key) != (state.observation, state.key):
+            raise EnvFault(
+                f"Replay: {type(self.env).__name__} is not deterministic: playing the {len(played.actions)} actions of "
+                f"task {played.task.id} again led to {inner.observation!r} (key {inner.key!r}); need "
+                f"{state.observation!r} (key {state.key!r}) as before. Draw from the task's seed alone"
+            )
+        return inner, len(played.actions)
+
+
+def _played(state: State) -> Played:
+    if not isinstance(state.value, Played):
+        raise TypeError(f"Replay: got a state with a value of type {type(state.value).__name__}; need one of its own")
+    return state.value

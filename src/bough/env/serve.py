@@ -1,0 +1,166 @@
+"""What runs inside a worker process: read a call, ask the environment, write the answer."""
+
+import os
+import pickle
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from io import BufferedRWPair
+from typing import Literal, TypeAlias
+
+from bough.env import Env, EnvFault, State, Step
+from bough.env.checked import Checked
+from bough.env.load import unpickle
+from bough.tree import Task
+
+LENGTH_BYTES = 8
+"""Every message is a pickle after its length, big-endian."""
+
+Call: TypeAlias = Literal["start", "step", "plan"]
+
+
+class Verdict(StrEnum):
+    """How an exchange went."""
+
+    READY = "ready"
+    """The environment was unpickled; calls may come."""
+    UNUSABLE = "unusable"
+    """The environment cannot be unpickled here, ever."""
+    ANSWER = "answer"
+    BAD_TASK = "bad task"
+    FAULT = "fault"
+
+
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)
+class Packed:
+    """A `State.value` on its way: only workers unpack it, so the process that asks never loads the environment's own.
+
+    Attributes:
+        blob: The pickled value.
+        home: Which worker may still hold the state alive; None when none does. A hint, no part of the value.
+    """
+
+    blob: bytes
+    home: int | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hello:
+    """The first message to a worker: the pickled environment, and the files its modules were loaded from."""
+
+    env: bytes
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A call of the environment: `task` for start, `state` for step and plan, `action` for step."""
+
+    call: Call
+    task: Task | None = None
+    state: State | None = None
+    action: str = ""
+
+    @property
+    def about(self) -> str:
+        """What the call is about, for messages."""
+        if self.task is not None:
+            return f"task {self.task.id}"
+        return f"action {self.action!r}" if self.call == "step" else "a state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came of it: the answer, or what there is to say about its absence."""
+
+    verdict: Verdict
+    answer: State | Step | tuple[str, ...] | None = None
+    message: str = ""
+
+
+def framed(message: Hello | Ask | Reply) -> bytes:
+    """A message as bytes."""
+    blob = pickle.dumps(message)
+    return len(blob).to_bytes(LENGTH_BYTES, "big") + blob
+
+
+def serve(channel_fd: int) -> None:
+    """Answer calls until the other side goes away. The process's standard input is its lifeline."""
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    with socket.socket(fileno=channel_fd) as channel, channel.makefile("rwb") as stream:
+        hello = _read(stream)
+        if not isinstance(hello, Hello):
+            return
+        try:
+            env = unpickle(hello.env, hello.files)
+            if not isinstance(env, Env):
+                raise TypeError(f"got {type(env).__name__}; need an Env")
+        except Exception:
+            _write(stream, Reply(verdict=Verdict.UNUSABLE, message=traceback.format_exc()))
+            return
+        _write(stream, Reply(verdict=Verdict.READY))
+        checked = Checked(env=env)
+        while isinstance(ask := _read(stream), Ask):
+            _write(stream, _reply(checked, ask, hello.files))
+
+
+def _reply(env: Checked, ask: Ask, files: Mapping[str, str]) -> Reply:
+    try:
+        return Reply(verdict=Verdict.ANSWER, answer=_answer(env, ask, files))
+    except EnvFault as fault:
+        cause = fault.__cause__
+        inside = "".join(traceback.format_exception(cause)) if cause is not None else ""
+        return Reply(verdict=Verdict.FAULT, message=f"{fault}\n\nIn the worker:\n{inside}" if inside else str(fault))
+    except ValueError as bad:
+        return Reply(verdict=Verdict.BAD_TASK, message=str(bad))
+
+
+def _answer(env: Checked, ask: Ask, files: Mapping[str, str]) -> State | Step | tuple[str, ...] | None:
+    if ask.task is not None:
+        return _packed(env.start(ask.task), env.name)
+    state = _unpacked(ask.state, files)
+    if ask.call == "plan":
+        return env.plan(state)
+    step = env.step(state, ask.action)
+    return replace(step, state=_packed(step.state, env.name))
+
+
+def _packed(state: State, name: str) -> State:
+    try:
+        blob = pickle.dumps(state.value)
+    except Exception as broken:
+        raise EnvFault(
+            f"{name}: got a State.value of type {type(state.value).__name__} that cannot be pickled ({broken}); need a "
+            "value, or an environment wrapped in Replay"
+        ) from None
+    return replace(state, value=Packed(blob=blob))
+
+
+def _unpacked(state: State | None, files: Mapping[str, str]) -> State:
+    if state is None or not isinstance(state.value, Packed):
+        raise EnvFault("Workers: got a state that no worker has returned; need one from start or step of Workers")
+    return replace(state, value=unpickle(state.value.blob, files))
+
+
+def _read(stream: BufferedRWPair) -> object:
+    """The next message, or None at the end."""
+    head = stream.read(LENGTH_BYTES)
+    size = int.from_bytes(head, "big")
+    blob = stream.read(size) if len(head) == LENGTH_BYTES else b""
+    return pickle.loads(blob) if blob and len(blob) == size else None
+
+
+def _write(stream: BufferedRWPair, reply: Reply) -> None:
+    stream.write(framed(reply))
+    stream.flush()
+
+
+def _die_with_parent() -> None:
+    """Standard input ends when the parent does, however it dies; then this process and all it started go too."""
+    while os.read(0, 1):
+        pass
+    os.killpg(0, signal.SIGKILL)

@@ -1,0 +1,238 @@
+"""Sokoban in text: push every box onto a target."""
+
+import random
+from collections import deque
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TypeAlias
+
+from bough.env import Branching, Split, State, Step
+from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
+from bough.env.splits import draw_instances, instance_task
+from bough.tree import Outcome, Task
+
+Cell: TypeAlias = tuple[int, int]
+Layout: TypeAlias = tuple[Cell, frozenset[Cell]]
+"""Where the player and the boxes are."""
+
+LETTERS = "#_OX*PS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """A room as it now is, and the steps taken."""
+
+    rows: Rows
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sokoban:
+    """A store room. Solving it pays 1 and ends the episode. A box can be pushed, never pulled: some pushes are final.
+
+    The agent reads the room, in which P is itself, # a wall, _ floor, O a target, X a box, * a box on a target and S
+    itself on a target. It answers with one of left, down, right, up. A move against a wall, or against a box that
+    cannot give way, changes nothing.
+
+    Instances are drawn at random. Rotations and mirror images of a room are the same instance: all of them are in one
+    split, and at most one of them is in a list of tasks.
+
+    Attributes:
+        size: Rows and columns of the room, its outer walls included.
+        boxes: Number of boxes and of targets. The oracle searches all layouts, whose number grows steeply with it.
+        walls: Probability that a cell inside is a wall.
+        max_steps: After so many actions, understood or not, the episode is `TRUNCATED`.
+        least_moves: Fewest moves that an instance must need.
+        box_reward: Paid for each box pushed onto a target, and taken back when it leaves one.
+
+    Raises:
+        ValueError: when a field is out of its range.
+    """
+
+    size: int = 6
+    boxes: int = 1
+    walls: float = 0.1
+    max_steps: int = 30
+    least_moves: int = 1
+    box_reward: float = 0.0
+
+    def __post_init__(self) -> None:
+        inside = max(self.size - 2, 0) ** 2
+        if self.boxes < 1 or inside < 2 * self.boxes + 1:
+            raise ValueError(
+                f"Sokoban: got size={self.size} and boxes={self.boxes}; need 1 or more boxes, and room for each, for "
+                f"its target and for the player inside the outer walls ({inside} cells)"
+            )
+        if not 0 <= self.walls < 1:
+            raise ValueError(f"Sokoban.walls: got {self.walls}; need a probability below 1")
+        if not 1 <= self.least_moves <= self.max_steps:
+            raise ValueError(f"Sokoban.least_moves: got {self.least_moves}; need 1 to max_steps={self.max_steps}")
+
+    @property
+    def branching(self) -> Branching:
+        """`COPY`: a state is a value."""
+        return Branching.COPY
+
+    @property
+    def instructions(self) -> str:
+        """The rules."""
+        return (
+            "You are P in a room with walls #. Push every box X onto a target O, where it shows as *. You cannot pull, "
+            "and you show as S on a target. Answer with one move: left, down, right or up."
+        )
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """`count` different solvable rooms of a split.
+
+        Raises:
+            ValueError: when the split has fewer; small rooms have few different ones.
+        """
+        rooms = draw_instances(
+            name="Sokoban",
+            split=split,
+            count=count,
+            seed=seed,
+            propose=partial(_propose, size=self.size, boxes=self.boxes, walls=self.walls),
+            content=canonical,
+            accept=self._fits,
+        )
+        return [instance_task(name="sokoban", content="\n".join(rows), data={"rows": list(rows)}) for rows in rooms]
+
+    def start(self, task: Task) -> State:
+        """The room as drawn.
+
+        Raises:
+            ValueError: when `task.data["rows"]` is not a room with a wall around it, one player, and as many targets
+                as boxes.
+        """
+        rows = rows_of(task, "Sokoban", LETTERS)
+        players, boxes, targets = (len(find(rows, letters)) for letters in ("PS", "X*", "OS*"))
+        border = rows[0] + rows[-1] + "".join(row[0] + row[-1] for row in rows)
+        if players != 1 or boxes != targets or boxes == 0 or set(border) != {"#"}:
+            raise ValueError(
+                f"Sokoban: task {task.id} got {players} players, {boxes} boxes, {targets} targets and the border "
+                f"{border!r}; need one player, as many targets as boxes, and # all around"
+            )
+        return _state(Room(rows=rows, steps=0))
+
+    def step(self, state: State, action: str) -> Step:
+        """Move or push. Text that is no move costs a step and changes nothing else."""
+        room = _room(state)
+        if _solved(room.rows):
+            return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=True)
+        move = action.strip().lower()
+        valid = move in MOVES
+        rows = _moved(room.rows, move) if valid else room.rows
+        after = Room(rows=rows, steps=room.steps + 1)
+        success = _solved(rows)
+        placed = len(find(rows, "*")) - len(find(room.rows, "*"))
+        over = Outcome.TRUNCATED if after.steps >= self.max_steps else Outcome.OPEN
+        return Step(
+            state=_state(after),
+            reward=float(success) + self.box_reward * placed,
+            outcome=Outcome.TERMINATED if success else over,
+            valid=valid,
+            success=success,
+        )
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        """A shortest solution, by search; None where the room cannot be solved in the steps that are left."""
+        room = _room(state)
+        way = solve(room.rows)
+        return way if way is not None and len(way) <= self.max_steps - room.steps else None
+
+    def _fits(self, rows: Rows) -> bool:
+        way = solve(rows)
+        return way is not None and self.least_moves <= len(way) <= self.max_steps
+
+
+@lru_cache(maxsize=4096)
+def solve(rows: Rows) -> tuple[str, ...] | None:
+    """A shortest solution of a room, by breadth-first search over the places of player and boxes; None without one.
+
+    A box is never pushed to (or left) where, alone in the room, it could not be brought to any target.
+    """
+    targets, alive = frozenset(find(rows, "OS*")), _alive(rows)
+    if not alive.issuperset(find(rows, "X")):
+        return None
+    start: Layout = (find(rows, "PS")[0], frozenset(find(rows, "X*")))
+    ways: dict[Layout, tuple[Layout, str] | None] = {start: None}
+    queue = deque([start])
+    while queue:
+        layout = queue.popleft()
+        player, boxes = layout
+        if boxes == targets:
+            return _way(ways, layout)
+        for move, (down, right) in MOVES.items():
+            cell = (player[0] + down, player[1] + right)
+            after: Layout = (cell, boxes)
+            if cell in boxes:
+                beyond = (cell[0] + down, cell[1] + right)
+                if beyond in boxes or beyond not in alive:
+                    continue
+                after = (cell, (boxes - {cell}) | {beyond})
+            if rows[cell[0]][cell[1]] != "#" and after not in ways:
+                ways[after] = (layout, move)
+                queue.append(after)
+    return None
+
+
+def _way(ways: dict[Layout, tuple[Layout, str] | None], end: Layout) -> tuple[str, ...]:
+    moves: list[str] = []
+    while (came := ways[end]) is not None:
+        end, move = came
+        moves.append(move)
+    return tuple(reversed(moves))
+
+
+def _alive(rows: Rows) -> frozenset[Cell]:
+    """The cells from which a lone box can be pushed onto some target: found by pulling boxes away from the targets."""
+    seen = set(find(rows, "OS*"))
+    queue = deque(seen)
+    while queue:
+        box = queue.popleft()
+        for down, right in MOVES.values():
+            pulled, player = (box[0] + down, box[1] + right), (box[0] + 2 * down, box[1] + 2 * right)
+            inside = 0 <= player[0] < len(rows) and 0 <= player[1] < len(rows[0])
+            if inside and pulled not in seen and "#" not in (rows[pulled[0]][pulled[1]], rows[player[0]][player[1]]):
+                seen.add(pulled)
+                queue.append(pulled)
+    return frozenset(seen)
+
+
+def _state(room: Room) -> State:
+    seen = show(room.rows)
+    return State(observation=seen, key=seen, value=room, admissible=ACTIONS)
+
+
+def _room(state: State) -> Room:
+    if not isinstance(state.value, Room):
+        raise TypeError(f"Sokoban: got a state with a value of type {type(state.value).__name__}; need one of its own")
+    return state.value
+
+
+def _solved(rows: Rows) -> bool:
+    return not find(rows, "X")
+
+
+def _moved(rows: Rows, move: str) -> Rows:
+    """The room after a move; the same room where the way is blocked."""
+    down, right = MOVES[move]
+    ((row, column),) = find(rows, "PS")
+    here, there, beyond = ((row + n * down, column + n * right) for n in range(3))
+    into = rows[there[0]][there[1]]
+    left = {"P": "_", "S": "O"}[rows[row][column]]
+    if into in "_O":
+        return put(rows, {here: left, there: "P" if into == "_" else "S"})
+    if into in "X*" and (gives := rows[beyond[0]][beyond[1]]) in "_O":
+        there_now, beyond_now = "P" if into == "X" else "S", "X" if gives == "_" else "*"
+        return put(rows, {here: left, there: there_now, beyond: beyond_now})
+    return rows
+
+
+def _propose(rng: random.Random, *, size: int, boxes: int, walls: float) -> Rows:
+    inside = [(row, column) for row in range(1, size - 1) for column in range(1, size - 1)]
+    taken = rng.sample(inside, 1 + 2 * boxes)
+    cells = {cell: "#" if rng.random() < walls else "_" for cell in inside}
+    cells |= dict(zip(taken, "P" + "X" * boxes + "O" * boxes, strict=True))
+    return put(("#" * size,) * size, cells)

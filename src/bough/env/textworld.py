@@ -1,0 +1,209 @@
+"""TextWorld: text games in the real engine, Inform 7 stories in the Frotz interpreter (arXiv:1806.11532)."""
+
+import random
+import threading
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+
+from bough.env import Branching, Split, State, Step
+from bough.env.games import SHIPPED, Pack, open_pack
+from bough.env.games.story import Fact, Memory, Story, module
+from bough.tree import Outcome, Task
+
+ENGINE = threading.RLock()
+"""Held while the engine works: a game has one interpreter, and TextWorld's parser is not thread-safe."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Where a game stands.
+
+    Attributes:
+        game: Its name.
+        memory: What the interpreter knows.
+        facts: What TextWorld's logic knows.
+        commands: The commands that were carried out.
+        steps: How many commands were given.
+        score: In the game's own points.
+        outcome: `OPEN` while it can be played on.
+        won: Whether the task is solved.
+    """
+
+    game: str
+    memory: Memory = field(repr=False)
+    facts: tuple[Fact, ...] = field(repr=False)
+    commands: tuple[str, ...] = ()
+    steps: int = 0
+    score: int = 0
+    outcome: Outcome = Outcome.OPEN
+    won: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextWorld:
+    """Text games made and run by TextWorld: explore the house, open, unlock, and take what the task asks for.
+
+    The agent reads the task and the first room, and then what the engine answers to each command, in one line. A win
+    ends the game, and so does a loss; the reward of a command is the share of the game's points that it brought.
+
+    Only commands that TextWorld's logic knows to be possible reach the engine; all others are answered with "You cannot
+    do that.", so no command can be a chain of commands or speak to the interpreter (undo, quit).
+
+    A state is a value with the interpreter's memory in it: stepping an old state costs no more than the newest one.
+
+    Attributes:
+        games: A folder of games, see `bough.env.games.open_pack`; "" for the games that come with Bough.
+        levels: Only games of these levels; empty for all.
+        max_steps: After so many commands, possible or not, the episode is `TRUNCATED`.
+        verbs: Only commands that begin with one of these are named as admissible; empty for all that change something.
+            The default leaves out what undoes progress or never matters in the games that come with Bough (close, drop,
+            insert, lock, put); `look`, `inventory` and `examine` change nothing. All of them can be used all the same.
+        show_admissible: Whether the agent reads the admissible commands.
+
+    Raises:
+        ValueError: when a field is out of its range.
+        FileNotFoundError: when `games` holds no game.
+    """
+
+    games: str = ""
+    levels: tuple[int, ...] = ()
+    max_steps: int = 20
+    verbs: tuple[str, ...] = ("go", "open", "take", "unlock")
+    show_admissible: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_steps < 1:
+            raise ValueError(f"TextWorld.max_steps: got {self.max_steps}; need 1 or more")
+        known = sorted({entry["level"] for entry in self._pack.games.values()})
+        if unknown := sorted(set(self.levels) - set(known)):
+            raise ValueError(f"TextWorld.levels: got {unknown}, which no game has; need some of {known}")
+
+    @property
+    def branching(self) -> Branching:
+        """`COPY`: a state is a value."""
+        return Branching.COPY
+
+    @property
+    def instructions(self) -> str:
+        """How to play, and the rules of these games."""
+        return f"You play a text game. Answer with one command. {self._pack.rules}".strip()
+
+    @property
+    def data_hash(self) -> str:
+        """SHA-256 over all games, as hexadecimal digits."""
+        return self._pack.data_hash
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """`count` games of a split, in an order that the seed decides.
+
+        Raises:
+            ValueError: when the split has fewer games of these levels.
+            ImportError: when TextWorld is not installed.
+        """
+        module("textworld")
+        pack = self._pack
+        names = [
+            name
+            for name, entry in pack.games.items()
+            if entry["split"] == split and (not self.levels or entry["level"] in self.levels)
+        ]
+        if not 0 <= count <= len(names):
+            raise ValueError(
+                f"TextWorld.tasks: got count={count}; need 0 to {len(names)}, the games that split {split!r} of "
+                f"{pack.folder} has of levels {list(self.levels) or 'all'}"
+            )
+        random.Random(f"textworld {seed}").shuffle(names)
+        return [
+            Task(id=f"textworld-{name}", data={"game": name, "level": pack.games[name]["level"]})
+            for name in names[:count]
+        ]
+
+    def start(self, task: Task) -> State:
+        """The task and the first room.
+
+        Raises:
+            ValueError: when `task.data["game"]` is not a game of the pack, or the game's files were changed.
+            ImportError: when TextWorld is not installed.
+        """
+        game = str(task.data.get("game"))
+        with ENGINE:
+            story = load(self._folder, game)
+            return self._state(story, Moment(game=game, memory=story.memory, facts=story.facts), story.opening)
+
+    def step(self, state: State, action: str) -> Step:
+        """Give a command. One that is not possible costs a step and changes nothing else."""
+        before = _moment(state)
+        if before.outcome != Outcome.OPEN:
+            return Step(state=state, outcome=before.outcome, valid=False, success=before.won)
+        command = " ".join(action.lower().split())
+        with ENGINE:
+            story = load(self._folder, before.game)
+            valid = command in story.scene(before.facts).actions
+            after, text = replace(before, steps=before.steps + 1), "You cannot do that."
+            if valid:
+                after, text = _carried_out(story, after, command)
+            if after.outcome == Outcome.OPEN and after.steps >= self.max_steps:
+                after = replace(after, outcome=Outcome.TRUNCATED)
+            return Step(
+                state=self._state(story, after, text),
+                reward=(after.score - before.score) / story.max_score,
+                outcome=after.outcome,
+                valid=valid,
+                success=after.won,
+            )
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        """How TextWorld's own expert would go on: the way back to where the agent left its plan, then the rest of it.
+
+        None after a loss, or when the steps that are left are too few. After a win the empty plan.
+        """
+        moment = _moment(state)
+        if moment.won:
+            return ()
+        if moment.outcome != Outcome.OPEN:
+            return None
+        with ENGINE:
+            plan = load(self._folder, moment.game).expert(moment.commands)
+        return plan if plan and moment.steps + len(plan) <= self.max_steps else None
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.games).expanduser() if self.games else SHIPPED
+
+    @property
+    def _pack(self) -> Pack:
+        return open_pack(self._folder)
+
+    def _state(self, story: Story, moment: Moment, text: str) -> State:
+        scene = story.scene(moment.facts)
+        offered = tuple(name for name in scene.changing if not self.verbs or name.split()[0] in self.verbs)
+        if self.show_admissible and moment.outcome == Outcome.OPEN:
+            text = f"{text}\nYou can: {', '.join(offered)}."
+        return State(observation=text, key=scene.key, value=moment, admissible=offered)
+
+
+@lru_cache(maxsize=64)
+def load(folder: Path, game: str) -> Story:
+    """A game of the pack in `folder`, in this process's interpreter."""
+    return Story(open_pack(folder).story(game))
+
+
+def _carried_out(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:
+    answer = story.command(moment.memory, moment.facts, command)
+    after = replace(
+        moment,
+        memory=answer.memory,
+        facts=answer.facts,
+        commands=(*moment.commands, command),
+        score=moment.score if answer.score is None else answer.score,
+        outcome=Outcome.TERMINATED if answer.won or answer.lost else Outcome.OPEN,
+        won=answer.won,
+    )
+    return after, answer.text
+
+
+def _moment(state: State) -> Moment:
+    if not isinstance(state.value, Moment):
+        raise TypeError(f"TextWorld: got a state with a value of type {type(state.value).__name__}; need its own")
+    return state.value

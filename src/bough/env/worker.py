@@ -1,0 +1,205 @@
+"""One worker process as seen from outside: started, asked one call at a time, killed and replaced when it fails."""
+
+import asyncio
+import contextlib
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+
+from bough.env import EnvFault, State, Step
+from bough.env.load import loaded_files
+from bough.env.serve import LENGTH_BYTES, Ask, Hello, Reply, Verdict, framed
+
+# The child must find the same modules as this process, so it gets the path before it imports anything.
+START = """
+import json, sys
+sys.path[:] = json.loads(sys.argv[2])
+from bough.env.serve import serve
+serve(int(sys.argv[1]))
+"""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Worker:
+    """A process that runs an environment. It is started by the first call.
+
+    Calls wait for each other, first come first served. The call that a process hangs or dies on gets the fault; those
+    that wait behind it never notice, because they go to the fresh process.
+
+    Attributes:
+        name: Of the environment, for messages.
+        env: The environment, pickled.
+        deadline_s: Most seconds for one call, counted from when the process is free for it.
+        startup_s: Most seconds for a fresh process to be ready.
+        calls: How many calls it has in hand.
+        replaced: How many processes were killed or found dead, and replaced.
+    """
+
+    name: str
+    env: bytes
+    deadline_s: float
+    startup_s: float
+    calls: int = 0
+    replaced: int = 0
+    _process: "_Process | None" = None
+    _closed: bool = False
+    _turn: asyncio.Lock | None = None
+    _loop: asyncio.AbstractEventLoop | None = None
+
+    async def ask(self, ask: Ask) -> State | Step | tuple[str, ...] | None:
+        """One call.
+
+        Raises:
+            EnvFault: when the environment broke, or the process hung or died.
+            ValueError: the environment's own, about a bad task.
+            RuntimeError: when the environment cannot be unpickled in a worker, or the worker is closed.
+        """
+        self.calls += 1
+        try:
+            async with self._turn_of_loop():
+                reply = await self._exchange(ask)
+        finally:
+            self.calls -= 1
+        if reply.verdict == Verdict.BAD_TASK:
+            raise ValueError(reply.message)
+        if reply.verdict == Verdict.FAULT:
+            raise EnvFault(reply.message)
+        return reply.answer
+
+    async def close(self) -> None:
+        """End the process. A call in flight gets its fault; nothing is started again."""
+        self._closed = True
+        if self._process is not None:
+            self._process.kill()
+        async with self._turn_of_loop():
+            self._let_go()
+
+    def _turn_of_loop(self) -> asyncio.Lock:
+        """A lock belongs to one event loop, while a worker may outlive several."""
+        loop = asyncio.get_running_loop()
+        if self._turn is None or self._loop is not loop:
+            self._turn, self._loop = asyncio.Lock(), loop
+        return self._turn
+
+    async def _exchange(self, ask: Ask) -> Reply:
+        about = f"{self.name}.{ask.call} ({ask.about})"
+        if self._closed:
+            raise RuntimeError(f"{about}: got a call after close(); need workers that are open")
+        try:
+            process = await self._ready()
+            async with asyncio.timeout(self.deadline_s):
+                return await process.exchange(framed(ask))
+        except TimeoutError:
+            self._replace()
+            raise EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced") from None
+        except (EOFError, ConnectionError):
+            status = self._replace()
+            raise EnvFault(f"{about}: its worker died (exit status {status}) and was replaced") from None
+        except BaseException:
+            # Above all a cancelled call: no one reads what the process answers now, so only a fresh one is clean.
+            self._replace()
+            raise
+
+    async def _ready(self) -> "_Process":
+        """The process, once it has unpickled the environment; a fresh one where it died since the last call."""
+        if self._process is None:
+            self._process = _Process.spawn()
+        elif not self._process.is_quiet():
+            self._replace()
+        process = self._process
+        if process.greeted:
+            return process
+        try:
+            async with asyncio.timeout(self.startup_s):
+                reply = await process.exchange(framed(Hello(env=self.env, files=loaded_files())))
+        except TimeoutError:
+            raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s") from None
+        if reply.verdict != Verdict.READY:
+            raise RuntimeError(
+                f"{self.name}: got no environment in the worker; need one that it can unpickle\n{reply.message}"
+            )
+        process.greeted = True
+        return process
+
+    def _replace(self) -> int | None:
+        status = self._let_go()
+        self.replaced += 1
+        if not self._closed:
+            self._process = _Process.spawn()
+        return status
+
+    def _let_go(self) -> int | None:
+        """End the process; returns its exit status, minus the signal where one killed it."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        status = process.kill()
+        process.channel.close()
+        return status
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Process:
+    child: subprocess.Popen[bytes]
+    channel: socket.socket
+    greeted: bool = False
+
+    @staticmethod
+    def spawn() -> "_Process":
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            # A session of its own: Ctrl-C is for the parent, and all that the child starts can be killed with it.
+            # Standard input is the lifeline (see `serve`); what the environment prints goes to standard error.
+            child = subprocess.Popen(
+                [sys.executable, "-c", START, str(theirs.fileno()), json.dumps(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=2,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        return _Process(child=child, channel=ours)
+
+    def is_quiet(self) -> bool:
+        """Whether it is there, and has nothing to say unasked."""
+        try:
+            self.channel.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return True
+        except ConnectionError:
+            return False
+        return False
+
+    async def exchange(self, frame: bytes) -> Reply:
+        """Send a message and wait for the reply.
+
+        Raises:
+            EOFError, ConnectionError: when the process died.
+        """
+        await asyncio.get_running_loop().sock_sendall(self.channel, frame)
+        size = int.from_bytes(await self._receive(LENGTH_BYTES), "big")
+        return pickle.loads(await self._receive(size))
+
+    async def _receive(self, size: int) -> bytearray:
+        loop = asyncio.get_running_loop()
+        buffer = bytearray(size)
+        rest = memoryview(buffer)
+        while rest:
+            got = await loop.sock_recv_into(self.channel, rest)
+            if got == 0:
+                raise EOFError
+            rest = rest[got:]
+        return buffer
+
+    def kill(self) -> int:
+        """End the process and all it started; returns its exit status."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.child.pid, signal.SIGKILL)
+        if self.child.stdin is not None:
+            self.child.stdin.close()
+        return self.child.wait()

@@ -1,0 +1,107 @@
+"""A host for environments that are slow or may hang: they run in processes of their own, with deadlines."""
+
+import pickle
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+from bough.env import Branching, Env, State, Step
+from bough.env.serve import Ask, Packed
+from bough.env.worker import Worker
+from bough.tree import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Workers:
+    """Runs an environment in `count` processes.
+
+    A process that hangs or dies is killed and replaced at once; the call it failed on gets an `EnvFault`, all others
+    go on as if nothing had happened, because states are values. A new episode goes to the least busy process, a step to
+    the process that may hold its state alive (`Replay`). Processes are started by the first calls, never load torch
+    unless the environment does, and end with this process, however it ends.
+
+    The states it returns can be stepped here only, or in other `Workers` of the same environment.
+
+    Attributes:
+        env: What to run; it and its states can be pickled.
+        count: How many processes.
+        deadline_s: Most seconds for one call, counted from when its process is free for it. A call behind n others
+            thus has its answer or its fault within (n + 1) deadlines, plus the time to start fresh processes.
+        startup_s: Most seconds for a fresh process to load the environment.
+
+    Raises:
+        ValueError: when a field is out of its range, or the environment cannot be pickled or branched.
+    """
+
+    env: Env
+    count: int = 2
+    deadline_s: float = 30.0
+    startup_s: float = 60.0
+    _crew: list[Worker] = field(default_factory=list[Worker], init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"Workers.count: got {self.count}; need 1 or more")
+        if self.deadline_s <= 0 or self.startup_s <= 0:
+            raise ValueError(f"Workers: got {self.deadline_s=} and {self.startup_s=}; need more than 0 seconds")
+        name = type(self.env).__name__
+        if self.env.branching == Branching.NONE:
+            raise ValueError(
+                f"Workers.env: got {name} of branching NONE; need states that travel: Replay(env={name}(...))"
+            )
+        try:
+            blob = pickle.dumps(self.env)
+        except Exception as broken:
+            raise ValueError(
+                f"Workers.env: got {name}, which cannot be pickled ({broken}); need a class at the top of a module, "
+                "with fields that can be pickled"
+            ) from broken
+        self._crew.extend(
+            Worker(name=name, env=blob, deadline_s=self.deadline_s, startup_s=self.startup_s) for _ in range(self.count)
+        )
+
+    @property
+    def replaced(self) -> int:
+        """How many processes hung or died, and were replaced."""
+        return sum(worker.replaced for worker in self._crew)
+
+    async def start(self, task: Task) -> State:
+        """`Env.start`.
+
+        Raises:
+            EnvFault: when the environment broke, hung, or returned something else than a State.
+            ValueError: the environment's own, about a bad task.
+            RuntimeError: when no worker can load the environment, or after `close`.
+        """
+        home = self._least_busy()
+        state = await self._crew[home].ask(Ask(call="start", task=task))
+        return self._housed(cast("State", state), home)
+
+    async def step(self, state: State, action: str) -> Step:
+        """`Env.step`; faults as in `start`."""
+        home = self._home(state)
+        if isinstance(state.value, Packed):
+            state.value.home = None  # Stepping uses the live state up: the next step from here is at home anywhere.
+        step = cast("Step", await self._crew[home].ask(Ask(call="step", state=state, action=action)))
+        return replace(step, state=self._housed(step.state, home))
+
+    async def plan(self, state: State) -> tuple[str, ...] | None:
+        """`Oracle.plan`; None too when the environment is no oracle. Faults as in `start`."""
+        answer = await self._crew[self._home(state)].ask(Ask(call="plan", state=state))
+        return cast("tuple[str, ...] | None", answer)
+
+    async def close(self) -> None:
+        """End the processes. Safe to call twice."""
+        for worker in self._crew:
+            await worker.close()
+
+    def _least_busy(self) -> int:
+        return min(range(self.count), key=lambda index: self._crew[index].calls)
+
+    def _home(self, state: State) -> int:
+        home = state.value.home if isinstance(state.value, Packed) else None
+        return home if home is not None and home < self.count else self._least_busy()
+
+    def _housed(self, state: State, home: int) -> State:
+        if self.env.branching == Branching.REPLAY and isinstance(state.value, Packed):
+            state.value.home = home
+        return state

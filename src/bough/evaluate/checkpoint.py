@@ -1,0 +1,73 @@
+"""Evaluating a run's checkpoint on tasks it never trained on."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bough.explore import derive
+from bough.store import Checkpoints, RunDirectory, StoreError
+from bough.train import Score, Workshop, load_run, measure, override
+from bough.train.watchdog import Watchdog
+from bough.view import wilson
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A checkpoint's result.
+
+    Attributes:
+        step: The checkpoint's.
+        score: Task by task.
+        low: Lower end of the 95 % interval of the success rate (Wilson).
+        high: Upper end.
+    """
+
+    step: int
+    score: Score
+    low: float
+    high: float
+
+
+def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> Evaluation:
+    """Play the held-out tasks of a run with one of its checkpoints.
+
+    Args:
+        path: The run directory; nothing in it is changed.
+        step: The checkpoint; the newest whole one if None.
+        changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
+
+    Raises:
+        StoreError: when there is no such run or checkpoint.
+    """
+    directory = RunDirectory.open(path)
+    run = override(load_run(directory), changes)
+    checkpoints = Checkpoints(directory=directory.checkpoints)
+    checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
+    if checkpoint is None:
+        raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
+    shop = Workshop(run, directory.policy)
+    shop.policy.load_state(checkpoint.tensors("policy"))
+
+    async def play() -> Score:
+        try:
+            await shop.sync(moved=False)
+            seed = derive(run.seed, "heldout")
+            return await measure(shop.grove, shop.heldout_tasks, temperature=run.heldout.temperature, seed=seed)
+        finally:
+            await shop.close()
+
+    with Watchdog(shop.waits, grace_s=run.guards.stuck_s):
+        score = asyncio.run(play())
+    low, high = wilson(sum(score.successes.values()), len(score.successes))
+    return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
+
+
+def sentence(evaluation: Evaluation) -> str:
+    """The result in one line."""
+    score = evaluation.score
+    failed = f"; {score.failed} tasks failed and do not count" if score.failed else ""
+    return (
+        f"step {evaluation.step}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
+        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path{failed}"
+    )

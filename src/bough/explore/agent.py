@@ -1,0 +1,53 @@
+"""What acts, and how far it may go."""
+
+from dataclasses import dataclass
+
+from bough.context import Context, Parser, Renderer
+from bough.engine import Engine, Sampling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """The policy's side of an episode: an engine, and how text gets in and out of it.
+
+    Attributes:
+        engine: Writes tokens.
+        renderer: Turns text into the model's tokens.
+        context: Chooses what of the past is read.
+        parser: Finds the action in what was written.
+        sampling: How tokens are drawn.
+        deadline_s: How long one completion may take before the run counts as stuck.
+    """
+
+    engine: Engine
+    renderer: Renderer
+    context: Context
+    parser: Parser
+    sampling: Sampling
+    deadline_s: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Budgets. A path that exhausts one ends as `TRUNCATED`; its info says which.
+
+    Attributes:
+        turns: Most actions on one path.
+        tokens: Most sampled tokens on one path; None for no limit.
+        tree_turns: Most environment steps in a whole tree, replayed ones included; None for no limit.
+        tree_tokens: Most sampled tokens in a whole tree; None for no limit.
+        env_deadline_s: How long the environment may take over one call before the run counts as stuck. Workers have
+            their own, shorter deadline, after which they are replaced.
+    """
+
+    turns: int = 16
+    tokens: int | None = None
+    tree_turns: int | None = None
+    tree_tokens: int | None = None
+    env_deadline_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        for name in ("turns", "tokens", "tree_turns", "tree_tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"Limits.{name}: got {value}; need at least 1, or none for no limit")

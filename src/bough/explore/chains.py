@@ -1,0 +1,35 @@
+"""Independent chains: every path branches at the prompt and nowhere else."""
+
+import asyncio
+from dataclasses import dataclass
+
+from bough.explore.player import Cursor, Player
+from bough.tree import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chains:
+    """`n` chains of one task, the group sampling of GRPO (arXiv 2402.03300).
+
+    A chain that fails, through a fault of the environment or the engine, is played anew from the start up to `retries`
+    times; the failed attempts stay in the tree as `FAILED` paths, which count nowhere.
+    """
+
+    n: int = 8
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.retries < 0:
+            raise ValueError(f"Chains: got n={self.n}, retries={self.retries}; need n >= 1 and retries >= 0")
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the tree."""
+        root = await player.root()
+        async with asyncio.TaskGroup() as chains:
+            for chain in range(self.n):
+                chains.create_task(self._play(player, root, chain))
+
+    async def _play(self, player: Player, root: Cursor, chain: int) -> None:
+        for attempt in range(self.retries + 1):
+            if await player.follow(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
+                return

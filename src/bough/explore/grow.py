@@ -1,0 +1,110 @@
+"""Many tasks at once: from tasks to trees."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from bough.env import EnvFault, Host
+from bough.explore.agent import Agent, Limits
+from bough.explore.growth import Growth
+from bough.explore.player import Player
+from bough.explore.seeds import derive
+from bough.explore.waits import Waits
+from bough.tree import Task, Tree
+
+
+class Explorer(Protocol):
+    """Grows one tree: a frozen dataclass whose fields are its settings."""
+
+    async def __call__(self, player: Player) -> None:
+        """Call `player.root()` and advance until satisfied."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """What came of a list of tasks.
+
+    Attributes:
+        trees: In the order of the tasks; tasks that never started are missing.
+        unstarted: Fault by task id.
+    """
+
+    trees: tuple[Tree, ...]
+    unstarted: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grove:
+    """Where trees grow: everything that a list of tasks has in common.
+
+    Attributes:
+        agent: What acts.
+        host: Runs the environment.
+        instructions: What the environment tells the agent first.
+        limits: Budgets of a path and of a tree.
+        waits: The run's register of pending awaits.
+        at_once: Most trees that grow at a time.
+        start_retries: How often a task whose environment did not start is tried again.
+    """
+
+    agent: Agent
+    host: Host
+    instructions: str
+    limits: Limits
+    waits: Waits
+    at_once: int = 64
+    start_retries: int = 2
+
+    async def grow(self, explorer: Explorer, tasks: Sequence[Task], *, seed: int) -> Grown:
+        """Grow one tree for each task, many at a time.
+
+        Every tree's seed comes from `seed` and its place in the list, so a task that occurs twice grows two trees.
+        """
+        places = asyncio.Semaphore(self.at_once)
+
+        async def one(place: int, task: Task) -> Tree | str:
+            async with places:
+                return await self._one(explorer, task, derive(seed, place))
+
+        try:
+            async with asyncio.TaskGroup() as growing:
+                jobs = [growing.create_task(one(place, task)) for place, task in enumerate(tasks)]
+        except BaseExceptionGroup as errors:
+            # Branches fail together for one reason; the first says it as well as all of them.
+            raise _first(errors) from errors
+        results = [job.result() for job in jobs]
+        return Grown(
+            trees=tuple(tree for tree in results if isinstance(tree, Tree)),
+            unstarted={task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)},
+        )
+
+    async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
+        """A tree, or the fault for which there is none."""
+        fault = ""
+        for _ in range(self.start_retries + 1):
+            growth = Growth(task)
+            player = Player(
+                growth,
+                self.agent,
+                self.host,
+                instructions=self.instructions,
+                limits=self.limits,
+                seed=seed,
+                waits=self.waits,
+            )
+            try:
+                await explorer(player)
+            except EnvFault as error:
+                fault = str(error)
+                continue
+            return growth.done()
+        return fault
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first plain exception in a nest of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -1,0 +1,98 @@
+"""The one mutable tree: nodes are added while an agent acts, and frozen once at the end."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from bough.tree import DTYPES, Floats, Kind, Outcome, Source, Task, Tree
+
+
+@dataclass(slots=True, kw_only=True)
+class Node:
+    """A node while it grows; the fields are those of `Tree`.
+
+    Attributes:
+        branch: Tells siblings apart and orders them.
+        logprobs: One per token where the policy sampled, else None.
+        entropies: Likewise.
+        state: Key of the environment's state, "" when unknown.
+    """
+
+    parent: int
+    kind: Kind
+    branch: int = 0
+    tokens: Sequence[int] = ()
+    logprobs: Sequence[float] | None = None
+    entropies: Sequence[float] | None = None
+    outcome: Outcome = Outcome.OPEN
+    env_reward: float = 0.0
+    state: str = ""
+    source: Source = Source.FORCED
+    policy_version: int = -1
+    info: dict[str, object] = field(default_factory=dict[str, object])
+
+
+class Growth:
+    """The nodes of one task's tree, in the order in which they came."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.nodes: list[Node] = []
+
+    def add(self, node: Node) -> int:
+        """Add a node and return its number, by which children name it. Its fields may still change until `done`."""
+        if not -1 <= node.parent < len(self.nodes) or (node.parent < 0) != (not self.nodes):
+            raise ValueError(f"Growth.add: got parent {node.parent} with {len(self.nodes)} nodes; need a node there is")
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def done(self) -> Tree:
+        """Freeze. Nodes come out depth first, siblings by branch, whatever finished first."""
+        order = self._order()
+        place = {-1: -1} | {old: new for new, old in enumerate(order)}
+        nodes = [self.nodes[old] for old in order]
+        columns = {
+            "parent": [place[node.parent] for node in nodes],
+            "kind": [node.kind for node in nodes],
+            "span": np.cumsum([0, *(len(node.tokens) for node in nodes)]),
+            "token": [token for node in nodes for token in node.tokens],
+            "logprob": _per_token(nodes, [node.logprobs for node in nodes]),
+            "entropy": _per_token(nodes, [node.entropies for node in nodes]),
+            "outcome": [node.outcome for node in nodes],
+            "env_reward": [node.env_reward for node in nodes],
+            "state_key": [_hash(node.state) for node in nodes],
+            "source": [node.source for node in nodes],
+            "policy_version": [node.policy_version for node in nodes],
+        }
+        arrays: dict[str, Any] = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
+        return Tree(task=self.task, info=tuple(node.info for node in nodes), **arrays)
+
+    def _order(self) -> list[int]:
+        children: list[list[int]] = [[] for _ in self.nodes]
+        for number, node in enumerate(self.nodes):
+            if node.parent >= 0:
+                children[node.parent].append(number)
+        order: list[int] = []
+        stack = [0] if self.nodes else []
+        while stack:
+            number = stack.pop()
+            order.append(number)
+            stack.extend(sorted(children[number], key=lambda child: self.nodes[child].branch, reverse=True))
+        return order
+
+
+def _per_token(nodes: Sequence[Node], values: Sequence[Sequence[float] | None]) -> Floats:
+    """[T] float64, nan where a node has no values."""
+    parts = [
+        np.full(len(node.tokens), np.nan) if given is None else np.asarray(given, dtype=np.float64)
+        for node, given in zip(nodes, values, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def _hash(key: str) -> int:
+    """64 bits of a state key, signed; 0 for an unknown one."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big", signed=True) if key else 0

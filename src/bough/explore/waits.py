@@ -1,0 +1,79 @@
+"""Who waits for what: every await of a run has an owner and a deadline."""
+
+import asyncio
+import itertools
+import time
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class Stuck(RuntimeError):
+    """Something that was waited for did not come. The message lists everything that is being waited for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """One pending await.
+
+    Attributes:
+        owner: Who waits, for people: a task and a branch.
+        thing: What is waited for.
+        since_s: When the wait began, on the monotonic clock.
+        deadline_s: How long it may take.
+    """
+
+    owner: str
+    thing: str
+    since_s: float
+    deadline_s: float
+
+    @property
+    def overdue_s(self) -> float:
+        """Seconds past the deadline; negative while there is time."""
+        return time.monotonic() - self.since_s - self.deadline_s
+
+
+class Waits:
+    """The pending awaits of a run."""
+
+    def __init__(self) -> None:
+        self._pending: dict[int, Wait] = {}
+        self._ids = itertools.count()
+
+    async def until(self, awaitable: Awaitable[Result], *, owner: str, thing: str, deadline_s: float) -> Result:
+        """Await under a deadline.
+
+        Raises:
+            Stuck: when the deadline passes; the message is the table of all pending waits.
+        """
+        key = next(self._ids)
+        self._pending[key] = Wait(owner=owner, thing=thing, since_s=time.monotonic(), deadline_s=deadline_s)
+        deadline = asyncio.timeout(deadline_s)
+        try:
+            async with deadline:
+                return await awaitable
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise Stuck(f"{owner} waited {deadline_s:g} s for {thing}\n{self.table()}") from error
+        finally:
+            del self._pending[key]
+
+    def overdue(self, grace_s: float = 0.0) -> list[Wait]:
+        """Waits that are more than `grace_s` past their deadline, the worst first."""
+        late = [wait for wait in list(self._pending.values()) if wait.overdue_s > grace_s]
+        return sorted(late, key=lambda wait: -wait.overdue_s)
+
+    def table(self, most: int = 20) -> str:
+        """What waits for what, longest first, as text."""
+        now = time.monotonic()
+        pending = sorted(self._pending.copy().values(), key=lambda wait: wait.since_s)
+        lines = [
+            f"  {now - wait.since_s:8.1f} s of {wait.deadline_s:g} s  {wait.owner}  <-  {wait.thing}"
+            for wait in pending[:most]
+        ]
+        more = len(pending) - most
+        return "\n".join(["waiting:", *(lines or ["  nothing"]), *([f"  and {more} more"] if more > 0 else [])])

@@ -1,0 +1,39 @@
+"""Staying undecided."""
+
+import math
+from dataclasses import dataclass
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entropy:
+    """A bonus on the entropy of the policy's predictions (A3C, arXiv 1602.01783).
+
+    Metrics: `entropy`, nats, weighted by `share`. A coefficient of 0 only reports it.
+
+    Attributes:
+        coefficient: Multiplies the bonus; a negative one is a penalty.
+    """
+
+    coefficient: float = 0.001
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.coefficient):
+            raise ValueError(f"Entropy.coefficient: got {self.coefficient}; need a finite number")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The entropies."""
+        return frozenset({"entropy"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """Minus the bonus.
+
+        Raises:
+            ValueError: when `columns.entropy` is missing.
+        """
+        if columns.entropy is None:
+            raise ValueError("Entropy: got columns without `entropy`; need the entropy of each prediction")
+        total = (columns.share * columns.entropy).sum()
+        return Loss(value=-self.coefficient * total, metrics={"entropy": total.detach()})

@@ -1,0 +1,35 @@
+"""Doing as was shown."""
+
+import math
+from dataclasses import dataclass
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imitation:
+    """Behaviour cloning: the negative log-likelihood of each token, weighted by its gain.
+
+    Demonstrations are packed with a gain of 1. What loses is not imitated.
+
+    Metrics: `imitation_nll`, nats, weighted by `share` and gain, before the coefficient.
+
+    Attributes:
+        coefficient: Multiplies the loss, >= 0.
+    """
+
+    coefficient: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.coefficient < math.inf:
+            raise ValueError(f"Imitation.coefficient: got {self.coefficient}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Nothing beyond what is always there."""
+        return frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        total = -(columns.share * columns.gain * columns.logprob).sum()
+        return Loss(value=self.coefficient * total, metrics={"imitation_nll": total.detach()})

@@ -1,0 +1,64 @@
+"""Staying near a reference policy."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kl:
+    """A penalty on the divergence from a frozen reference, estimated at the sampled tokens.
+
+    With d = log policy - log reference at a token drawn from the policy (J. Schulman, "Approximating KL
+    divergence", 2020):
+
+        k1 = d                  k2 = d^2 / 2                  k3 = exp(-d) - 1 + d
+
+    The value of k1 and k3 is unbiased for KL(policy || reference), k3 with less variance; k2 is biased. As a *loss*
+    what counts is the gradient, which is that of the estimate with the token held fixed:
+
+        k1: none at all in the mean; it only adds noise
+        k2: of KL(policy || reference), exactly
+        k3: of KL(reference || policy), the other direction; the two agree near the reference
+
+    All on-policy; nothing here is corrected for tokens that an older policy sampled. GRPO (arXiv 2402.03300) uses k3.
+
+    Metrics: `kl_reference`, the estimate weighted by `share`, before the coefficient.
+
+    Attributes:
+        coefficient: Multiplies the penalty, >= 0.
+        estimator: Which estimate.
+    """
+
+    coefficient: float = 0.001
+    estimator: Literal["k1", "k2", "k3"] = "k3"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.coefficient < math.inf:
+            raise ValueError(f"Kl.coefficient: got {self.coefficient}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The reference's log-probabilities."""
+        return frozenset({"reference"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The penalty.
+
+        Raises:
+            ValueError: when `columns.reference` is missing.
+        """
+        if columns.reference is None:
+            raise ValueError("Kl: got columns without `reference`; need log-probabilities of the reference policy")
+        apart = columns.logprob - columns.reference
+        match self.estimator:
+            case "k1":
+                estimate = apart
+            case "k2":
+                estimate = apart.square() / 2
+            case "k3":
+                estimate = (-apart).expm1() + apart
+        total = (columns.share * estimate).sum()
+        return Loss(value=self.coefficient * total, metrics={"kl_reference": total.detach()})

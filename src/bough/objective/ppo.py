@@ -1,0 +1,69 @@
+"""The clipped policy loss."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PpoClip:
+    """Proximal policy optimization (arXiv 1707.06347), separate bounds (DAPO, 2503.14476), dual clip (1912.09729).
+
+    With r the ratio of the trained policy's probability of a token to its probability when it was sampled:
+
+        loss = - sum share * (gain * min(r, 1 + high) + lose * min(max(r, 1 - low), dual))
+
+    Written with what gains and what loses apart, this is the mean over paths of the ordinary loss even where the paths
+    through a token disagree about it; one summed advantage with one clip would be another loss.
+
+    Metrics, all weighted by `share`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off
+    (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled.
+
+    Attributes:
+        low: How far below 1 the ratio of a losing token still matters, in [0, 1).
+        high: How far above 1 the ratio of a gaining token still matters, >= 0.
+        dual: Ratio of a losing token above which it no longer matters, > 1 (3 in the paper); None for no such bound.
+    """
+
+    low: float = 0.2
+    high: float = 0.2
+    dual: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < 1:
+            raise ValueError(f"PpoClip.low: got {self.low}; need a number from 0 to below 1")
+        if not 0 <= self.high < math.inf:
+            raise ValueError(f"PpoClip.high: got {self.high}; need 0 or more")
+        if self.dual is not None and not self.dual > 1:
+            raise ValueError(f"PpoClip.dual: got {self.dual}; need a number above 1, or None")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Nothing beyond what is always there."""
+        return frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        log_ratio = columns.logprob - columns.behaviour
+        gains, loses = columns.gain > 0, columns.lose < 0
+        # Bounds are set before the exponential, and only where they matter: a ratio too large for a float would make
+        # nan out of a gradient that is 0.
+        top, bottom = math.log1p(self.high), math.log1p(-self.low)
+        ceiling = None if self.dual is None else math.log(self.dual)
+        rises = log_ratio.clamp(max=top).exp()
+        falls = log_ratio.where(loses, 0.0).clamp(min=bottom, max=ceiling).exp()
+        value = -(columns.share * (columns.gain * rises + columns.lose * falls)).sum()
+        with torch.no_grad():
+            ratio = log_ratio.exp()
+            metrics = {
+                "ratio": (columns.share * ratio).sum(),
+                "clip_high": columns.share[gains & (log_ratio > top)].sum(),
+                "clip_low": columns.share[loses & (log_ratio < bottom)].sum(),
+                "kl_behaviour": (columns.share * (ratio - 1.0 - log_ratio)).sum(),
+            }
+            if ceiling is not None:
+                metrics["clip_dual"] = columns.share[loses & (log_ratio > ceiling)].sum()
+        return Loss(value=value, metrics=metrics)

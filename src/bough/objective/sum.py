@@ -1,0 +1,44 @@
+"""Several objectives at once."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from bough.objective import Columns, Loss, Need, Objective
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """The sum of objectives, for example `Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.001)))`.
+
+    Metrics: those of the terms.
+
+    Attributes:
+        terms: What is added, at least one.
+    """
+
+    terms: tuple[Objective, ...]
+
+    def __post_init__(self) -> None:
+        if not self.terms:
+            raise ValueError("Sum.terms: got none; need at least one objective")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Everything that a term needs."""
+        return frozenset[Need]().union(*(term.needs for term in self.terms))
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The sum.
+
+        Raises:
+            ValueError: when two terms report under the same name.
+        """
+        losses = [term(columns) for term in self.terms]
+        metrics: dict[str, Tensor] = {}
+        for loss in losses:
+            if clash := metrics.keys() & loss.metrics.keys():
+                raise ValueError(f"Sum: got two terms that report {sorted(clash)}; need a name of its own for each")
+            metrics.update(loss.metrics)
+        return Loss(value=torch.stack([loss.value for loss in losses]).sum(), metrics=metrics)

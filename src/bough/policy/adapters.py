@@ -1,0 +1,78 @@
+"""Low-rank adapters in a transformers model: put in, merged, taken out."""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from bough.policy.lora import Lora
+from bough.policy.seeding import seeded
+
+
+def adapt(model: PreTrainedModel, lora: Lora) -> None:
+    """Put adapters into `model`, which keeps its class, and freeze everything else.
+
+    Raises:
+        ImportError: when peft is not installed.
+        ValueError: when no layer has a name that `lora.targets` asks for, or the embedding or the head has.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise ImportError("Lora needs peft, which can't be imported; do: pip install 'bough[lora]'") from error
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    untyped: Any = peft
+    # Under its task's name, peft knows which layer is the head that "all-linear" leaves out.
+    config = untyped.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM")
+    with seeded(lora.seed):
+        try:
+            untyped.inject_adapter_in_model(config, model)
+        except ValueError as error:
+            raise ValueError(f"Lora.targets: got {lora.targets!r}; need names of linear layers: {error}") from error
+    ends: Any = model
+    if any(map(_adapted, (ends.get_input_embeddings(), ends.get_output_embeddings()))):
+        raise ValueError(f"Lora.targets: got {lora.targets!r}; need layers other than the embedding and the head")
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            parameter.data = parameter.data.float()
+
+
+def merged(model: nn.Module) -> dict[str, Tensor]:
+    """Every weight under its name in the plain model, adapters added in; tied weights appear once.
+
+    Weights without an adapter are the live tensors, not copies.
+    """
+    layers = _layers(model)
+    weights: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in model.state_dict().items():
+        if ".lora_" in name or tensor.data_ptr() in seen:
+            continue
+        seen.add(tensor.data_ptr())
+        layer = layers.get(name.removesuffix(".base_layer.weight"))
+        weights[name.replace(".base_layer.", ".")] = tensor if layer is None else _sum(tensor, layer)
+    return weights
+
+
+def strip(model: nn.Module) -> None:
+    """Take the adapters out; the weights below them stay as they are."""
+    for name, layer in _layers(model).items():
+        parent, _, child = name.rpartition(".")
+        setattr(model.get_submodule(parent), child, layer.base_layer)
+
+
+def _layers(model: Any) -> dict[str, Any]:
+    return {name: module for name, module in model.named_modules() if _adapted(module)}
+
+
+def _adapted(module: nn.Module) -> bool:
+    return hasattr(module, "get_delta_weight")
+
+
+@torch.no_grad()
+def _sum(weight: Tensor, layer: Any) -> Tensor:
+    wide = torch.promote_types(weight.dtype, torch.float32)
+    for adapter in layer.active_adapters:
+        weight = (weight.to(wide) + layer.get_delta_weight(adapter).to(wide)).to(weight.dtype)
+    return weight

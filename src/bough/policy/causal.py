@@ -1,0 +1,63 @@
+"""A transformers causal language model that reads tokens laid end to end."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+from bough.policy.attention import ATTENTION, Attend
+
+
+class Causal:
+    """A causal language model without padding, without a cache and without dropout; its caller does the attention.
+
+    Attributes:
+        model: The transformers model.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        # Evaluation mode switches dropout off; gradients flow all the same.
+        self.model = model.eval()
+        self.attend_with(ATTENTION)
+
+    def attend_with(self, implementation: str) -> None:
+        """Choose the attention by the name it has in transformers."""
+        model: Any = self.model
+        model.set_attn_implementation(implementation)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights live."""
+        return self._head.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights, and of hidden states."""
+        return self._head.weight.dtype
+
+    @property
+    def vocab_tokens(self) -> int:
+        """V, the rows of the head; may exceed the tokenizer's vocabulary."""
+        return self._head.weight.shape[0]
+
+    @property
+    def _head(self) -> nn.Linear:
+        model: Any = self.model
+        return model.get_output_embeddings()
+
+    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+        """Final hidden states, after the last norm, of U tokens of any number of sequences."""
+        trunk: Any = self.model.base_model
+        read = trunk(input_ids=tokens[None], position_ids=positions[None], use_cache=False, bough_attend=attend)
+        return read.last_hidden_state[0]
+
+    def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
+        """The matrix, and the bias if there is one, that turn hidden states into logits."""
+        return self._head.weight, self._head.bias
+
+    def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
+        """Next-token logits, float32 (float64 if the model is)."""
+        logits = nn.functional.linear(hidden, *self.head())
+        return logits if logits.dtype == torch.float64 else logits.float()

@@ -1,0 +1,177 @@
+"""Writes conversations in a chat template, piece by piece, around the tokens that were sampled."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from jinja2 import TemplateError
+from transformers import PreTrainedTokenizerBase
+
+Tokens: TypeAlias = tuple[int, ...]
+
+ROLES = ("user", "assistant")
+
+
+@runtime_checkable
+class PastTurn(Protocol):
+    """One past turn: what was read, and what was written as sampled (with the stop token, where one was sampled)."""
+
+    @property
+    def observation(self) -> str:
+        """What was read."""
+        ...
+
+    @property
+    def tokens(self) -> Tokens:
+        """What was written."""
+        ...
+
+
+class ChatRenderer:
+    """Renders a system prompt, past turns and an observation as a chat: system, user, assistant, user, ...
+
+    What was sampled is never rendered again: the template writes the text around it, which is tokenised by itself, and
+    the sampled tokens are spliced in. The one exception is a template that rewrites what the assistant said earlier
+    (Qwen3's drops the thinking): such a conversation can't be extended, only rendered anew, and what the template
+    rewrote is then tokenised from the template's text. Blanks that a template trims around a message are no rewriting.
+
+    A system prompt that the template does not take becomes the beginning of the first user message.
+
+    Attributes:
+        stop_tokens: What ends an action: first the token with which the template ends an assistant's message, then
+            the other end tokens of the tokenizer and the model.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, *, template: Mapping[str, object], end_tokens: Sequence[int] = ()
+    ) -> None:
+        """Look at how the template writes.
+
+        Args:
+            tokenizer: With a chat template.
+            template: What the template is told besides the messages, such as {"enable_thinking": False}.
+            end_tokens: End tokens that the model's own configuration names.
+
+        Raises:
+            ValueError: when there is no template, it fails, does not write what the assistant said, or puts no special
+                token after it.
+        """
+        self._tokenizer: Any = tokenizer
+        if not self._tokenizer.chat_template:
+            raise ValueError(
+                "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
+            )
+        self._template = dict(template)
+        # What is written at one turn is the beginning of what is written at the next.
+        self._chat = lru_cache(maxsize=1024)(self._write_chat)
+        self._spoken = lru_cache(maxsize=65536)(self._decode)
+        self._system_role = True
+        self._system_role = self._takes_system()
+        self.stop_tokens: Tokens = ()
+        self.stop_tokens = self._ends(end_tokens)
+
+    def render(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens:
+        """A whole context anew, up to the point where the policy writes."""
+        contents = self._contents(past, observation)
+        text = self._chat(system, contents)
+        frame = self._frame(system, contents)
+        if frame is None or not text.startswith(frame[0]):
+            return self._tokenise(text)
+        read: list[int] = []
+        last: Tokens = ()
+        pending, rest = frame[0], text[len(frame[0]) :]
+        for turn, words, after in zip(past, contents[1::2], frame[1:], strict=True):
+            if rest.startswith(words + after):
+                read += (*self._follow(last, pending), *turn.tokens)
+                last, pending, rest = turn.tokens, after, rest[len(words + after) :]
+                continue
+            rewritten, found, rest = rest.partition(after)
+            if not found:
+                return self._tokenise(text)
+            pending += rewritten + after
+        return (*read, *self._follow(last, pending)) if not rest else self._tokenise(text)
+
+    def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens | None:
+        """What follows the last action of `past` when `observation` is read next, up to where the policy writes.
+
+        Closes the action first when it has no stop token. None when the template rewrites what is there already.
+        """
+        contents = self._contents(past, observation)
+        read = self._chat(system, contents[:-2]) + contents[-2]
+        text = self._chat(system, contents)
+        return self._follow(past[-1].tokens, text[len(read) :]) if text.startswith(read) else None
+
+    def write(self, action: str) -> Tokens:
+        """The tokens of an action that someone else than the policy wrote (a teacher), with a stop token."""
+        return (*self._tokenise(action), self.stop_tokens[0])
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without stop tokens and special marks."""
+        kept = [token for token in tokens if token not in self.stop_tokens]
+        return self._tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+
+    def _contents(self, past: Sequence[PastTurn], observation: str) -> tuple[str, ...]:
+        """What user and assistant said in turn, the user first and last."""
+        said = [text for turn in past for text in (turn.observation, self._spoken(turn.tokens))]
+        return (*said, observation)
+
+    def _decode(self, tokens: Tokens) -> str:
+        kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens
+        return self._tokenizer.decode(kept, clean_up_tokenization_spaces=False).strip()
+
+    def _write_chat(self, system: str, contents: tuple[str, ...]) -> str:
+        if system and not self._system_role:
+            system, contents = "", (f"{system}\n\n{contents[0]}", *contents[1:])
+        messages = [{"role": "system", "content": system}] if system else []
+        messages += [{"role": ROLES[i % 2], "content": text} for i, text in enumerate(contents)]
+        try:
+            return self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True, **self._template
+            )
+        except TemplateError as error:
+            raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
+
+    def _frame(self, system: str, contents: tuple[str, ...]) -> list[str] | None:
+        """What the template writes before, between and after the assistant's contents; None when it drops one."""
+        salt = next(salt for salt in count() if not any(f"[[{salt}." in text for text in (system, *contents)))
+        marked = tuple(f"[[{salt}.{i}]]" if i % 2 else text for i, text in enumerate(contents))
+        rest = self._write_chat(system, marked)
+        frame: list[str] = []
+        for mark in marked[1::2]:
+            before, found, rest = rest.partition(mark)
+            if not found:
+                return None
+            frame.append(before)
+        return [*frame, rest]
+
+    def _follow(self, tokens: Tokens, text: str) -> Tokens:
+        """The tokens of `text`, which begins with the end of a message, after `tokens`, which may have ended it."""
+        following = self._tokenise(text)
+        ends = [i for i, token in enumerate(following) if token in self.stop_tokens]
+        closed = tokens and tokens[-1] in self.stop_tokens
+        return following[ends[0] + 1 :] if closed and ends else following
+
+    def _tokenise(self, text: str) -> Tokens:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def _takes_system(self) -> bool:
+        self._write_chat("", ("a",))
+        try:
+            return "[[system]]" in self._write_chat("[[system]]", ("a",))
+        except ValueError:
+            return False
+
+    def _ends(self, end_tokens: Sequence[int]) -> Tokens:
+        frame = self._frame("", ("a", "b", "c"))
+        if frame is None:
+            raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
+        special = {token for token, added in self._tokenizer.added_tokens_decoder.items() if added.special}
+        ends = [token for token in self._tokenise(frame[1]) if token in special][:1]
+        if not ends:
+            raise ValueError(
+                f"got a chat template that ends an assistant's message with {frame[1]!r}, where the tokenizer finds no "
+                "special token; need one that ends the turn, such as <|im_end|>, among the tokenizer's special tokens"
+            )
+        eos: int | None = self._tokenizer.eos_token_id
+        return tuple(dict.fromkeys([*ends, *([] if eos is None else [eos]), *end_tokens]))

@@ -1,0 +1,89 @@
+"""Reads and writes a model and a tokenizer in the format of transformers, and says what is wrong with them."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
+
+WEIGHTS = ("*.safetensors", "*.bin")
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
+
+
+def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
+    """The tokenizer of the model at `path`, a folder or a hub's id.
+
+    Raises:
+        OSError: when the folder, its config, weights or tokenizer is missing or can't be read.
+    """
+    return _load("tokenizer", _find(path), AutoTokenizer)
+
+
+def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
+    """The causal language model at `path`, a folder or a hub's id.
+
+    Raises:
+        OSError: when a file is missing or can't be read.
+        ValueError: when the weights are not all there, or not of the shapes that the config says.
+    """
+    options = {"dtype": getattr(torch, dtype), "attn_implementation": "sdpa", "output_loading_info": True}
+    model, report = _load("model", _find(path), AutoModelForCausalLM, **options)
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ValueError(
+            f"model at {path!r}: got weights that lack {len(missing)} the config asks for, first {missing[0]!r}; "
+            "need a complete checkpoint of this config"
+        )
+    return model.to(device)
+
+
+def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, directory: Path) -> None:
+    """Write both to `directory`, which is made when it does not exist."""
+    parts: list[Any] = [model, tokenizer]
+    with _quiet():
+        for part in parts:
+            part.save_pretrained(directory)
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """No progress bars: a run has its own."""
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _find(path: str) -> str:
+    """`path` if it is a hub's id, else the folder, in which everything is there."""
+    folder = Path(path).expanduser()
+    if not folder.exists():
+        if path.count("/") == 1 and not path.startswith((".", "/", "~")):
+            return path
+        raise FileNotFoundError(
+            f"no folder {path!r}; need one with a model, or a model hub's id such as 'Qwen/Qwen3-0.6B'"
+        )
+    if not folder.is_dir():
+        raise NotADirectoryError(f"got a file, {path!r}; need the folder with config.json, weights and tokenizer")
+    for what, patterns in (("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", TOKENIZERS)):
+        if not any(any(folder.glob(pattern)) for pattern in patterns):
+            raise FileNotFoundError(f"no {what} in {path!r}; need {' or '.join(patterns)}, as save_pretrained writes")
+    return str(folder)
+
+
+def _load(what: str, path: str, kind: Any, **options: object) -> Any:
+    try:
+        with _quiet():
+            return kind.from_pretrained(path, **options)
+    # Broken files raise whatever their parsers raise.
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise OSError(
+            f"can't read the {what} at {path!r}: {lines[0]}; need a complete folder, or a hub that answers"
+        ) from error

@@ -1,0 +1,32 @@
+"""The choice of low-rank adapters."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lora:
+    """Train low-rank adapters (LoRA, arXiv 2106.09685) and leave the weights below them as they are.
+
+    The output of an adapted layer is `W x + alpha / rank * B A x`, where A starts at random and B at 0. Adapters are
+    float32 whatever the model is, and have no dropout. Needs the extra `bough[lora]`.
+
+    Attributes:
+        rank: Rows of A, >= 1.
+        alpha: Scale, > 0.
+        targets: Names of the linear layers to adapt, such as ("q_proj", "v_proj"); "all-linear" takes every one but
+            the head.
+        seed: Of A.
+    """
+
+    rank: int = 16
+    alpha: float = 32.0
+    targets: str | tuple[str, ...] = "all-linear"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise ValueError(f"Lora.rank: got {self.rank}; need at least 1")
+        if self.alpha <= 0:
+            raise ValueError(f"Lora.alpha: got {self.alpha}; need a number above 0")
+        if not self.targets:
+            raise ValueError(f"Lora.targets: got {self.targets!r}; need names of linear layers, or 'all-linear'")

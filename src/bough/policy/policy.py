@@ -1,0 +1,164 @@
+"""The policy as it runs: a model with gradients, its tokenizer, and its way of writing prompts."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from bough.policy.adapters import adapt, merged, strip
+from bough.policy.attention import Attend
+from bough.policy.causal import Causal
+from bough.policy.chat import ChatRenderer
+from bough.policy.checkpoint import save
+from bough.policy.limits import context_limit
+from bough.policy.lora import Lora
+from bough.policy.probe import Shape, probe
+from bough.policy.replica import Replica, check
+
+
+class Policy:
+    """A causal language model that is being trained. Made by `Tiny.build` and `Pretrained.build`.
+
+    Attributes:
+        renderer: Turns text into tokens in the model's own format.
+        context_tokens: Most positions the policy reads.
+    """
+
+    def __init__(
+        self,
+        *,
+        causal: Causal,
+        shape: Shape,
+        tokenizer: PreTrainedTokenizerBase,
+        renderer: ChatRenderer,
+        context_tokens: int,
+    ) -> None:
+        self._causal = causal
+        self._shape = shape
+        self._tokenizer = tokenizer
+        self.renderer = renderer
+        self.context_tokens = context_tokens
+
+    @staticmethod
+    def assemble(
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        *,
+        context_tokens: int | None = None,
+        template: Mapping[str, object] | None = None,
+        lora: Lora | None = None,
+    ) -> "Policy":
+        """Make a policy of a transformers model, which becomes the policy's own, and its tokenizer.
+
+        Args:
+            model: On its device, in its dtype.
+            tokenizer: With a chat template.
+            context_tokens: Most positions to read; None means as many as the model can.
+            template: What the chat template is told besides the messages.
+            lora: Adapters to train; None trains every weight.
+
+        Raises:
+            ValueError: when Bough can't train the architecture, the tokenizer does not fit the model or has no usable
+                chat template, or the context is longer than the model's.
+        """
+        causal = Causal(model)
+        if len(tokenizer) > causal.vocab_tokens:
+            raise ValueError(
+                f"got a tokenizer of {len(tokenizer)} tokens for a model of {causal.vocab_tokens}; need the model's own"
+            )
+        limit = context_limit(model.config, context_tokens)
+        renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=_end_tokens(model))
+        shape = probe(causal)
+        if lora is not None:
+            adapt(model, lora)
+        return Policy(causal=causal, shape=shape, tokenizer=tokenizer, renderer=renderer, context_tokens=limit)
+
+    @property
+    def vocab_tokens(self) -> int:
+        """V, the rows of the head; may exceed the tokenizer's vocabulary."""
+        return self._causal.vocab_tokens
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights live."""
+        return self._causal.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of the weights, and of hidden states; adapters are float32 all the same."""
+        return self._causal.dtype
+
+    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+        """Final hidden states, after the last norm, of U tokens laid end to end, with gradients.
+
+        Args:
+            tokens: [U], ids below `vocab_tokens`.
+            positions: [U], how many tokens precede each in its own text; below `context_tokens`.
+            attend: Does the attention, and so says which token sees which.
+        """
+        return self._causal.hidden(tokens, positions, attend)
+
+    def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
+        """The matrix, and the bias if there is one, that turn hidden states into logits."""
+        return self._causal.head()
+
+    def parameters(self) -> dict[str, nn.Parameter]:
+        """What is trained, by name; tied weights appear once."""
+        named = self._causal.model.named_parameters()
+        return {name: parameter for name, parameter in named if parameter.requires_grad}
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy, on the CPU, of what is trained: with adapters, only them."""
+        return {name: parameter.detach().to("cpu", copy=True) for name, parameter in self.parameters().items()}
+
+    @torch.no_grad()
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `state` gave, bit for bit.
+
+        Raises:
+            ValueError: when names or shapes differ from the policy's; names the first. Nothing was taken then.
+        """
+        own = self.parameters()
+        check(state, own, "Policy.load_state")
+        for name, parameter in own.items():
+            parameter.copy_(state[name])
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every weight, adapters merged in, under the names `Replica.load` takes; tied weights appear once.
+
+        Live tensors where there is no adapter: copy what must outlast the next update.
+        """
+        return merged(self._causal.model)
+
+    def replica(self, dtype: torch.dtype | None = None) -> Replica:
+        """An independent frozen copy of the policy as it is now, in `dtype` if given."""
+        model = self._copy()
+        for parameter in model.parameters():
+            # Buffers keep their dtype: rotary frequencies are float32 in every model.
+            parameter.data = parameter.data.to(dtype or parameter.dtype)
+        return Replica(Causal(model), self._shape, self.context_tokens)
+
+    def save(self, directory: Path) -> None:
+        """Write config, weights (adapters merged in) and tokenizer as transformers reads them, and `Pretrained` too.
+
+        Args:
+            directory: Made when it does not exist; files of the same names are overwritten.
+        """
+        save(self._copy(), self._tokenizer, directory)
+
+    def _copy(self) -> PreTrainedModel:
+        model = copy.deepcopy(self._causal.model)
+        weights = merged(model)
+        strip(model)
+        for name, tensor in merged(model).items():
+            tensor.copy_(weights[name])
+        return model
+
+
+def _end_tokens(model: PreTrainedModel) -> tuple[int, ...]:
+    ends = getattr(model.generation_config, "eos_token_id", None)
+    return (ends,) if isinstance(ends, int) else tuple(ends or ())

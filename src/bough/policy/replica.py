@@ -1,0 +1,101 @@
+"""A frozen copy of a policy's model, for an engine to sample from."""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from bough.policy.adapters import merged
+from bough.policy.attention import Attend
+from bough.policy.causal import Causal
+from bough.policy.probe import Shape
+
+
+class Replica:
+    """A causal model without gradients and without adapters. Shares no memory with the policy it came from."""
+
+    def __init__(self, causal: Causal, shape: Shape, context_tokens: int) -> None:
+        causal.model.requires_grad_(False)
+        self._causal = causal
+        self._shape = shape
+        self._context_tokens = context_tokens
+
+    @property
+    def vocab_tokens(self) -> int:
+        """V, the rows of the head; may exceed the tokenizer's vocabulary."""
+        return self._causal.vocab_tokens
+
+    @property
+    def context_tokens(self) -> int:
+        """Most positions the model can read."""
+        return self._context_tokens
+
+    @property
+    def layers(self) -> int:
+        """How many times `attend` is called in a forward pass, with layer 0, 1, ..."""
+        return self._shape.layers
+
+    @property
+    def kv_heads(self) -> int:
+        """K of `Attend`."""
+        return self._shape.kv_heads
+
+    @property
+    def head_width(self) -> int:
+        """D of `Attend`."""
+        return self._shape.head_width
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors live."""
+        return self._causal.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of keys and values."""
+        return self._causal.dtype
+
+    @torch.no_grad()
+    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+        """Final hidden states of U tokens of any number of sequences laid end to end."""
+        return self._causal.hidden(tokens, positions, attend)
+
+    def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
+        """The matrix, and the bias if there is one, that turn hidden states into logits."""
+        return self._causal.head()
+
+    @torch.no_grad()
+    def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
+        """Next-token logits, float32 (float64 if the model is)."""
+        return self._causal.logits(hidden)
+
+    @torch.no_grad()
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """Copy new weights in, cast to the replica's dtype.
+
+        Raises:
+            ValueError: when names or shapes differ from the model's; names the first. Nothing was copied then.
+        """
+        own = merged(self._causal.model)
+        check(weights, own, "Replica.load")
+        for name, tensor in own.items():
+            tensor.copy_(weights[name])
+
+
+def check(got: Mapping[str, Tensor], need: Mapping[str, Tensor], where: str) -> None:
+    """Refuse tensors whose names or shapes are not the ones needed.
+
+    Raises:
+        ValueError: names the first tensor that is missing, unknown or of another shape.
+    """
+    for name, tensor in need.items():
+        if name not in got:
+            raise ValueError(f"{where}: got no {name!r}; need {tuple(tensor.shape)}, as the model has")
+        if got[name].shape != tensor.shape:
+            raise ValueError(
+                f"{where}: got {name!r} of shape {tuple(got[name].shape)}; need {tuple(tensor.shape)}, as the model has"
+            )
+    for name in got:
+        if name not in need:
+            raise ValueError(f"{where}: got {name!r}, which the model does not have; need the same model")

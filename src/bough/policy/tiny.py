@@ -1,0 +1,84 @@
+"""A small model of one's own, made from nothing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bough.policy.placement import Dtype, pick_device
+
+if TYPE_CHECKING:
+    import bough.policy.policy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tiny:
+    """A Qwen3-style causal model with random weights, and a tokenizer trained on the environment's own text.
+
+    Attributes:
+        layers: >= 1.
+        width: Numbers in a hidden state, a multiple of 2 * `heads`.
+        heads: Query heads.
+        kv_heads: Key heads, a divisor of `heads`; None means as many.
+        vocab_tokens: At most so many tokens in the vocabulary, >= 260: the bytes and the marks of a chat.
+        context_tokens: Most positions the model reads.
+        seed: Of the weights.
+        device: "auto", "cpu", "cuda", ...
+        dtype: Of the weights.
+    """
+
+    layers: int = 2
+    width: int = 128
+    heads: int = 4
+    kv_heads: int | None = None
+    vocab_tokens: int = 1024
+    context_tokens: int = 2048
+    seed: int = 0
+    device: str = "auto"
+    dtype: Dtype = "float32"
+
+    def __post_init__(self) -> None:
+        for name, least in (("layers", 1), ("heads", 1), ("vocab_tokens", 260), ("context_tokens", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Tiny.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.width < 1 or self.width % (2 * self.heads):
+            raise ValueError(f"Tiny.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads")
+        if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):
+            raise ValueError(f"Tiny.kv_heads: got {self.kv_heads}; need a divisor of the {self.heads} heads")
+
+    def build(self, texts: Iterable[str], assets: Path | None = None) -> "bough.policy.policy.Policy":
+        """Make the model; the same config and texts give the same one.
+
+        Args:
+            texts: What the environment may say and be told; every word and symbol that matters should occur.
+            assets: A folder. The tokenizer in it is used instead of training one; a trained one is written there.
+
+        Raises:
+            ValueError: when `assets` holds a tokenizer that can't be read, or the device does not exist.
+        """
+        import torch
+        from transformers import AutoModelForCausalLM, Qwen3Config
+
+        from bough.policy.policy import Policy
+        from bough.policy.seeding import seeded
+        from bough.policy.vocabulary import END, small_tokenizer
+
+        tokenizer = small_tokenizer(texts, self.vocab_tokens, assets)
+        config = Qwen3Config(
+            vocab_size=len(tokenizer),
+            hidden_size=self.width,
+            intermediate_size=3 * self.width,
+            num_hidden_layers=self.layers,
+            num_attention_heads=self.heads,
+            num_key_value_heads=self.kv_heads or self.heads,
+            head_dim=self.width // self.heads,
+            max_position_embeddings=self.context_tokens,
+            tie_word_embeddings=True,
+            initializer_range=self.width**-0.5 / 2,
+            eos_token_id=tokenizer.convert_tokens_to_ids(END),
+            pad_token_id=None,
+        )
+        models: Any = AutoModelForCausalLM
+        with seeded(self.seed):
+            model = models.from_config(config, dtype=getattr(torch, self.dtype))
+        return Policy.assemble(model.to(pick_device(self.device)), tokenizer)

@@ -1,0 +1,21 @@
+"""How paths ended, and where that is paid: at the last action, the turn that brought it about."""
+
+import numpy as np
+
+from bough.tree import Bools, Ints, Kind, Tree, leaves
+
+
+def solved(tree: Tree) -> Bools:
+    """[N] bool: the leaves whose info says `success`."""
+    ends = np.zeros(tree.nodes, dtype=np.bool_)
+    ends[leaves(tree)] = True
+    return ends & np.asarray([info.get("success") is True for info in tree.info])
+
+
+def last_action(tree: Tree) -> Ints:
+    """[N] int64: the last `ACTION` on the way to each node, the node included; the root where there is none."""
+    last, parent = [0] * tree.nodes, tree.parent.tolist()
+    acts = (tree.kind == Kind.ACTION).tolist()
+    for node in range(1, tree.nodes):
+        last[node] = node if acts[node] else last[parent[node]]
+    return np.asarray(last, dtype=np.int64)

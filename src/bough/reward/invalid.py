@@ -1,0 +1,31 @@
+"""A penalty for actions that the environment does not understand."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Floats, Kind, Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidAction:
+    """Channel "invalid_action": paid off at each action that the environment did not understand (info `valid`).
+
+    Attributes:
+        penalty: What one such action costs, >= 0.
+    """
+
+    penalty: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not self.penalty >= 0:
+            raise ValueError(f"InvalidAction.penalty: got {self.penalty}; need 0 or more, it is subtracted")
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pay at `ACTION` nodes."""
+        return [{"invalid_action": self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        invalid = np.asarray([info.get("valid") is False for info in tree.info])
+        return np.where((tree.kind == Kind.ACTION) & invalid, -self.penalty, 0.0)

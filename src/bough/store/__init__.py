@@ -1,0 +1,27 @@
+"""The store: what a run leaves on disk, written so that a kill or a full disk never costs what was there before."""
+
+from bough.store.atomic import StoreError, digest, write_json
+from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
+from bough.store.manifest import describe
+from bough.store.metrics import Metrics, read_metrics
+from bough.store.rundir import RunDirectory
+from bough.store.tasks import digest_tasks, read_tasks, write_tasks
+from bough.store.trees import read_trees, write_trees
+
+__all__ = [
+    "Checkpoint",
+    "Checkpoints",
+    "Latest",
+    "Metrics",
+    "RunDirectory",
+    "StoreError",
+    "describe",
+    "digest",
+    "digest_tasks",
+    "read_metrics",
+    "read_tasks",
+    "read_trees",
+    "write_json",
+    "write_tasks",
+    "write_trees",
+]

@@ -1,0 +1,63 @@
+"""The manifest: what a run was made from and on."""
+
+import platform
+import subprocess
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from bough import __version__
+
+PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "peft", "textworld")
+
+
+def describe(data: Mapping[str, str]) -> dict[str, object]:
+    """The manifest of a run that starts now in the working directory.
+
+    Args:
+        data: The checksum of each set of tasks, by name.
+
+    Returns:
+        Values that JSON can write: bough, python, packages (null where not installed), platform, processor, git (the
+        commit of the working directory and whether it was altered; null outside a repository), data, created (UTC).
+    """
+    return {
+        "bough": __version__,
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "git": _git(),
+        "data": dict(data),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """The model's name; `platform.processor()` knows only the architecture on Linux."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            named = (line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+            return next(named, platform.machine())
+    except OSError:
+        return platform.processor() or platform.machine()
+
+
+def _git() -> dict[str, object] | None:
+    commit = _ask_git("rev-parse", "HEAD")
+    return None if commit is None else {"commit": commit, "altered": bool(_ask_git("status", "--porcelain"))}
+
+
+def _ask_git(*arguments: str) -> str | None:
+    try:
+        ran = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return ran.stdout.strip()

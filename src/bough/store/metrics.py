@@ -1,0 +1,102 @@
+"""Metrics on disk: one line a step, and the same numbers for TensorBoard."""
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from bough.store.atomic import StoreError, append_bytes, write_bytes
+from bough.store.events import Events
+
+Value: TypeAlias = int | float | str
+
+
+class Metrics:
+    """Appends one line a step to a JSONL file; each line is on disk before the call returns.
+
+        {"step": 12, "phase": "rl", "train/success": 0.4375, "reward/mean": 0.41}
+
+    A step counts once: steps ascend over the whole run, through all its phases. A line that a killed process left
+    unfinished is dropped.
+
+    Args:
+        path: The file; continued when it is there.
+        tensorboard: Folder for TensorBoard's event files, with the same numbers; none when not given.
+
+    Raises:
+        StoreError: when the file holds a line that is no JSON object.
+    """
+
+    def __init__(self, path: Path, tensorboard: Path | None = None) -> None:
+        self._path = path
+        self._events = Events(tensorboard) if tensorboard else None
+        self._step = self._keep(None)
+
+    def resume_at(self, step: int) -> None:
+        """Drop what is said of the steps after `step`, here and in TensorBoard: the run goes on from there."""
+        self._step = self._keep(step)
+        if self._events:
+            self._events.purge_from(step + 1)
+
+    def write(self, step: int, values: Mapping[str, Value]) -> None:
+        """Append the line of a step.
+
+        Args:
+            step: Greater than that of any line before.
+            values: Numbers and short texts by name. A number that is not finite is written as null.
+
+        Raises:
+            ValueError: when the step is not greater than the last one, or a value is called "step".
+            StoreError: when the disk is full; the lines before are whole.
+        """
+        if step <= self._step or "step" in values:
+            raise ValueError(
+                f"Metrics.write: got step {step} with values {sorted(values)} after step {self._step}; need ascending "
+                "steps, one line each, and no value called 'step'"
+            )
+        numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
+        plain = {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
+        append_bytes(self._path, (json.dumps({"step": step, **values, **plain}) + "\n").encode())
+        if self._events:
+            self._events.write(step, numbers)
+        self._step = step
+
+    def _keep(self, last: int | None) -> int:
+        """Rewrite the file with the whole lines up to step `last`; returns the last step in it, -1 for none."""
+        if not self._path.exists():
+            return -1
+        before = self._path.read_bytes()
+        rows = _rows(self._path, before)
+        kept = [(line, row) for line, row in rows if last is None or cast("int", row["step"]) <= last]
+        after = b"".join(line + b"\n" for line, _ in kept)
+        if after != before:
+            write_bytes(self._path, after)
+        return cast("int", kept[-1][1]["step"]) if kept else -1
+
+
+def read_metrics(path: Path) -> list[dict[str, Value]]:
+    """The lines that `Metrics` wrote, in order; null comes back as nan. An unfinished last line is passed over.
+
+    Raises:
+        StoreError: when a line is no JSON object with a step; names it.
+    """
+    return [
+        {name: math.nan if value is None else cast("Value", value) for name, value in row.items()}
+        for _, row in _rows(path, path.read_bytes())
+    ]
+
+
+def _rows(path: Path, data: bytes) -> list[tuple[bytes, dict[str, object]]]:
+    rows: list[tuple[bytes, dict[str, object]]] = []
+    for number, line in enumerate(data.split(b"\n")[:-1], start=1):
+        try:
+            row: object = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict) or not isinstance(cast("dict[str, object]", row).get("step"), int):
+            raise StoreError(
+                f"{path}, line {number}: got {line[:80]!r}; need a JSON object with a step; remove the line"
+            )
+        rows.append((line, cast("dict[str, object]", row)))
+    return rows

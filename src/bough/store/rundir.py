@@ -1,0 +1,145 @@
+"""The run directory: the name of everything a run leaves behind."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from bough.store.atomic import StoreError, write_json
+from bough.store.checkpoint import Checkpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDirectory:
+    """A run's folder. `create` makes a new one, `open` finds one that is there.
+
+        config.json      every setting of the run, resolved; a run can be started again from it
+        manifest.json    versions, machine, checksums of the data, time of creation
+        metrics.jsonl    one line a step
+        tensorboard/     the same for TensorBoard
+        trees/           the trees of each step: step_000012.safetensors and .jsonl
+        checkpoints/     what `bough resume` goes on from
+        policy/          what the policy needs besides its weights: configuration, tokenizer
+        final/           the trained policy
+        report.html      the result, for a person
+
+    Attributes:
+        path: The folder.
+    """
+
+    path: Path
+
+    @classmethod
+    def create(cls, path: Path) -> "RunDirectory":
+        """Make the folder of a new run.
+
+        Raises:
+            StoreError: when something is there already.
+        """
+        run = cls(path=path)
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise StoreError(run._occupied())
+        for folder in (run.tensorboard, run.trees, run.checkpoints, run.policy):
+            folder.mkdir(parents=True, exist_ok=True)
+        return run
+
+    @classmethod
+    def open(cls, path: Path) -> "RunDirectory":
+        """The folder of a run that was started before.
+
+        Raises:
+            StoreError: when there is none.
+        """
+        run = cls(path=path)
+        if not run.config.is_file():
+            raise StoreError(
+                f"{path}: got {'no run directory' if path.exists() else 'a folder that does not exist'}; need one that "
+                "`bough train` made, with a config.json in it"
+            )
+        return run
+
+    @property
+    def config(self) -> Path:
+        """Every setting of the run."""
+        return self.path / "config.json"
+
+    @property
+    def manifest(self) -> Path:
+        """What the run was made from and on."""
+        return self.path / "manifest.json"
+
+    @property
+    def metrics(self) -> Path:
+        """One line a step."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Event files."""
+        return self.path / "tensorboard"
+
+    @property
+    def trees(self) -> Path:
+        """The trees of all steps; see `trees_of`."""
+        return self.path / "trees"
+
+    @property
+    def checkpoints(self) -> Path:
+        """For `Checkpoints`."""
+        return self.path / "checkpoints"
+
+    @property
+    def policy(self) -> Path:
+        """What the policy needs besides its weights."""
+        return self.path / "policy"
+
+    @property
+    def final(self) -> Path:
+        """The trained policy; not there before the run ends."""
+        return self.path / "final"
+
+    @property
+    def report(self) -> Path:
+        """The result, for a person."""
+        return self.path / "report.html"
+
+    def trees_of(self, step: int) -> Path:
+        """Where `write_trees` puts the trees of a step."""
+        return self.trees / f"step_{step:06d}.safetensors"
+
+    def write_config(self, config: Mapping[str, object]) -> None:
+        """Write config.json, whole or not at all."""
+        write_json(self.config, config)
+
+    def read_config(self) -> dict[str, object]:
+        """What `write_config` wrote.
+
+        Raises:
+            StoreError: when it is no JSON object.
+        """
+        try:
+            config: object = json.loads(self.config.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise StoreError(f"{self.config}: got no JSON ({error}); need the file as the run wrote it") from error
+        if not isinstance(config, dict):
+            raise StoreError(f"{self.config}: got a JSON {type(config).__name__}; need an object")
+        return cast("dict[str, object]", config)
+
+    def write_manifest(self, manifest: Mapping[str, object]) -> None:
+        """Write manifest.json, whole or not at all."""
+        write_json(self.manifest, manifest)
+
+    def _occupied(self) -> str:
+        if not self.config.is_file():
+            return f"{self.path} exists and holds something else than a run; choose another name=..."
+        steps = Checkpoints(directory=self.checkpoints).steps()
+        if not steps:
+            return (
+                f"run directory {self.path} exists and holds a run without a checkpoint; choose another name=..., or "
+                "remove it"
+            )
+        return (
+            f"run directory {self.path} exists and holds a run at step {steps[-1]}; choose another name=..., or "
+            f"continue it with `bough resume {self.path}`"
+        )

@@ -1,0 +1,177 @@
+"""Trees on disk: every number in one safetensors file, every word in one JSONL file beside it.
+
+Both are open formats, and numpy alone can read them. The safetensors file `step_000012.safetensors` begins with the
+length of a JSON header, 8 bytes little-endian; the header gives the dtype, shape and place of each column in the rest:
+
+    raw = open("step_000012.safetensors", "rb").read()
+    start = 8 + int.from_bytes(raw[:8], "little")
+    header = json.loads(raw[8:start])
+    dtypes = {"I8": "<i1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+    columns = {
+        name: np.frombuffer(raw[start:][slice(*at["data_offsets"])], dtypes[at["dtype"]])
+        for name, at in header.items() if name != "__metadata__"
+    }
+
+The K trees of the file stand one after the other, N nodes and T tokens in all:
+
+    first_node [K + 1]      tree k has the nodes first_node[k] : first_node[k + 1]
+    span [N + 1]            node i has the tokens span[i] : span[i + 1]
+    parent [N]              counted from the first node of the tree; -1 at its root
+    kind, outcome, env_reward, state_key, source, policy_version [N] and token, logprob, entropy [T]: as in `Tree`
+    channel/NAME [N]        what reward NAME paid at each node; nan on trees it did not pay     (rewarded, credited)
+    gain, lose [T]          the credit of each token                                            (credited)
+
+Line k of `step_000012.jsonl` is `{"task": {"id", "seed", "data"}, "channels": [NAME, ...], "info": [N objects]}`. The
+header's `__metadata__` says the format, the stage of the trees ("Tree", "Rewarded", "Credited"), and the BLAKE2b
+checksum of the JSONL file that belongs to it.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from bough.store.atomic import StoreError, digest, write_bytes
+from bough.tree import DTYPES, Credited, Rewarded, Task, Tree
+
+FORMAT = "bough-trees-1"
+OF_TOKENS = ("token", "logprob", "entropy", "gain", "lose")
+Columns: TypeAlias = dict[str, NDArray[Any]]
+Stage = TypeVar("Stage", Tree, Rewarded, Credited)
+
+
+def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequence[Credited]) -> None:
+    """Write trees of one stage to `path`, which ends in `.safetensors`, and to the `.jsonl` beside it.
+
+    Each file is there whole or not at all, and the numbers name the words they belong to, so a process that is killed
+    leaves a pair that `read_trees` reads or refuses.
+
+    Raises:
+        ValueError: when the trees are of different stages, or `path` ends in something else.
+        TypeError: when a task or a node's info holds a value that JSON cannot write.
+        StoreError: when the disk is full.
+    """
+    if path.suffix != ".safetensors":
+        raise ValueError(f"write_trees: got {path}; need a name that ends in .safetensors")
+    stages = {type(each).__name__ for each in trees} or {"Tree"}
+    if len(stages) > 1:
+        raise ValueError(f"write_trees: got trees of stages {sorted(stages)}; need one stage a file")
+    words = path.with_suffix(".jsonl")
+    write_bytes(words, "".join(json.dumps(_words(each)) + "\n" for each in trees).encode())
+    about = {"format": FORMAT, "stage": stages.pop(), "jsonl_blake2b": digest(words)}
+    write_bytes(path, save(_columns(trees), about))
+
+
+@overload
+def read_trees(path: Path) -> list[Tree | Rewarded | Credited]: ...
+@overload
+def read_trees(path: Path, stage: type[Stage]) -> list[Stage]: ...
+def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] | None = None) -> Sequence[object]:
+    """The trees that `write_trees` wrote to `path`, of the same stage and the same bit for bit.
+
+    Args:
+        path: The `.safetensors` file.
+        stage: The stage the caller needs; any when not given.
+
+    Raises:
+        StoreError: when a file is missing, cut off, of another format, or belongs to another pair, or when the trees
+            are of another stage than `stage`.
+    """
+    words = path.with_suffix(".jsonl")
+    columns, about = _read(path)
+    if about.get("format") != FORMAT:
+        raise StoreError(f"{path}: got format {about.get('format')!r}; need {FORMAT!r}, a file of trees")
+    if not words.is_file() or digest(words) != about["jsonl_blake2b"]:
+        raise StoreError(
+            f"{words}: it is missing, cut off, or was not written together with {path.name}; need the pair from one "
+            "write. Write the trees again, or copy both files from where they are whole"
+        )
+    lines = [json.loads(line) for line in words.read_text(encoding="utf-8").splitlines()]
+    if stage and lines and about["stage"] != stage.__name__:
+        raise StoreError(f"{path}: got trees of stage {about['stage']}; need {stage.__name__}")
+    return [_staged(_tree_at(columns, line, at), about["stage"], columns, line, at) for at, line in enumerate(lines)]
+
+
+def _tree(each: Tree | Rewarded | Credited) -> Tree:
+    return each if isinstance(each, Tree) else each.tree
+
+
+def _rewarded(each: Tree | Rewarded | Credited) -> Rewarded | None:
+    return each.rewarded if isinstance(each, Credited) else each if isinstance(each, Rewarded) else None
+
+
+def _words(each: Tree | Rewarded | Credited) -> dict[str, object]:
+    tree, rewarded = _tree(each), _rewarded(each)
+    return {
+        "task": {"id": tree.task.id, "seed": tree.task.seed, "data": tree.task.data},
+        "channels": list(rewarded.channels) if rewarded else [],
+        "info": tree.info,
+    }
+
+
+def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
+    trees = [_tree(each) for each in stages]
+    lengths = [len(tree.token) for tree in trees]
+    first_token = np.cumsum([0, *lengths])[:-1]
+    columns: Columns = {"first_node": np.cumsum([0, *(tree.nodes for tree in trees)]).astype(np.int64)}
+    for name, dtype in DTYPES.items():
+        # `join` begins with an empty column, so that no trees still make columns of the right dtype.
+        columns[name] = _join(dtype, [tree.columns()[name] for tree in trees])
+    starts = [tree.span[:-1] + first for tree, first in zip(trees, first_token, strict=True)]
+    columns["span"] = _join(DTYPES["span"], [*starts, np.array([sum(lengths)])])
+    rewarded = [each for each in map(_rewarded, stages) if each]
+    for name in dict.fromkeys(name for each in rewarded for name in each.channels):
+        paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in rewarded]
+        columns[f"channel/{name}"] = _join(np.dtype(np.float64), paid)
+    if credited := [each for each in stages if isinstance(each, Credited)]:
+        columns["gain"] = _join(np.dtype(np.float32), [each.gain for each in credited])
+        columns["lose"] = _join(np.dtype(np.float32), [each.lose for each in credited])
+    return columns
+
+
+def _join(dtype: np.dtype[np.generic], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
+
+
+def _read(path: Path) -> tuple[Columns, dict[str, str]]:
+    try:
+        raw = path.read_bytes()
+        columns = load(raw)
+    except FileNotFoundError:
+        raise StoreError(f"{path}: there is no such file of trees") from None
+    except SafetensorError as error:
+        raise StoreError(
+            f"{path}: got a file that is cut off or no safetensors ({error}); need one that `write_trees` wrote"
+        ) from error
+    header = json.loads(raw[8 : 8 + int.from_bytes(raw[:8], "little")])
+    return columns, header.get("__metadata__", {})
+
+
+def _tree_at(columns: Columns, line: Mapping[str, Any], at: int) -> Tree:
+    first, last = (int(node) for node in columns["first_node"][at : at + 2])
+    span = columns["span"][first : last + 1]
+    of_tree = {name: columns[name][_rows(columns, name, at)] for name in DTYPES} | {"span": span - span[0]}
+    return Tree(task=Task(**line["task"]), info=tuple(line["info"]), **of_tree)
+
+
+def _rows(columns: Columns, name: str, at: int) -> slice:
+    """Where tree `at` stands in a column."""
+    rows = columns["first_node"][at : at + 2]
+    return slice(*(columns["span"][rows] if name in OF_TOKENS else rows).tolist())
+
+
+def _staged(tree: Tree, stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:
+    if stage == "Tree":
+        return tree
+    names = cast("list[str]", line["channels"])
+    channels = {name: columns[f"channel/{name}"][_rows(columns, "channel", at)] for name in names}
+    rewarded = Rewarded(tree=tree, channels=channels)
+    if stage == "Rewarded":
+        return rewarded
+    gain, lose = (columns[name][_rows(columns, name, at)] for name in ("gain", "lose"))
+    return Credited(rewarded=rewarded, gain=gain, lose=lose)

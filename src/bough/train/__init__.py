@@ -1,0 +1,37 @@
+"""Training: runs, the loop, updates, checkpoints."""
+
+from bough.train.config import ConfigError, dump, load, unknown
+from bough.train.deadrun import DeadRun
+from bough.train.heldout import Score, measure
+from bough.train.journal import read_heldout
+from bough.train.learner import Diverged, Learner
+from bough.train.override import override
+from bough.train.run import Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
+from bough.train.start import load_run, resume, start
+from bough.train.workshop import Workshop
+
+__all__ = [
+    "ConfigError",
+    "DeadRun",
+    "Diverged",
+    "Guards",
+    "Heldout",
+    "Learner",
+    "Optimizer",
+    "PolicyRecipe",
+    "Run",
+    "Saving",
+    "Score",
+    "Tasks",
+    "Warmup",
+    "Workshop",
+    "dump",
+    "load",
+    "load_run",
+    "measure",
+    "override",
+    "read_heldout",
+    "resume",
+    "start",
+    "unknown",
+]

@@ -1,0 +1,68 @@
+"""The canary: tokens on which the engine must agree with the learner after every weight sync, and must have moved."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from bough.batch import chosen_logprobs, segments
+from bough.engine import Engine
+from bough.explore import Waits
+from bough.policy.policy import Policy
+from bough.train.deadrun import DeadRun
+
+
+class Canary:
+    """Fixed tokens, and what the engine last thought of them.
+
+    A weight sync that silently delivers nothing leaves the engine sampling from an old policy while every metric looks
+    alive. After a sync the engine's log-probabilities must equal the learner's, and differ from those before.
+    """
+
+    def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
+        self.prompt = tuple(prompt)
+        self.continuation = tuple(continuation)
+        self.tolerance = tolerance
+        self._last: tuple[float, ...] | None = None
+
+    async def check(self, engine: Engine, policy: Policy, waits: Waits, *, moved: bool, deadline_s: float) -> float:
+        """Compare after a sync.
+
+        Args:
+            engine: Has just been synced.
+            policy: What it was synced with.
+            waits: The run's register.
+            moved: Whether the weights have changed since the last check.
+            deadline_s: For the engine's answer.
+
+        Returns:
+            The largest absolute difference between engine and learner, nats.
+
+        Raises:
+            DeadRun: when they disagree, or when the engine's answer is the old one although the weights changed.
+        """
+        scored = engine.score(self.prompt, self.continuation)
+        seen = await waits.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
+        true = self._learner(policy)
+        gap = float((torch.tensor(seen) - true).abs().max())
+        if not gap <= self.tolerance:
+            raise DeadRun(
+                f"after a weight sync the engine's log-probabilities differ from the learner's by {gap:.3g} nats; "
+                f"need at most {self.tolerance:g}. The engine did not take the new weights, or computes another model"
+            )
+        if moved and seen == self._last:
+            raise DeadRun(
+                "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
+                "changed; the sync delivered nothing"
+            )
+        self._last = seen
+        return gap
+
+    @torch.no_grad()
+    def _learner(self, policy: Policy) -> Tensor:
+        tokens = torch.tensor((*self.prompt, *self.continuation), device=policy.device)
+        rows = torch.tensor([0, len(tokens)], device=policy.device)
+        hidden = policy.hidden(tokens, torch.arange(len(tokens), device=policy.device), segments(rows))
+        weight, bias = policy.head()
+        at = torch.arange(len(self.prompt), len(tokens), device=policy.device)
+        return chosen_logprobs(hidden[at - 1], weight, tokens[at], bias=bias)[0].float().cpu()

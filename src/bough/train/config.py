@@ -1,0 +1,146 @@
+"""Runs as JSON: every piece with its fields, written and read back exactly."""
+
+import dataclasses
+import difflib
+import importlib
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast, get_args, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+from bough.env import load_module
+
+PIECE = "piece"
+"""The key under which a JSON object names its dataclass, as `module:Class` or `file.py:Class`."""
+
+
+class ConfigError(ValueError):
+    """A configuration that says something a run cannot be. The message names the field, and what to write."""
+
+
+def dump(value: object) -> Any:
+    """`value` as JSON values. Dataclasses become objects with their `piece` and all fields."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: dump(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
+        return {PIECE: _address(type(value)), **fields}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): dump(item) for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [dump(item) for item in cast("Sequence[object]", value)]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ConfigError(
+        f"got a {type(value).__name__} in the configuration; need dataclasses, numbers, texts, lists and mappings"
+    )
+
+
+def load(data: object, where: str = "") -> Any:
+    """The value that `dump` wrote.
+
+    Raises:
+        ConfigError: on an unknown piece or field, or a value of the wrong type; names where.
+    """
+    if isinstance(data, Mapping):
+        items = cast("Mapping[str, object]", data)
+        if PIECE not in items:
+            return {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in items.items()}
+        cls = _find(str(items[PIECE]), where)
+        given = {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in items.items() if key != PIECE}
+        return build(cls, given, where)
+    if isinstance(data, list):
+        return tuple(load(item, f"{where}.{place}") for place, item in enumerate(cast("list[object]", data)))
+    return data
+
+
+def build(cls: type, given: Mapping[str, object], where: str) -> Any:
+    """Make a piece from field values, each checked against the type of its field."""
+    known = fields_of(cls)
+    for name in given:
+        if name not in known:
+            raise ConfigError(f"{_dotted(where, name)}: {unknown(name, known)} in {cls.__name__}")
+    checked = {name: check(known[name], value, _dotted(where, name)) for name, value in given.items()}
+    try:
+        return cls(**checked)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where or cls.__name__}: {error}") from error
+
+
+def fields_of(cls: type) -> dict[str, Any]:
+    """The type of each field of a dataclass that can be given."""
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
+
+
+def check(annotation: Any, value: object, where: str) -> Any:
+    """`value` as the field's type takes it: an int where a float is meant becomes one, a list a tuple.
+
+    Pieces are checked by their own constructors, protocols by nobody: only plain values are checked here.
+    """
+    if _holds_piece(value) or (wants_piece(annotation) and value == ()):
+        return value
+    if wants_piece(annotation) and not (value is None and type(None) in get_args(annotation)):
+        raise ConfigError(f"{where}: got {value!r}; need a piece, written as Name or Name(field=value)")
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(annotation, config={"arbitrary_types_allowed": True})
+        return adapter.validate_python(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        inner = "".join(f".{part}" for part in first["loc"] if isinstance(part, int))
+        raise ConfigError(
+            f"{where}{inner}: got {value!r}; {first['msg'].replace('Input should be', 'need')}"
+        ) from error
+
+
+def wants_piece(annotation: Any) -> bool:
+    """Whether a field holds a piece, or several: a dataclass or a protocol, not a plain value."""
+    if isinstance(annotation, type) and not get_args(annotation):
+        return dataclasses.is_dataclass(annotation) or bool(getattr(cast("Any", annotation), "_is_protocol", False))
+    return any(wants_piece(part) for part in get_args(annotation))
+
+
+def unknown(name: str, known: Iterable[str]) -> str:
+    """The words for a name that is not there, with the nearest one that is."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    return f"unknown name {name!r}; " + (f"did you mean {near[0]!r}?" if near else f"need one of {', '.join(names)}")
+
+
+def _holds_piece(value: object) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(_holds_piece(item) for item in cast("Sequence[object]", value))
+    return dataclasses.is_dataclass(value)
+
+
+def _dotted(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def _address(cls: type) -> str:
+    module = sys.modules[cls.__module__]
+    file = getattr(module, "__file__", None)
+    # A module that was loaded from a file of the user's can only be found again by that file.
+    return f"{file if _from_file(cls.__module__) else cls.__module__}:{cls.__name__}"
+
+
+def _from_file(module: str) -> bool:
+    return module.startswith("bough_user_") or module == "__main__"
+
+
+def _find(address: str, where: str) -> type:
+    place, _, name = address.rpartition(":")
+    try:
+        module = load_module(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except (ImportError, OSError) as error:
+        raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {error}") from error
+    found = cast("Any", vars(module).get(name))
+    if not (inspect.isclass(found) and dataclasses.is_dataclass(found)):
+        raise ConfigError(f"{where or 'run'}: got piece {address!r}; need a dataclass that is in that module")
+    return found

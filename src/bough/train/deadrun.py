@@ -1,0 +1,73 @@
+"""Runs that look alive and learn nothing: noticed, explained, stopped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bough.train.run import Guards
+from bough.tree import Tree, counted, leaves
+
+
+class DeadRun(RuntimeError):
+    """The run cannot learn. The message says why that is likely, and what to change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """How long a run has shown no sign of life.
+
+    Attributes:
+        flat: Consecutive batches without any advantage.
+    """
+
+    flat: int = 0
+
+
+def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
+    """Stop when not one path of a batch came to a regular end.
+
+    Raises:
+        DeadRun: with the last fault.
+    """
+    if any(len(counted(tree)) for tree in trees):
+        return
+    ends = [(tree, int(leaf)) for tree in trees for leaf in leaves(tree)]
+    told = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
+    faults = [*unstarted.values(), *told] or ["no fault was recorded"]
+    raise DeadRun(
+        f"none of {len(ends) + len(unstarted)} paths came to a regular end; need at least one to learn from. "
+        f"The last fault: {faults[-1]}"
+    )
+
+
+def feel(pulse: Pulse, guards: Guards, *, admitted: int, success: float) -> Pulse:
+    """The pulse after a batch of which `admitted` groups carried an advantage.
+
+    Raises:
+        DeadRun: after `guards.dead_batches` batches without any.
+    """
+    if admitted:
+        return Pulse()
+    if pulse.flat + 1 < guards.dead_batches:
+        return Pulse(flat=pulse.flat + 1)
+    if success == 0:
+        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or pay"
+        why += " partial progress"
+    elif success == 1:
+        why = "every path succeeds. Take harder tasks, or stop: there is nothing left to learn here"
+    else:
+        why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or look at"
+        why += " the rewards in the report's trees"
+    raise DeadRun(f"{guards.dead_batches} batches in a row had no advantage: {why}")
+
+
+def check_gap(gap: float, guards: Guards) -> None:
+    """Stop when the engine and the learner do not compute the same policy.
+
+    Raises:
+        DeadRun: when the mean difference of their log-probabilities is too large.
+    """
+    if gap > guards.gap:
+        raise DeadRun(
+            f"the engine's and the learner's log-probabilities differ by {gap:.3g} nats on average; need at most "
+            f"{guards.gap:g} (guards.gap). Their weights or their arithmetic differ: check engine and policy dtypes"
+        )

@@ -1,0 +1,49 @@
+"""The end of a run: its report, from what lies in its directory."""
+
+import json
+
+from bough.store import RunDirectory, read_metrics, read_trees
+from bough.train.config import dump
+from bough.train.journal import read_heldout
+from bough.train.run import Run
+from bough.tree import Credited, groups
+from bough.view import Panel, Report, write_report
+
+
+def finish(run: Run, directory: RunDirectory, note: str = "") -> None:
+    """Write report.html. Everything in it comes from disk, so a run that stopped early has one too.
+
+    Args:
+        run: What was trained.
+        directory: Where it lies.
+        note: What a reader should know first.
+    """
+    written = sorted(directory.trees.glob("step_*.safetensors"))
+    credited = read_trees(written[-1], Credited) if written else []
+    report = Report(
+        name=run.name,
+        recipe=f"{type(run.credit).__name__} on {type(run.env).__name__}",
+        config=dump(run),
+        manifest=json.loads(directory.manifest.read_text()) if directory.manifest.is_file() else {},
+        metrics=read_metrics(directory.metrics),
+        panels=_panels(run, directory),
+        groups=groups(credited),
+        notes=(note,) if note else (),
+    )
+    write_report(directory.report, report)
+
+
+def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
+    """The first held-out result and the last."""
+    results = read_heldout(directory)
+    if not results:
+        return ()
+    first, last = min(results), max(results)
+    named = {first: "after warm-up" if run.warmup.demonstrations else "before training"}
+    if last != first:
+        named[last] = "after training" if last == run.warmup_steps + run.steps else f"after step {last}"
+    return tuple(
+        Panel(label=label, task_ids=tuple(results[step]), successes=tuple(results[step].values()))
+        for step, label in named.items()
+        if results[step]
+    )

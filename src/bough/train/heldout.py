@@ -1,0 +1,47 @@
+"""How good the agent is on tasks it never trained on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bough.explore import Chains, Grove
+from bough.tree import Task, Tree, counted, turns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The result on a list of tasks, one path each.
+
+    Attributes:
+        successes: Task id to whether its path succeeded; tasks that failed for good are missing.
+        failed: How many are missing.
+        turns: Mean number of actions on a path.
+        trees: What was played.
+    """
+
+    successes: dict[str, bool]
+    failed: int
+    turns: float
+    trees: tuple[Tree, ...]
+
+    @property
+    def rate(self) -> float:
+        """Share of successes, in [0, 1]; nan when no task was played."""
+        return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
+
+
+async def measure(grove: Grove, tasks: Sequence[Task], *, temperature: float, seed: int) -> Score:
+    """Play every task once at a temperature."""
+    agent = replace(grove.agent, sampling=replace(grove.agent.sampling, temperature=temperature, entropies=False))
+    grown = await replace(grove, agent=agent, at_once=len(tasks)).grow(Chains(n=1), tasks, seed=seed)
+    successes: dict[str, bool] = {}
+    lengths: list[int] = []
+    for tree in grown.trees:
+        for leaf in counted(tree):
+            successes[tree.task.id] = bool(tree.info[int(leaf)].get("success", False))
+            lengths.append(int(turns(tree)[leaf]))
+    return Score(
+        successes=successes,
+        failed=len({task.id for task in tasks}) - len(successes),
+        turns=sum(lengths) / max(1, len(lengths)),
+        trees=grown.trees,
+    )

@@ -1,0 +1,120 @@
+"""What a run writes down: metrics, trees, held-out results, checkpoints, and the report at the end."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from bough.policy.policy import Policy
+from bough.store import Checkpoints, Metrics, RunDirectory, write_json, write_trees
+from bough.train.deadrun import Pulse
+from bough.train.heldout import Score
+from bough.train.learner import Learner
+from bough.train.reference import Reference
+from bough.train.run import Run
+from bough.tree import Credited
+from bough.view import Live, wilson
+from bough.view import Progress as ViewProgress
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands; with the weights and the optimizer, all that a checkpoint needs.
+
+    Attributes:
+        step: Steps done, over all phases.
+        pulse: Signs of life.
+    """
+
+    step: int = 0
+    pulse: Pulse = field(default_factory=Pulse)
+
+
+class Journal:
+    """The pen of a run."""
+
+    def __init__(self, run: Run, directory: RunDirectory, live: Live) -> None:
+        self.directory = directory
+        self._run = run
+        self._live = live
+        self._metrics = Metrics(directory.metrics, directory.tensorboard)
+        self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.saving.keep)
+        self._row: dict[str, float | str] = {}
+
+    def restore(self, learner: Learner, progress: Progress, reference: Reference) -> bool:
+        """Go on from the newest whole checkpoint; False when there is none, and the run begins anew."""
+        found = self._checkpoints.latest()
+        for path, reason in found.skipped:
+            self._live.say(f"skipped the damaged checkpoint {path.name}: {reason}")
+        if found.checkpoint is None:
+            self._metrics.resume_at(-1)
+            return False
+        checkpoint = found.checkpoint
+        state = checkpoint.state()
+        reference.restore(checkpoint.tensors("reference"))
+        learner.policy.load_state(checkpoint.tensors("policy"))
+        learner.load_state(checkpoint.tensors("optimizer"), updates=int(str(state["updates"])))
+        progress.step, progress.pulse = checkpoint.step, Pulse(flat=int(str(state["flat"])))
+        self._metrics.resume_at(checkpoint.step)
+        self._live.say(f"resumed after step {checkpoint.step}")
+        return True
+
+    def note(self, metrics: Mapping[str, float | str]) -> None:
+        """Add to the row of the present step."""
+        self._row |= metrics
+
+    def note_score(self, step: int, score: Score) -> None:
+        """Write down a held-out result, task by task."""
+        low, high = wilson(sum(score.successes.values()), len(score.successes))
+        self.note(
+            {
+                "heldout/success": score.rate,
+                "heldout/low": low,
+                "heldout/high": high,
+                "heldout/turns": score.turns,
+                "heldout/failed": float(score.failed),
+            }
+        )
+        path = heldout_file(self.directory, step)
+        path.parent.mkdir(exist_ok=True)
+        write_json(path, {"step": step, "temperature": self._run.heldout.temperature, "tasks": score.successes})
+
+    def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
+        """Close the row of a step, and write its trees when it is their turn."""
+        self._row.setdefault("phase", "rl")
+        self._metrics.write(step, self._row)
+        self._tell(step)
+        self._row = {}
+        every = self._run.saving.trees_every
+        if credited and (last or (every and step % every == 0)):
+            write_trees(self.directory.trees_of(step), list(credited))
+
+    def save(self, learner: Learner, progress: Progress, reference: Reference) -> None:
+        """Make a checkpoint."""
+        tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
+        self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **asdict(progress.pulse)})
+
+    def save_policy(self, policy: Policy) -> None:
+        """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load."""
+        policy.save(self.directory.final)
+
+    def _tell(self, step: int) -> None:
+        run, phase = self._run, str(self._row["phase"])
+        before = run.warmup_steps
+        done, steps = (step, before) if phase == "warmup" else (step - before, run.steps)
+        numbers = {name: value for name, value in self._row.items() if isinstance(value, float)}
+        self._live.update(ViewProgress(step=done, steps=steps, phase=phase, metrics=numbers))
+
+
+def heldout_file(directory: RunDirectory, step: int) -> Path:
+    """Where the held-out result of a step lies."""
+    return directory.path / "heldout" / f"step_{step:06d}.json"
+
+
+def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
+    """Every held-out result of a run: by step, success by task id."""
+    found: dict[int, dict[str, bool]] = {}
+    for path in sorted((directory.path / "heldout").glob("step_*.json")):
+        data = json.loads(path.read_text())
+        found[int(data["step"])] = data["tasks"]
+    return found

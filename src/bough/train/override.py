@@ -1,0 +1,127 @@
+"""Changing a run by text: `optimizer.learning_rate=3e-4`, `credit=Grpo(std=none)`, `rewards.1.penalty=0`."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import re
+from collections.abc import Sequence
+from typing import Any, cast, get_args
+
+from bough.train.config import ConfigError, build, check, fields_of, unknown, wants_piece
+
+CALL = re.compile(r"^(?P<name>[A-Za-z_]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
+
+
+def override(run: Any, changes: Sequence[str]) -> Any:
+    """A run with fields changed.
+
+    Each change is `path=value`. A path goes through pieces by field name and through tuples by number. A value is
+    JSON where it can be read so, else text; a piece is written as its class, with or without arguments:
+    `credit=Grpo(mean=leave_one_out, std=none)`.
+
+    Raises:
+        ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
+    """
+    for change in changes:
+        path, equals, text = change.partition("=")
+        if not equals or not path:
+            raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
+        run = _set(run, path.split("."), text, done="")
+    return run
+
+
+def _set(piece: Any, path: Sequence[str], text: str, done: str) -> Any:
+    name, rest = path[0], path[1:]
+    where = f"{done}.{name}" if done else name
+    if isinstance(piece, tuple):
+        items = list(cast("tuple[Any, ...]", piece))
+        if not name.isdigit() or int(name) >= len(items):
+            raise ConfigError(f"{where}: got {name!r}; need a number from 0 to {len(items) - 1}")
+        items[int(name)] = (
+            _set(items[int(name)], rest, text, where) if rest else _read(text, items[int(name)], None, where)
+        )
+        return tuple(items)
+    if not dataclasses.is_dataclass(piece) or isinstance(piece, type):
+        raise ConfigError(f"{where}: {done} is {piece!r}, which has no fields; need {done}=VALUE")
+    known = fields_of(type(piece))
+    if name not in known:
+        raise ConfigError(f"{where}: {unknown(name, known)} in {type(piece).__name__}")
+    now = getattr(piece, name)
+    value = _set(now, rest, text, where) if rest else _read(text, now, known[name], where)
+    try:
+        return dataclasses.replace(piece, **{name: value})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _read(text: str, now: object, annotation: Any, where: str) -> Any:
+    """The value a text stands for, given what is there now and the type of the field."""
+    call = CALL.match(text)
+    if call or (text.isidentifier() and text[:1].isupper()):
+        name = call["name"] if call else text
+        options = _options(now, annotation)
+        if name in options:
+            return build(options[name], _arguments(options[name], call["arguments"] if call else "", where), where)
+        if call or wants_piece(annotation):
+            raise ConfigError(f"{where}: {unknown(name, options)}")
+    return interpret(type(now) if annotation is None else annotation, text, where)
+
+
+def interpret(annotation: Any, text: str, where: str) -> Any:
+    """A plain value from text: as a literal where the field takes it, else as the text that it is."""
+    try:
+        return check(annotation, _literal(text), where)
+    except ConfigError as error:
+        # "none" is no value for a field that wants one of several words, but may be one of the words.
+        try:
+            return check(annotation, text, where)
+        except ConfigError:
+            raise error from None
+
+
+def _literal(text: str) -> Any:
+    """A number, a truth value, nothing, a list; else the text itself."""
+    names = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in names:
+        return names[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+
+
+def _arguments(cls: type, text: str, where: str) -> dict[str, Any]:
+    """`a=1, b=x` as field values of a class."""
+    known = fields_of(cls)
+    given: dict[str, Any] = {}
+    for part in re.split(r",(?![^(\[]*[)\]])", text):
+        if not part.strip():
+            continue
+        name, equals, value = (side.strip() for side in part.partition("="))
+        if not equals:
+            raise ConfigError(f"{where}: got the argument {part.strip()!r}; need name=value")
+        if name not in known:
+            raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {cls.__name__}")
+        given[name] = interpret(known[name], value, f"{where}.{name}")
+    return given
+
+
+def _options(now: object, annotation: Any) -> dict[str, type]:
+    """The dataclasses that may stand here: those of the present piece's room, and those that the field's type names."""
+    named = [option for option in (annotation, *get_args(annotation)) if inspect.isclass(option)]
+    modules = {".".join(kind.__module__.split(".")[:2]) for kind in (type(now), *named) if _is_ours(kind)}
+    found = [member for module in sorted(modules) for member in _members(module)]
+    own = [kind for kind in (type(now), *named) if dataclasses.is_dataclass(kind)]
+    return {kind.__name__: kind for kind in (*found, *own)}
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("bough.")
+
+
+def _members(module: str) -> list[type]:
+    room = importlib.import_module(module)
+    members = (getattr(room, name) for name in getattr(room, "__all__", ()))
+    return [member for member in members if inspect.isclass(member) and dataclasses.is_dataclass(member)]

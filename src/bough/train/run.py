@@ -1,0 +1,232 @@
+"""A run: every piece and every number of a training, in one value."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from bough.context import Context, Full, Parser, Plain
+from bough.credit import Credit, Grpo
+from bough.curate import Admit, Signal
+from bough.engine import Local, Sampling
+from bough.env import Env, Split
+from bough.explore import Chains, Explorer, Limits
+from bough.objective import Objective, PpoClip, Share
+from bough.policy.policy import Policy
+from bough.reward import EnvReward, Reward
+
+
+class PolicyRecipe(Protocol):
+    """Builds a policy: `Tiny` or `Pretrained`."""
+
+    def build(self, texts: Iterable[str], assets: Path | None = None) -> Policy:
+        """The policy. `texts` show the environment's language; `assets` is a folder for what must be kept."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks:
+    """Where tasks come from: a split of the environment, or a file.
+
+    Attributes:
+        split: The environment's split, when there is no file.
+        count: How many tasks.
+        file: JSON lines of tasks, `{"id": ..., "data": {...}}`; its first `count` tasks are used.
+    """
+
+    split: Split
+    count: int
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"Tasks.count: got {self.count}; need at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmup:
+    """Imitation of a few oracle demonstrations before reinforcement begins.
+
+    Attributes:
+        demonstrations: How many training tasks the oracle shows; 0 for no warm-up.
+        epochs: How often each demonstration is seen.
+        learning_rate: Peak learning rate; falls to zero linearly.
+        batch_tokens: Tokens of one optimizer step, about.
+    """
+
+    demonstrations: int = 0
+    epochs: int = 10
+    learning_rate: float = 1e-3
+    batch_tokens: int = 8192
+
+    def __post_init__(self) -> None:
+        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or self.learning_rate <= 0:
+            raise ValueError(
+                f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
+                f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer:
+    """AdamW (arXiv 1711.05101) and how a batch becomes optimizer steps.
+
+    Attributes:
+        learning_rate: After the warm-up of the schedule.
+        betas: Decay of the two moments.
+        epsilon: Added to the root of the second moment.
+        weight_decay: Decoupled; matrices only, not biases and norms.
+        schedule: What the learning rate does after its warm-up: stay, or fall to zero at the last step.
+        warmup_steps: Optimizer steps over which the learning rate rises from zero.
+        clip_norm: Largest norm of the gradient; larger ones are scaled down.
+        epochs: How often each batch is gone through.
+        parts: How many optimizer steps one pass over a batch makes.
+        micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
+    """
+
+    learning_rate: float = 1e-4
+    betas: tuple[float, float] = (0.9, 0.95)
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    schedule: Literal["constant", "linear", "cosine"] = "constant"
+    warmup_steps: int = 0
+    clip_norm: float = 1.0
+    epochs: int = 1
+    parts: int = 1
+    micro_tokens: int = 16384
+
+    def __post_init__(self) -> None:
+        for name in ("learning_rate", "clip_norm", "epsilon"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a number above 0")
+        for name in ("epochs", "parts", "micro_tokens"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heldout:
+    """Evaluation on tasks that are never trained on, one path each.
+
+    Attributes:
+        tasks: Which tasks.
+        every: Steps between evaluations; the first and the last step are always evaluated.
+        temperature: Of the evaluated policy; 0 is greedy, 1 is the policy as it trains.
+    """
+
+    tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
+    every: int = 10
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What a run keeps on disk.
+
+    Attributes:
+        every: Steps between checkpoints; the last step always makes one.
+        keep: How many of the newest checkpoints stay.
+        trees_every: Steps between the trees that are written; 0 for none but the last.
+    """
+
+    every: int = 10
+    keep: int = 2
+    trees_every: int = 10
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.keep < 1 or self.trees_every < 0:
+            raise ValueError(
+                f"Saving: got every={self.every}, keep={self.keep}, trees_every={self.trees_every}; "
+                "need every >= 1, keep >= 1, trees_every >= 0"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guards:
+    """When a run that learns nothing is stopped.
+
+    Attributes:
+        dead_batches: Consecutive batches without a single advantage.
+        gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
+            tokens and weights.
+        stuck_s: Grace after a missed deadline before the process is ended.
+    """
+
+    dead_batches: int = 10
+    gap: float = 0.2
+    stuck_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Everything a training is, from the task to the loss. The defaults are GRPO.
+
+    Attributes:
+        name: Of the run and of its directory.
+        env: The world.
+        policy: The model.
+        context: What of the past the policy reads.
+        parser: Finds the action in what the policy writes.
+        explorer: Grows the tree of one task.
+        limits: Budgets of a path and a tree.
+        sampling: How training paths are sampled.
+        engine: Generates.
+        workers: Processes that run the environment; 0 runs it in this one.
+        worker_deadline_s: How long a worker may take over one call before it is replaced.
+        rewards: What is paid.
+        credit: Who earned it.
+        admit: What is worth learning from, in order.
+        objective: The loss.
+        share: What one token counts in the mean of a batch.
+        optimizer: How the loss is minimised.
+        warmup: Imitation before reinforcement.
+        steps: Batches of reinforcement.
+        batch_tasks: Tasks, hence trees, of one batch.
+        tasks: Training tasks.
+        heldout: Evaluation.
+        saving: Checkpoints and trees.
+        guards: When to stop a dead run.
+        seed: Of everything random.
+        threads: CPU threads of PyTorch; 0 leaves its choice.
+    """
+
+    name: str
+    env: Env
+    policy: PolicyRecipe
+    context: Context = Full()
+    parser: Parser = Plain()
+    explorer: Explorer = Chains()
+    limits: Limits = Limits()
+    sampling: Sampling = Sampling()
+    engine: Local = Local(slots=256)
+    workers: int = 0
+    worker_deadline_s: float = 60.0
+    rewards: Sequence[Reward] = (EnvReward(),)
+    credit: Credit = Grpo()
+    admit: Sequence[Admit] = (Signal(),)
+    objective: Objective = PpoClip()
+    share: Share = Share()
+    optimizer: Optimizer = Optimizer()
+    warmup: Warmup = Warmup()
+    steps: int = 100
+    batch_tasks: int = 16
+    tasks: Tasks = field(default_factory=lambda: Tasks(split="train", count=1000))
+    heldout: Heldout = field(default_factory=Heldout)
+    saving: Saving = Saving()
+    guards: Guards = Guards()
+    seed: int = 0
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.name or "/" in self.name:
+            raise ValueError(f"Run.name: got {self.name!r}; need a name that can be a folder's")
+        for name, least in (("workers", 0), ("steps", 0), ("batch_tasks", 1), ("threads", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Run.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.sampling.temperature == 0:
+            raise ValueError("Run.sampling.temperature: got 0; need more than 0, or every path of a group is the same")
+
+    @property
+    def warmup_steps(self) -> int:
+        """How many steps of the run are epochs of the warm-up; those of reinforcement come after them."""
+        return self.warmup.epochs if self.warmup.demonstrations else 0

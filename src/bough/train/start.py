@@ -1,0 +1,86 @@
+"""Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
+
+import asyncio
+from pathlib import Path
+
+from bough.store import RunDirectory, describe, digest_tasks
+from bough.train.config import ConfigError, dump, load
+from bough.train.finish import finish
+from bough.train.journal import Journal
+from bough.train.loop import train
+from bough.train.run import Run
+from bough.train.watchdog import Watchdog
+from bough.train.workshop import Workshop
+from bough.view import Live
+
+
+def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
+    """Train a run from the beginning.
+
+    Args:
+        run: What to train.
+        out: The folder in which the run's directory, named `run.name`, is made.
+        terminal: Whether to draw a live display; None finds out.
+
+    Returns:
+        The run's directory: metrics, trees, checkpoints, the trained policy, report.html.
+
+    Raises:
+        StoreError: when the directory is there already, or the disk is full.
+        DeadRun: when the run cannot learn.
+    """
+    directory = RunDirectory.create(out / run.name)
+    directory.write_config(dump(run))
+    return _go(run, directory, terminal)
+
+
+def resume(path: Path, *, terminal: bool | None = None) -> RunDirectory:
+    """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
+
+    Raises:
+        StoreError: when there is no run in `path`.
+        ConfigError: when the run's config.json names pieces or fields that are no more.
+    """
+    directory = RunDirectory.open(path)
+    return _go(load_run(directory), directory, terminal)
+
+
+def load_run(directory: RunDirectory) -> Run:
+    """The run that a directory was made by.
+
+    Raises:
+        ConfigError: when config.json is not a run's.
+    """
+    run = load(directory.read_config())
+    if not isinstance(run, Run):
+        raise ConfigError(f"{directory.config}: got {type(run).__name__}; need the configuration of a Run")
+    return run
+
+
+def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirectory:
+    with Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live:
+        live.say("building the model, the engine and the environment")
+        shop = Workshop(run, directory.policy)
+        if not directory.manifest.is_file():
+            data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
+            environment = getattr(run.env, "data_hash", None)
+            directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
+        journal = Journal(run, directory, live)
+        note = ""
+        try:
+            with Watchdog(shop.waits, grace_s=run.guards.stuck_s):
+                asyncio.run(_run(shop, journal))
+            journal.save_policy(shop.policy)
+        except BaseException as error:
+            note = f"The run stopped early: {error or type(error).__name__}"
+            raise
+        finally:
+            finish(run, directory, note)
+    return directory
+
+
+async def _run(shop: Workshop, journal: Journal) -> None:
+    try:
+        await train(shop, journal)
+    finally:
+        await shop.close()

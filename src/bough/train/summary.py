@@ -1,0 +1,47 @@
+"""A batch in numbers: what the trees of a step say about the policy. Every mean is over paths, never over rows."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from bough.tree import Credited, Kind, Outcome, counted, groups, leaves, sum_to_root, turns
+
+
+def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
+    """Success, rewards by channel, lengths, faults, entropy, of a batch with at least one counted path."""
+    trees = [each.tree for each in credited]
+    ends = [counted(tree) for tree in trees]
+    paths = max(1, sum(map(len, ends)))
+    outcomes = np.concatenate([tree.outcome[leaves(tree)] for tree in trees])
+    sampled = np.concatenate([tree.sampled for tree in trees])
+    entropy = np.concatenate([tree.entropy for tree in trees])
+    valid = [bool(info["valid"]) for tree in trees for info in tree.info if "valid" in info and "finish" in info]
+    solved = [tree.info[int(leaf)].get("success") is True for tree, end in zip(trees, ends, strict=True) for leaf in end]
+    channels = {name for each in credited for name in each.rewarded.channels}
+    means = {
+        f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in credited) / paths for name in channels
+    }
+    known = entropy[~np.isnan(entropy)]
+    return {
+        "train/success": sum(solved) / max(1, len(solved)),
+        "train/paths": float(paths),
+        "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
+        "train/valid_actions": sum(valid) / max(1, len(valid)),
+        "train/truncated": float(np.mean(outcomes == Outcome.TRUNCATED)),
+        "reward/mean": sum(float(each.rewarded.returns().sum()) for each in credited) / paths,
+        **means,
+        "groups/total": float(len(groups(credited))),
+        "groups/dropped": float(sum(dropped.values())),
+        **{f"groups/dropped_{reason}": float(count) for reason, count in dropped.items()},
+        "paths/failed": float(np.sum(outcomes == Outcome.FAILED)),
+        "paths/unstarted": float(unstarted),
+        "policy/entropy": float(known.mean()) if len(known) else float("nan"),
+        "speed/sampled_tokens": float(sampled.sum()),
+        "speed/actions": float(sum(int(np.sum(tree.kind == Kind.ACTION)) for tree in trees)),
+    }
+
+
+def _sum_over_paths(credited: Credited, channel: str) -> float:
+    """What a channel paid, summed over the counted paths of a tree."""
+    tree = credited.tree
+    return float(sum_to_root(tree, credited.rewarded.channels[channel])[counted(tree)].sum())

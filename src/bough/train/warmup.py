@@ -1,0 +1,47 @@
+"""The warm-up: imitate a few demonstrations of an oracle, so that reinforcement has something to find."""
+
+from dataclasses import replace
+
+from bough.batch import pack_demonstrations
+from bough.explore import Demonstration, derive
+from bough.objective import Imitation, Share
+from bough.train.journal import Journal
+from bough.train.learner import Learner
+from bough.train.stopwatch import Stopwatch
+from bough.train.workshop import Workshop
+
+
+async def warm_up(shop: Workshop, journal: Journal) -> None:
+    """Behaviour cloning on the run's first training tasks.
+
+    The optimizer of the warm-up is its own: reinforcement starts with fresh moments.
+
+    Raises:
+        ValueError: when the environment has no oracle, or the oracle does not solve a task.
+    """
+    run, watch = shop.run, Stopwatch()
+    settings = run.warmup
+    tasks = shop.train_tasks[: settings.demonstrations]
+    if len(tasks) < settings.demonstrations:
+        raise ValueError(
+            f"warmup.demonstrations: got {settings.demonstrations}; need at most tasks.count, which is {len(tasks)}"
+        )
+    with watch("grow"):
+        grown = await shop.grove.grow(Demonstration(), tasks, seed=derive(run.seed, "demonstrations"))
+    batch = pack_demonstrations(grown.trees).to(shop.policy.device)
+    parts = max(1, round(batch.tokens.numel() / settings.batch_tokens))
+    optimizer = replace(
+        run.optimizer, learning_rate=settings.learning_rate, schedule="linear", epochs=1, parts=parts, warmup_steps=0
+    )
+    learner = Learner(shop.policy, optimizer, total_updates=settings.epochs * parts, temperature=1.0)
+    for epoch in range(1, settings.epochs + 1):
+        with watch("learn"):
+            seed = derive(run.seed, "warm-up", epoch)
+            metrics = learner.learn(batch, Imitation(), Share(), reference=None, seed=seed)
+        metrics.pop("policy/gap")
+        journal.note(metrics | watch.metrics() | {"phase": "warmup"})
+        if epoch == settings.epochs:
+            await shop.sync(moved=True)
+        else:
+            journal.write_step(epoch)
+        watch = Stopwatch()

@@ -1,0 +1,51 @@
+"""The last resort against a run that hangs: a thread that ends the process and says what it waited for."""
+
+import faulthandler
+import os
+import sys
+import threading
+from types import TracebackType
+
+from bough.explore import Waits
+
+EXIT_STUCK = 75
+"""Exit status of a process that was stuck."""
+
+
+class Watchdog:
+    """Ends the process when a wait is overdue and the event loop cannot say so itself, because something blocks it.
+
+    A wait that the event loop can end raises `Stuck` at its deadline; the watchdog acts `grace_s` later.
+    """
+
+    def __init__(self, waits: Waits, *, grace_s: float, period_s: float = 1.0) -> None:
+        self._waits = waits
+        self._grace_s = grace_s
+        self._period_s = period_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="bough-watchdog", daemon=True)
+
+    def __enter__(self) -> "Watchdog":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(self._period_s):
+            late = self._waits.overdue(self._grace_s)
+            if late:
+                worst = late[0]
+                print(
+                    f"\nstuck: {worst.owner} is {worst.overdue_s:.0f} s past its deadline of {worst.deadline_s:g} s "
+                    f"for {worst.thing}, and the event loop does not answer\n{self._waits.table()}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                faulthandler.dump_traceback(sys.stderr, all_threads=True)
+                # The blocked thread cannot be interrupted, so no clean-up can run; checkpoints are whole at any time.
+                os._exit(EXIT_STUCK)

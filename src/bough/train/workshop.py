@@ -1,0 +1,115 @@
+"""The heavy pieces of a run, built and wired: model, engine, environment, learner."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bough.engine.generation import LocalEngine
+from bough.env import Host, Inline, Workers
+from bough.explore import Agent, Grove, Waits, derive
+from bough.policy.policy import Policy
+from bough.store import read_tasks
+from bough.train.canary import Canary
+from bough.train.learner import Learner
+from bough.train.run import Run, Tasks
+from bough.train.texts import collect
+from bough.tree import Task
+
+TEXT_TASKS = 256
+"""How many training tasks show the environment's language to a tokenizer."""
+
+CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
+"""Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
+
+
+class Workshop:
+    """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
+
+    def __init__(self, run: Run, assets: Path) -> None:
+        if run.threads:
+            torch.set_num_threads(run.threads)
+        self.run = run
+        self.waits = Waits()
+        self.train_tasks = draw_tasks(run, run.tasks)
+        self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
+        texts = collect(run.env, self.train_tasks[:TEXT_TASKS], turns=run.limits.turns)
+        self.policy: Policy = run.policy.build(texts, assets)
+        self.engine: LocalEngine = run.engine.build(self.policy.replica())
+        self.host: Host = (
+            Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s)
+            if run.workers
+            else Inline(env=run.env)
+        )
+        updates = run.steps * run.optimizer.epochs * run.optimizer.parts
+        self.learner = self.learner_for(updates)
+        self.canary = self._canary()
+
+    @property
+    def grove(self) -> Grove:
+        """Where training trees grow."""
+        run = self.run
+        agent = Agent(
+            engine=self.engine,
+            renderer=self.policy.renderer,
+            context=run.context,
+            parser=run.parser,
+            sampling=run.sampling,
+        )
+        return Grove(
+            agent=agent,
+            host=self.host,
+            instructions=run.env.instructions,
+            limits=run.limits,
+            waits=self.waits,
+            at_once=run.batch_tasks,
+        )
+
+    def learner_for(self, updates: int) -> Learner:
+        """A learner of the run's policy whose schedule ends after `updates`."""
+        run = self.run
+        return Learner(self.policy, run.optimizer, total_updates=updates, temperature=run.sampling.temperature)
+
+    def tasks_of(self, step: int) -> list[Task]:
+        """The training tasks of a step: the pool in a new order every time it has been gone through."""
+        size, count = len(self.train_tasks), self.run.batch_tasks
+        places = range(step * count, (step + 1) * count)
+        orders = {epoch: self._order(epoch) for epoch in {place // size for place in places}}
+        return [self.train_tasks[orders[place // size][place % size]] for place in places]
+
+    async def sync(self, *, moved: bool) -> float:
+        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
+        self.engine.sync(self.policy.weights(), self.learner.updates)
+        return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=600.0)
+
+    async def close(self) -> None:
+        """Let go of processes and memory."""
+        await self.host.close()
+        await self.engine.close()
+
+    def _order(self, epoch: int) -> Sequence[int]:
+        generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
+        return generator.permutation(len(self.train_tasks)).tolist()
+
+    def _canary(self) -> Canary:
+        """A real first prompt and a few tokens of the environment's own language after it."""
+        env, renderer = self.run.env, self.policy.renderer
+        prompt = renderer.render(env.instructions, (), env.start(self.train_tasks[0]).observation)
+        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
+        room = self.policy.context_tokens
+        return Canary(prompt[: room - 8], prompt[:8], tolerance=tolerance)
+
+
+def draw_tasks(run: Run, tasks: Tasks) -> list[Task]:
+    """The tasks that a run names.
+
+    Raises:
+        ValueError: when a file has a broken line, or too few tasks.
+    """
+    if tasks.file is None:
+        return list(run.env.tasks(tasks.split, tasks.count, derive(run.seed, "tasks", tasks.split)))
+    found = read_tasks(Path(tasks.file))
+    if len(found) < tasks.count:
+        raise ValueError(f"{tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's tasks.count)")
+    return found[: tasks.count]

@@ -1,0 +1,147 @@
+"""A tree as a person follows it: branches of turns, each turn an action and what came back."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Bools, Credited, Floats, Kind, Outcome, Source, sum_to_root, trained
+
+ENDS = {
+    Outcome.OPEN: "open",
+    Outcome.TERMINATED: "not solved",
+    Outcome.TRUNCATED: "ran out of budget",
+    Outcome.REFUSED: "refused",
+    Outcome.FAILED: "failed, not counted",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """An action and what came back.
+
+    Attributes:
+        action: What was done; None where a branch begins with the environment's answer.
+        source: Who wrote the action: "sampled", "forced", "teacher", "replayed".
+        valid: Whether the environment understood the action.
+        answer: What came back; "" when nothing did.
+        rebuilt: The new context, when it was rebuilt after this turn; else "".
+        rewards: What each channel paid, where it paid anything.
+        gain: Mean credit of the trained tokens from the paths that gain.
+        lose: The same from the paths that lose, <= 0.
+        logprob: Log-probability of the action, nats; None when nothing was sampled.
+        entropy: Mean over the sampled tokens, nats; None when it was not recorded.
+    """
+
+    action: str | None
+    source: str
+    valid: bool
+    answer: str
+    rebuilt: str
+    rewards: Mapping[str, float]
+    gain: float
+    lose: float
+    logprob: float | None
+    entropy: float | None
+
+    @property
+    def advantage(self) -> float:
+        """Mean advantage of the trained tokens."""
+        return self.gain + self.lose
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How a path ended.
+
+    Attributes:
+        outcome: In words.
+        success: Whether the task was solved.
+        value: The return of the path.
+    """
+
+    outcome: str
+    success: bool
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """Turns without a choice between them, and what follows: an end, or further branches.
+
+    Attributes:
+        turns: In order.
+        end: None when the branch divides.
+        branches: Empty when the branch ends.
+    """
+
+    turns: tuple[Turn, ...]
+    end: End | None
+    branches: tuple["Branch", ...]
+
+    def ends(self) -> Iterator[End]:
+        """The ends of all paths through this branch, in order."""
+        if self.end:
+            yield self.end
+        for branch in self.branches:
+            yield from branch.ends()
+
+
+def text_of(credited: Credited, node: int) -> str:
+    """What a node says; its number of tokens when no text was kept."""
+    tree = credited.tree
+    text = tree.info[node].get("text")
+    return text if isinstance(text, str) else f"[{len(tree.tokens_of(node))} tokens]"
+
+
+def branches(credited: Credited) -> tuple[Branch, ...]:
+    """What grows from the prompt."""
+    tree = credited.tree
+    children: list[list[int]] = [[] for _ in range(tree.nodes)]
+    for node in range(1, tree.nodes):
+        children[int(tree.parent[node])].append(node)
+    total = sum_to_root(tree, credited.rewarded.reward)
+    learn = trained(tree)
+    return tuple(_branch(credited, node, children, total, learn) for node in children[0])
+
+
+def _branch(credited: Credited, start: int, children: list[list[int]], total: Floats, learn: Bools) -> Branch:
+    chain = [start]
+    while len(children[chain[-1]]) == 1:
+        chain += children[chain[-1]]
+    last, tree = chain[-1], credited.tree
+    following = tuple(_branch(credited, node, children, total, learn) for node in children[last])
+    success = bool(tree.info[last].get("success"))
+    outcome = "solved" if success else ENDS[Outcome(int(tree.outcome[last]))]
+    end = None if following else End(outcome=outcome, success=success, value=float(total[last]))
+    return Branch(turns=tuple(_turns(credited, chain, learn)), end=end, branches=following)
+
+
+def _turns(credited: Credited, chain: list[int], learn: Bools) -> Iterator[Turn]:
+    kinds = credited.tree.kind
+    starts = [at for at, node in enumerate(chain) if at == 0 or kinds[node] == Kind.ACTION]
+    for start, stop in zip(starts, [*starts[1:], len(chain)], strict=True):
+        yield _turn(credited, chain[start:stop], learn)
+
+
+def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
+    tree, first = credited.tree, nodes[0]
+    acts = tree.kind[first] == Kind.ACTION
+    tokens = slice(tree.span[first], tree.span[first + 1])
+    learns = learn[tokens]
+    sampled = tree.sampled[tokens]
+    entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
+    paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
+    said = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
+    return Turn(
+        action=text_of(credited, first) if acts else None,
+        source=Source(int(tree.source[first])).name.lower(),
+        valid=bool(tree.info[first].get("valid", True)),
+        answer="\n".join(said[Kind.OBSERVATION]),
+        rebuilt="\n".join(said[Kind.EDIT]),
+        rewards={name: value for name, value in paid.items() if value},
+        gain=float(credited.gain[tokens][learns].mean()) if learns.any() else 0.0,
+        lose=float(credited.lose[tokens][learns].mean()) if learns.any() else 0.0,
+        logprob=float(tree.logprob[tokens][sampled].sum()) if sampled.any() else None,
+        entropy=float(entropy.mean()) if len(entropy) else None,
+    )

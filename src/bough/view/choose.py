@@ -1,0 +1,51 @@
+"""Which groups a person should look at: the best, the worst, and the one that is most of two minds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Credited, counted
+
+Group = Sequence[Credited]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """Three groups out of many; in a small run they may be the same.
+
+    Attributes:
+        best: The highest mean return.
+        worst: The lowest mean return.
+        divided: The share of successes nearest to a half.
+    """
+
+    best: Group
+    worst: Group
+    divided: Group
+
+
+def choose_groups(groups: Sequence[Group]) -> Chosen | None:
+    """The groups to look at; None when no group has a path that counts.
+
+    Means and shares are over the counted paths. Of groups that tie, the one with more counted paths is taken, then
+    the earliest.
+    """
+    seen = [group for group in groups if returns(group)]
+    if not seen:
+        return None
+    return Chosen(
+        best=max(seen, key=lambda group: (np.mean(returns(group)), len(returns(group)))),
+        worst=min(seen, key=lambda group: (np.mean(returns(group)), -len(returns(group)))),
+        divided=min(seen, key=lambda group: (abs(np.mean(successes(group)) - 0.5), -len(successes(group)))),
+    )
+
+
+def returns(group: Group) -> list[float]:
+    """The return of each counted path."""
+    return [float(value) for credited in group for value in credited.rewarded.returns()]
+
+
+def successes(group: Group) -> list[bool]:
+    """Whether each counted path solved the task, as its leaf's info says."""
+    return [bool(each.tree.info[int(leaf)].get("success")) for each in group for leaf in counted(each.tree)]

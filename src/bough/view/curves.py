@@ -1,0 +1,68 @@
+"""Which curves a report shows, made from the rows of `metrics.jsonl`."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from bough.view.chart import Chart, Series
+
+Value: TypeAlias = int | float | str
+Row: TypeAlias = Mapping[str, Value]
+
+
+def curves(rows: Sequence[Row]) -> list[Chart]:
+    """The charts for which there is anything to show.
+
+    Args:
+        rows: One a step, with "step", "phase" ("warmup" or "rl") and metrics by name; steps ascend over the run.
+    """
+    warm = [float(row["step"]) for row in rows if row.get("phase") == "warmup"]
+    warmup = max(warm) if warm else None
+    charts = [_success(rows, warmup)]
+    for title, names, share in (
+        ("Reward, mean per path", {"reward/mean": "reward"}, False),
+        ("Entropy, nats per token", {"policy/entropy": "entropy"}, False),
+        ("KL divergence", {"policy/kl": "KL"}, False),
+        ("Clipped tokens", {"policy/clip_fraction": "clipped"}, True),
+        ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
+    ):
+        charts.append(_chart(title, rows, names, share=share, warmup=warmup))
+    # The losses of imitation and of policy optimization have nothing in common, so they do not share an axis.
+    for phase, title in (("warmup", "Loss of the warm-up"), ("rl", "Loss of reinforcement learning")):
+        charts.append(_chart(title, [row for row in rows if row.get("phase") == phase], {"loss/total": "loss"}))
+    lost = {"groups/dropped": "groups dropped", "paths/failed": "paths failed"}
+    if any(y for name in lost for y in _points(rows, name)[1]):
+        charts.append(_chart("Left out", rows, lost, warmup=warmup))
+    return [chart for chart in charts if chart.series]
+
+
+def _success(rows: Sequence[Row], warmup: float | None) -> Chart:
+    held = [row for row in rows if _points([row], "heldout/success")[0]]
+    known = all(_points([row], "heldout/low")[0] and _points([row], "heldout/high")[0] for row in held)
+    band = tuple((float(row["heldout/low"]), float(row["heldout/high"])) for row in held) if known else ()
+    x, y = _points(held, "heldout/success")
+    heldout = Series(label="held-out", tone="one", x=x, y=y, band=band, marked=True)
+    x, y = _points(rows, "train/success")
+    train = Series(label="train", tone="two", x=x, y=y)
+    series = tuple(each for each in (heldout, train) if each.x)
+    span = (float(rows[0]["step"]), float(rows[-1]["step"])) if rows else None
+    return Chart(title="Success", series=series, share=True, full=True, wide=True, span=span, warmup=warmup)
+
+
+def _chart(
+    title: str, rows: Sequence[Row], names: Mapping[str, str], share: bool = False, warmup: float | None = None
+) -> Chart:
+    found = [(label, *_points(rows, name)) for name, label in names.items()]
+    tones = ("one", "two")
+    series = [Series(label=label, tone=tone, x=x, y=y) for tone, (label, x, y) in zip(tones, found, strict=False) if x]
+    return Chart(title=title, series=tuple(series), share=share, warmup=warmup)
+
+
+def _points(rows: Sequence[Row], name: str) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Steps and finite values of a metric."""
+    there = [
+        (float(row["step"]), float(value))
+        for row in rows
+        if not isinstance(value := row.get(name, math.nan), str) and math.isfinite(value)
+    ]
+    return tuple(x for x, _ in there), tuple(y for _, y in there)

@@ -1,0 +1,91 @@
+"""Progress while a run goes on: a panel on a terminal, one plain line a step anywhere else."""
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
+
+from bough.view.numbers import duration, percent, short
+from bough.view.progress import PLAIN, Progress, Told, interval
+
+if TYPE_CHECKING:
+    import rich.panel
+
+
+class Live:
+    """Shows progress; a context manager.
+
+        with Live("grpo_frozenlake", steps=200) as live:
+            live.update(Progress(step=1, steps=200, phase="rl", metrics={"train/success": 0.25}))
+            live.say("saved checkpoints/step_000001")
+
+    Args:
+        title: Of the run.
+        steps: Steps to do, shown before the first progress.
+        terminal: Whether to draw a panel; whether standard output is a terminal, when not given.
+        clock: Seconds that never go backwards.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        steps: int,
+        terminal: bool | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._title = title
+        self._steps = steps
+        self._terminal = sys.stdout.isatty() if terminal is None else terminal
+        self._clock = clock
+        self._told = Told(at_s=clock())
+        self._open = ExitStack()
+
+    def __enter__(self) -> "Live":
+        self._told = Told(at_s=self._clock())
+        if self._terminal:
+            from rich.console import Console
+            from rich.live import Live as Screen
+
+            console = Console(force_terminal=True)
+            self._open.enter_context(Screen(get_renderable=self._panel, console=console, refresh_per_second=4))
+        else:
+            print(f"{self._title}: {self._steps} steps", flush=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def update(self, progress: Progress) -> None:
+        """Show a step."""
+        self._told = self._told.after(progress, self._clock())
+        if not self._terminal:
+            print(line(self._told, self._clock()), flush=True)
+
+    def say(self, text: str) -> None:
+        """Show a message."""
+        self._told = self._told.saying(text)
+        if not self._terminal:
+            print(text, flush=True)
+
+    def _panel(self) -> "rich.panel.Panel":
+        from bough.view.panel import panel
+
+        return panel(self._title, self._steps, self._told, self._clock())
+
+
+def line(told: Told, now_s: float) -> str:
+    """The newest step in one line."""
+    progress = told.last
+    if progress is None:
+        return ""
+    metrics = progress.metrics
+    parts = [f"{progress.phase or 'step'} {progress.step}/{progress.steps}"]
+    if "train/success" in metrics:
+        parts.append(f"train {percent(metrics['train/success'])}")
+    if "heldout/success" in metrics:
+        parts.append(f"held-out {percent(metrics['heldout/success'])}{interval(told)}")
+    parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
+    if (left_s := told.left_s(now_s)) is not None:
+        parts.append(f"eta {duration(left_s)}")
+    return "  ".join(parts)

@@ -1,0 +1,44 @@
+"""Numbers as a person reads them."""
+
+import math
+
+
+def percent(share: float) -> str:
+    """0.4375 -> "43.8%"."""
+    return f"{100 * share:.1f}%"
+
+
+def points(difference: float) -> str:
+    """0.275 -> "+27.5": a difference of shares, in percentage points, with a true minus sign."""
+    return f"{100 * difference:+.1f}".replace("-", "\u2212")
+
+
+def short(value: float) -> str:
+    """About three digits: 0.01234 -> "0.0123", 1234.5 -> "1,234", 0 -> "0"."""
+    size = abs(value)
+    if not math.isfinite(value):
+        text = str(value)
+    elif size >= 1000:
+        text = f"{value:,.0f}"
+    elif size >= 0.001 or size == 0:
+        text = f"{value:.3g}"
+    else:
+        text = f"{value:.1e}"
+    return text.replace("-", "\u2212")
+
+
+def signed(value: float) -> str:
+    """0.5 -> "+0.50"; zero has no sign."""
+    return f"{value:+.2f}".replace("-", "\u2212") if round(value, 2) else "0.00"
+
+
+def duration(seconds: float) -> str:
+    """190 -> "3m 10s"; tenths below ten seconds."""
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"

@@ -1,0 +1,100 @@
+"""A group as HTML: the prompt once, then each branch as a line that unfolds into its turns."""
+
+from collections.abc import Iterator
+from html import escape
+
+from bough.view.branch import Branch, Turn, branches, text_of
+from bough.view.choose import Group, returns, successes
+from bough.view.numbers import short, signed
+
+CHIP_LETTERS, CHIPS, TEXT_LETTERS = 24, 40, 4000
+"""How much of an action stands on a chip, how many chips on a line, how much of a text in a report."""
+
+
+def outline(name: str, why: str, group: Group) -> str:
+    """A group, under a name, with the reason it is shown."""
+    values, solved = returns(group), successes(group)
+    grown = [branch for credited in group for branch in branches(credited)]
+    strongest = max((abs(turn.advantage) for branch in grown for turn in _all_turns(branch)), default=0.0)
+    prompts = dict.fromkeys(text_of(credited, 0) for credited in group)
+    prompt = "".join(f"<pre>{_text(prompt)}</pre>" for prompt in prompts)
+    facts = f"{sum(solved)} of {len(values)} paths solved · mean return {short(sum(values) / len(values))}"
+    return (
+        f'<article class="group"><header><h3>{escape(name)}</h3><p>{escape(group[0].tree.task.id)} · {facts}'
+        f'{f" · {why}" if why else ""}</p><button type="button" class="unfold">unfold all</button></header>'
+        f'<details class="prompt" open><summary>prompt</summary>{prompt}</details>'
+        f"{''.join(_branch(branch, strongest or 1.0) for branch in grown)}</article>"
+    )
+
+
+def _all_turns(branch: Branch) -> Iterator[Turn]:
+    yield from branch.turns
+    for inner in branch.branches:
+        yield from _all_turns(inner)
+
+
+def _branch(branch: Branch, strongest: float, done: int = 0) -> str:
+    """A branch that begins after `done` turns."""
+    ends = list(branch.ends())
+    if branch.end:
+        tone = "solved" if branch.end.success else "unsolved"
+        value = short(branch.end.value)
+        mark = f'<span class="end {tone}">{escape(branch.end.outcome)}</span><span class="return">return {value}</span>'
+    else:
+        mark = f'<span class="end">{len(ends)} paths, {sum(end.success for end in ends)} solved</span>'
+    chips = [_chip(turn, strongest) for turn in branch.turns if turn.action is not None]
+    more = f'<span class="more">and {len(chips) - CHIPS} more</span>' if len(chips) > CHIPS else ""
+    inner = "".join(_branch(each, strongest, done + len(branch.turns)) for each in branch.branches)
+    return (
+        f'<details class="branch"><summary><span class="chips">{"".join(chips[:CHIPS])}{more}</span>{mark}</summary>'
+        f"{_table(branch.turns, done, strongest)}{inner}</details>"
+    )
+
+
+def _tint(turn: Turn, strongest: float) -> str:
+    """The class and style that colour a turn by its advantage."""
+    tone = "gain" if turn.advantage > 0 else "lose" if turn.advantage < 0 else "none"
+    return f'"tint {tone}" style="--a:{100 * abs(turn.advantage) / strongest:.0f}%"'
+
+
+def _chip(turn: Turn, strongest: float) -> str:
+    action = " ".join((turn.action or "").split()) or "(empty)"
+    clipped = action if len(action) <= CHIP_LETTERS else f"{action[: CHIP_LETTERS - 1]}\u2026"
+    return f"<code class={_tint(turn, strongest)}>{escape(clipped)}</code>"
+
+
+def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
+    rows = "".join(_row(at, turn, strongest) for at, turn in enumerate(turns, start=done + 1))
+    return (
+        '<div class="scroll"><table class="turns"><thead><tr><th>turn</th><th>action</th><th>what came back</th>'
+        '<th>reward</th><th>advantage</th><th title="log-probability of the action, nats">log p</th>'
+        '<th title="mean over the tokens of the action, nats">entropy</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _row(at: int, turn: Turn, strongest: float) -> str:
+    tags = [] if turn.valid else ["not understood"]
+    tags += [] if turn.source == "sampled" or turn.action is None else [turn.source]
+    marks = "".join(f'<span class="tag">{escape(tag)}</span>' for tag in tags)
+    action = "" if turn.action is None else f'<pre class="said">{_text(turn.action)}</pre>{marks}'
+    rebuilt = f'<p class="tag">context rebuilt</p><pre>{_text(turn.rebuilt)}</pre>' if turn.rebuilt else ""
+    answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
+    paid = "".join(f"<div>{escape(name)} {signed(value)}</div>" for name, value in turn.rewards.items())
+    # Branches that disagree at shared tokens are told apart: their mean may be 0 while both sides pull.
+    sides = f"<small>{signed(turn.gain)} / {signed(turn.lose)}</small>" if turn.gain and turn.lose else ""
+    advantage = "" if turn.action is None else f"<span class={_tint(turn, strongest)}>{signed(turn.advantage)}</span>"
+    return (
+        f"<tr><td>{at}</td><td>{action}</td><td>{answer}{rebuilt}</td><td>{paid}</td><td>{advantage}{sides}</td>"
+        f"<td>{_nats(turn.logprob)}</td><td>{_nats(turn.entropy)}</td></tr>"
+    )
+
+
+def _nats(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".replace("-", "\u2212")
+
+
+def _text(text: str) -> str:
+    """Escaped, and cut when it is very long."""
+    cut = len(text) - TEXT_LETTERS
+    return escape(text[:TEXT_LETTERS]) + (f'<span class="more"> \u2026 {cut:,} more letters</span>' if cut > 0 else "")

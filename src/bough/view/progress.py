@@ -1,0 +1,93 @@
+"""What a run has told so far, as the live display needs it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+RECENT_STEPS = 20
+RECENT_MESSAGES = 4
+
+PLAIN = {
+    "reward/mean": "reward",
+    "loss/total": "loss",
+    "policy/entropy": "entropy",
+    "policy/kl": "kl",
+    "speed/tokens_per_s": "tokens/s",
+}
+"""The metrics shown as they are, with what they are called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """What a run tells after a step.
+
+    Attributes:
+        step: Steps done, of this phase.
+        steps: Steps to do, of this phase.
+        metrics: Numbers by name, such as "train/success"; whatever is missing is not shown.
+        phase: What the run is doing: "warmup", "rl".
+    """
+
+    step: int
+    steps: int
+    metrics: Mapping[str, int | float]
+    phase: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """All that was told until a moment.
+
+    Attributes:
+        last: The newest progress; None before the first.
+        at_s: When it came, on the display's clock.
+        recent_s: How long each of the last steps of this phase took, newest last.
+        newest: For each metric the value last told, and the step.
+        spent_s: The sum of each `time/NAME_s` over the steps.
+        messages: The last texts, newest last.
+    """
+
+    at_s: float
+    last: Progress | None = None
+    recent_s: tuple[float, ...] = ()
+    newest: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    spent_s: Mapping[str, float] = field(default_factory=dict[str, float])
+    messages: tuple[str, ...] = ()
+
+    def after(self, progress: Progress, now_s: float) -> "Told":
+        """With one more step."""
+        same_phase = self.last is not None and self.last.phase == progress.phase
+        told = {name: (float(value), progress.step) for name, value in progress.metrics.items()}
+        spent = dict(self.spent_s)
+        for name, value in progress.metrics.items():
+            if name.startswith("time/"):
+                stage = name.removeprefix("time/").removesuffix("_s")
+                spent[stage] = spent.get(stage, 0.0) + value
+        return replace(
+            self,
+            last=progress,
+            at_s=now_s,
+            recent_s=(*self.recent_s, now_s - self.at_s)[-RECENT_STEPS:] if same_phase else (),
+            newest={**self.newest, **told},
+            spent_s=spent,
+        )
+
+    def saying(self, text: str) -> "Told":
+        """With one more message."""
+        return replace(self, messages=(*self.messages, text)[-RECENT_MESSAGES:])
+
+    def left_s(self, now_s: float) -> float | None:
+        """Seconds to the end of the phase, from the mean of the last steps; None before there are two."""
+        if self.last is None or not self.recent_s:
+            return None
+        mean_s = sum(self.recent_s) / len(self.recent_s)
+        return max(0.0, (self.last.steps - self.last.step) * mean_s - (now_s - self.at_s))
+
+    def value(self, name: str) -> float | None:
+        """The newest value of a metric."""
+        return self.newest[name][0] if name in self.newest else None
+
+
+def interval(told: Told) -> str:
+    """The interval of the newest held-out success, " (46.0-56.3)"; empty where it is not known."""
+    low, high = told.value("heldout/low"), told.value("heldout/high")
+    return f" ({100 * low:.1f}-{100 * high:.1f})" if low is not None and high is not None else ""

@@ -1,0 +1,182 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, chains, credited, random_tree, rewarded, seeds
+
+from bough.batch import Batch, pack, pack_demonstrations
+from bough.tree import Outcome, Source, Tree, counted, path, spread_paths, token_node, trained
+
+DONE = Outcome.TERMINATED
+
+
+def branching(*, edit: bool = False) -> Tree:
+    """The example of `Batch`: after a shared action, two more."""
+    return build(
+        N(parent=-1, kind=PROMPT, tokens=(7, 8)),
+        N(parent=0, kind=ACTION, tokens=(1, 2), logprob=(-0.1, -0.2)),
+        N(parent=1, kind=EDIT if edit else OBSERVATION, tokens=(9,)),
+        N(parent=2, kind=ACTION, tokens=(3,), logprob=-0.3),
+        N(parent=3, kind=OBSERVATION, tokens=(6, 6), outcome=DONE),
+        N(parent=2, kind=ACTION, tokens=(4, 5), logprob=(-0.4, -0.5), outcome=DONE),
+    )
+
+
+def rows(batch: Batch) -> list[list[int]]:
+    return [row.tolist() for row in batch.tokens.split(batch.row.diff().tolist())]
+
+
+def test_worked_example() -> None:
+    batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
+    assert rows(batch) == [[7, 8, 1, 2, 9, 3], [7, 8, 1, 2, 9, 4, 5]]
+    assert batch.position.tolist() == [0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 6]
+    assert batch.row.tolist() == [0, 6, 13]
+    assert batch.tree.tolist() == [0, 0]
+    assert batch.at.tolist() == [2, 3, 5, 11, 12]
+    assert batch.target.tolist() == [1, 2, 3, 4, 5]
+    assert batch.tokens[batch.predictor].tolist() == [8, 1, 9, 9, 4]
+    assert batch.behaviour.tolist() == pytest.approx([-0.1, -0.2, -0.3, -0.4, -0.5])
+    assert batch.gain.tolist() == [1, 1, 2, 0, 0]
+    assert batch.lose.tolist() == [-0.5, -0.5, 0, -1, -1]
+    assert batch.paths.tolist() == [2, 2, 1, 1, 1]
+    assert batch.inverse_length.tolist() == pytest.approx([1 / 3 + 1 / 4] * 2 + [1 / 3] + [1 / 4] * 2)
+    assert batch.even.tolist() == [False, False, True, True, True]
+
+
+def test_a_rebuilt_context_is_a_row_of_its_own() -> None:
+    batch = pack([spread_paths(rewarded(branching(edit=True)), np.asarray([2.0, -1.0]))])
+    assert rows(batch) == [[7, 8, 1, 2], [9, 3], [9, 4, 5]]
+    assert batch.target.tolist() == [1, 2, 3, 4, 5]
+    assert batch.paths.tolist() == [2, 2, 1, 1, 1]
+
+
+def test_rows_that_would_train_nothing_are_not_there() -> None:
+    tree = chains([1.0, 0.0, 0.0, 1.0], outcomes=[DONE, Outcome.FAILED, Outcome.REFUSED, Outcome.OPEN])
+    batch = pack([spread_paths(rewarded(tree), np.asarray([1.0]))])
+    assert batch.rows == 1
+    assert rows(batch)[0] == [1, 2, 3, *tree.tokens_of(1).tolist()]
+
+
+def test_teachers_are_context_for_the_policy_and_the_other_way_round() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT, tokens=(7,)),
+        N(parent=0, kind=ACTION, tokens=(1, 2), source=Source.TEACHER),
+        N(parent=1, kind=OBSERVATION, tokens=(9,)),
+        N(parent=2, kind=ACTION, tokens=(3,)),
+        N(parent=3, kind=OBSERVATION, tokens=(9,)),
+        N(parent=4, kind=ACTION, tokens=(4,), source=Source.TEACHER, outcome=DONE),
+    )
+    batch = pack([spread_paths(rewarded(tree), np.asarray([1.0]))])
+    assert (rows(batch), batch.target.tolist()) == ([[7, 1, 2, 9, 3]], [3])
+    shown = pack_demonstrations([tree])
+    assert (rows(shown), shown.target.tolist()) == ([[7, 1, 2, 9, 3, 9, 4]], [1, 2, 4])
+    assert shown.gain.tolist() == [1, 1, 1]
+    assert shown.lose.tolist() == shown.behaviour.tolist() == [0, 0, 0]
+    assert shown.inverse_length.sum().item() == pytest.approx(1.0)
+
+
+def test_a_failed_demonstration_is_not_shown() -> None:
+    start = N(parent=-1, kind=PROMPT)
+    failed = N(parent=0, kind=ACTION, source=Source.TEACHER, outcome=Outcome.FAILED)
+    batch = pack_demonstrations([build(start, failed)])
+    assert (batch.rows, len(batch.tokens), len(batch.at)) == (0, 0, 0)
+    assert batch.split(10) == batch.parts(3, seed=0) == []
+
+
+def test_nothing_packs_to_nothing() -> None:
+    assert pack([]).rows == 0
+    assert pack([]).row.tolist() == [0]
+
+
+def test_an_action_at_the_start_of_a_text_is_refused() -> None:
+    tree = build(N(parent=-1, kind=PROMPT, tokens=()), N(parent=0, kind=ACTION, outcome=DONE))
+    with pytest.raises(ValueError, match="got a trained token at the start of a text; need a token before it"):
+        pack([spread_paths(rewarded(tree), np.asarray([1.0]))])
+
+
+@given(seeds())
+def test_path_statistics_of_random_trees(rng: np.random.Generator) -> None:
+    trees = [random_tree(rng, task=str(i)) for i in range(3)]
+    batch = pack([credited(tree, rng) for tree in trees])
+    paths, inverse, even = [], [], []
+    for tree in trees:
+        learn, node = trained(tree), token_node(tree)
+        ways = [path(tree, int(leaf)) for leaf in counted(tree)]
+        length = [int(learn[np.isin(node, way)].sum()) for way in ways]
+        # Rows come in node order, and a shared token is trained in the first row that has it: sort to compare.
+        for token in np.flatnonzero(learn):
+            mine = [n for n, way in zip(length, ways, strict=True) if node[token] in way]
+            paths.append(len(mine))
+            inverse.append(sum(1 / n for n in mine))
+            even.append(len(set(mine)) == 1)
+    assert sorted(batch.paths.tolist()) == sorted(paths)
+    assert sorted(batch.inverse_length.tolist()) == pytest.approx(sorted(inverse))
+    assert int(batch.even.sum()) == sum(even)
+
+
+def columns(batch: Batch) -> dict[str, torch.Tensor]:
+    return {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
+
+
+@given(seeds(), st.integers(1, 60))
+def test_splitting_loses_nothing(rng: np.random.Generator, max_tokens: int) -> None:
+    batch = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)])
+    parts = batch.split(max_tokens)
+    assert sorted(row for part in parts for row in rows(part.batch)) == sorted(rows(batch))
+    assert sorted(torch.cat([torch.empty(0), *(part.trained for part in parts)]).tolist()) == list(range(len(batch.at)))
+    for part in parts:
+        assert len(part.batch.tokens) <= max_tokens or part.batch.rows == 1
+        assert part.batch.row.diff().tolist() == sorted(part.batch.row.diff().tolist())
+        for name in ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "target"):
+            assert torch.equal(getattr(part.batch, name), getattr(batch, name)[part.trained])
+        before = [rows(batch)[i] for i in torch.searchsorted(batch.row, batch.at[part.trained], right=True) - 1]
+        after = [rows(part.batch)[i] for i in torch.searchsorted(part.batch.row, part.batch.at, right=True) - 1]
+        assert before == after
+
+
+@given(seeds(), st.integers(1, 6))
+def test_optimizer_steps_get_whole_trees(rng: np.random.Generator, count: int) -> None:
+    batch = pack([credited(random_tree(rng, unusual=0.0, task=str(i)), rng) for i in range(4)])
+    parts = batch.parts(count, seed=3)
+    assert len(parts) == min(count, 4)
+    dealt = [set(part.batch.tree.tolist()) for part in parts]
+    assert sorted(tree for hand in dealt for tree in hand) == [0, 1, 2, 3]
+    assert sum(part.batch.rows for part in parts) == batch.rows
+    for part in parts:
+        paths = part.batch.inverse_length.sum().item()
+        assert paths == pytest.approx(round(paths))
+    again = batch.parts(count, seed=3)
+    assert all(torch.equal(a.trained, b.trained) for a, b in zip(parts, again, strict=True))
+
+
+def test_other_seeds_deal_other_hands() -> None:
+    batch = pack([spread_paths(rewarded(chains([1.0], task=str(i))), np.ones(1)) for i in range(8)])
+    hands = {tuple(sorted(batch.parts(2, seed=seed)[0].batch.tree.tolist())) for seed in range(10)}
+    assert len(hands) > 3
+
+
+def test_taking_rows_out_of_order_keeps_them_whole() -> None:
+    batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
+    part = batch.take(torch.tensor([1, 0]))
+    assert rows(part.batch) == [[7, 8, 1, 2, 9, 4, 5], [7, 8, 1, 2, 9, 3]]
+    assert part.trained.tolist() == [3, 4, 0, 1, 2]
+    assert part.batch.at.tolist() == [5, 6, 9, 10, 12]
+    back = part.batch.take(torch.tensor([1, 0])).batch
+    assert all(torch.equal(mine, columns(batch)[name]) for name, mine in columns(back).items())
+
+
+def test_counts_below_one_are_refused() -> None:
+    batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
+    with pytest.raises(ValueError, match=r"Batch.split: got max_tokens=0; need at least 1"):
+        batch.split(0)
+    with pytest.raises(ValueError, match=r"Batch.parts: got count=0; need at least 1"):
+        batch.parts(0, seed=0)
+
+
+def test_moving_keeps_every_column() -> None:
+    batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
+    moved = columns(batch.to("cpu"))
+    assert all(torch.equal(mine, moved[name]) for name, mine in columns(batch).items())

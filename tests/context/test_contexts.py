@@ -1,0 +1,101 @@
+import pytest
+
+from bough.context import Full, Parsed, Plain, Renderer, Tagged, Turn, Window
+from bough.policy import Tiny
+from bough.tree import Kind
+
+
+@pytest.fixture(scope="module")
+def renderer() -> Renderer:
+    return Tiny(width=32, layers=1, device="cpu").build(["go left right P _ O # wall ice"]).renderer
+
+
+def episode(renderer: Renderer, count: int) -> list[Turn]:
+    texts = [f"{'P' if i % 2 else '_'} {i}" for i in range(count)]
+    return [Turn(observation=text, action="go left", tokens=renderer.write("go left")) for text in texts]
+
+
+def test_full_appends_every_observation(renderer: Renderer) -> None:
+    past = episode(renderer, 5)
+    read = renderer.render("ice", [], past[0].observation)
+    for count in range(1, 5):
+        added = Full().extend(renderer, "ice", past[:count], past[count].observation)
+        assert added.kind is Kind.OBSERVATION
+        read += past[count - 1].tokens + added.tokens
+    assert read == renderer.render("ice", past[:4], past[4].observation)
+
+
+class Rewriting:
+    """A renderer that can't append."""
+
+    def __init__(self, renderer: Renderer) -> None:
+        self.stop_tokens = renderer.stop_tokens
+        self.render, self.write, self.text = renderer.render, renderer.write, renderer.text
+
+    def extend(self, *_: object) -> None:
+        return None
+
+
+@pytest.mark.parametrize("context", [Full(), Window(turns=9)])
+def test_what_can_not_be_appended_is_an_edit(renderer: Renderer, context: Full | Window) -> None:
+    past = episode(renderer, 3)
+    added = context.extend(Rewriting(renderer), "ice", past, "P _")
+    assert added.kind is Kind.EDIT
+    assert added.tokens == renderer.render("ice", past, "P _")
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3, 64])
+def test_a_window_shows_the_last_turns(renderer: Renderer, turns: int) -> None:
+    past = episode(renderer, 70)
+    read = renderer.render("ice", [], past[0].observation)
+    for count in range(1, 70):
+        added = Window(turns=turns).extend(renderer, "ice", past[:count], past[count].observation)
+        # Observations in view if nothing were dropped.
+        assert added.kind is (Kind.OBSERVATION if count + 1 <= turns else Kind.EDIT)
+        read = added.tokens if added.kind is Kind.EDIT else read + past[count - 1].tokens + added.tokens
+        assert read == renderer.render("ice", past[max(0, count + 1 - turns) : count], past[count].observation)
+        assert sum(token == renderer.stop_tokens[0] for token in read) == min(count, turns - 1)
+
+
+def test_a_window_needs_a_turn() -> None:
+    with pytest.raises(ValueError, match=r"Window.turns: got 0; need at least 1, the present observation"):
+        Window(turns=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "well_formed"),
+    [
+        ("left", "left", True),
+        ("  go left \n", "go left", True),
+        ("\ngo left\nI think", "go left", False),
+        ("", "", False),
+        (" \n ", "", False),
+    ],
+)
+def test_plain(text: str, action: str, well_formed: bool) -> None:
+    assert Plain()(text) == Parsed(action=action, well_formed=well_formed)
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "well_formed"),
+    [
+        ("<action>left</action>", "left", True),
+        ("A door.\n<action>\n open door </action> Good.", "open door", True),
+        ("<action>left</action> no, <action>right</action>", "right", True),
+        ("<action>left</action> and <action>ri", "left", True),
+        ("the tag <action> is <action>up</action>", "up", True),
+        (" go left ", "go left", False),
+        ("<action>left", "<action>left", False),
+        ("left</action>", "left</action>", False),
+        ("<action> </action>", "", False),
+        ("", "", False),
+    ],
+)
+def test_tagged(text: str, action: str, well_formed: bool) -> None:
+    assert Tagged()(text) == Parsed(action=action, well_formed=well_formed)
+
+
+def test_tags_have_names() -> None:
+    assert Tagged(tag="move")("<move>up</move>").action == "up"
+    with pytest.raises(ValueError, match=r"Tagged.tag: got '<action>'; need a name .* without brackets"):
+        Tagged(tag="<action>")

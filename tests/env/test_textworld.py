@@ -1,0 +1,448 @@
+import json
+import os
+import pickle
+import random
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bough.env import Branching, Oracle, Replay, State, Step, load_module
+from bough.env.games import SHIPPED, open_pack
+from bough.env.games.story import compact
+from bough.env.splits import split_of
+from bough.env.textworld import TextWorld, load
+from bough.tree import Outcome, Task
+
+LEVELS = (1, 2, 3, 4)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    return load_module(Path(__file__).parents[2] / "scripts" / "make_textworld_games.py")
+
+
+def one_task(level: int, seed: int = 0) -> Task:
+    return TextWorld(levels=(level,)).tasks("dev", 1, seed)[0]
+
+
+def walk(env: TextWorld | Replay, task: Task, commands: list[str]) -> list[Step]:
+    state, steps = env.start(task), list[Step]()
+    for command in commands:
+        steps.append(env.step(state, command))
+        state = steps[-1].state
+    return steps
+
+
+def seen(steps: list[Step]) -> list[tuple[str, str, float, Outcome, bool, bool]]:
+    return [(s.state.observation, s.state.key, s.reward, s.outcome, s.valid, s.success) for s in steps]
+
+
+def wander(env: TextWorld, task: Task, seed: int, count: int) -> list[str]:
+    """Random admissible commands that do not end the game."""
+    rng, state, commands = random.Random(seed), env.start(task), list[str]()
+    while len(commands) < count:
+        command = rng.choice(state.admissible or ())
+        step = env.step(state, command)
+        if step.outcome == Outcome.OPEN:
+            commands.append(command)
+            state = step.state
+    return commands
+
+
+def wrong_thing(env: TextWorld, task: Task) -> Step:
+    """Explores until a thing that is not asked for can be taken, and takes it."""
+    state = env.start(task)
+    target = state.observation.split(".")[0].removeprefix("Take the ").split(" from ")[0]
+    rng = random.Random(0)
+    while True:
+        things = [c for c in state.admissible or () if c.startswith("take ") and "key" not in c and target not in c]
+        step = env.step(state, things[0] if things else rng.choice(state.admissible or ()))
+        if things or step.outcome != Outcome.OPEN:
+            return step
+        state = step.state
+
+
+# What a game looks like.
+
+
+def test_a_game_reads_as_it_should_and_its_expert_wins() -> None:
+    env = TextWorld(levels=(3,))
+    state = env.start(one_task(3))
+    task, room, can = re.fullmatch(r"(Take the .*\.)\n(.*\.)\nYou can: (.*)\.", state.observation).groups()  # type: ignore
+    assert re.fullmatch(r"Take the [a-z]+ from the [a-z]+ (chest|safe|trunk)\.", task)
+    assert re.match(r"[A-Z][a-z]+\. Exits: ", room)
+    assert can == ", ".join(state.admissible or ())
+    plan = env.plan(state)
+    assert plan is not None
+    assert any(command.startswith("unlock ") for command in plan)
+    steps = walk(env, one_task(3), list(plan))
+    assert [step.reward for step in steps] == [0.0] * (len(plan) - 1) + [1.0]
+    assert all(step.valid for step in steps)
+    assert steps[-1].outcome == Outcome.TERMINATED
+    assert steps[-1].success
+    assert steps[-1].state.observation.endswith("You have won.")
+    assert env.plan(steps[-1].state) == ()
+
+
+def test_what_the_agent_reads_is_compact() -> None:
+    env = TextWorld(max_steps=60)
+    for level in LEVELS:
+        task = one_task(level)
+        start = env.start(task)
+        for step in [Step(state=start), *walk(env, task, [*wander(env, task, 0, 12), "look", "inventory"])]:
+            lines = step.state.observation.split("\n")
+            assert len(lines) == (3 if step.state is start else 2)
+            assert all(line == " ".join(line.split()) and not re.search(r"[<>\[\]*$|]|-=", line) for line in lines)
+
+
+def test_compact_keeps_the_words_of_the_engine() -> None:
+    assert (
+        compact("\n\n-= Hall =-\nExits: south.\n\n<moves>\n3\n</moves>\n>      -= Hall =-0/4") == "Hall. Exits: south."
+    )
+    assert compact("\nTaken.\n\n   *** You lost! ***\n\nYou scored 0 points.\n>") == "Taken. You have lost."
+
+
+def test_admissible_commands_can_be_left_out_of_the_text_and_widened() -> None:
+    task = one_task(2)
+    silent = TextWorld(show_admissible=False).start(task)
+    assert "You can" not in silent.observation
+    assert silent.admissible == TextWorld().start(task).admissible
+    every = TextWorld(verbs=(), max_steps=40)
+    state = every.start(task)
+    used = set[str]()
+    for command in wander(every, task, 1, 30):
+        used |= {name.split()[0] for name in state.admissible or ()}
+        state = every.step(state, command).state
+    assert "close" in used
+    assert not used & {"look", "inventory", "examine"}
+
+
+# Acting.
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_admissible_command_is_understood_and_changes_the_situation(level: int) -> None:
+    env, task = TextWorld(max_steps=60), one_task(level)
+    for step in walk(env, task, wander(env, task, level, 10)):
+        for command in step.state.admissible or ():
+            tried = env.step(step.state, command)
+            assert tried.valid, command
+            assert tried.state.key != step.state.key, command
+            assert not re.search("can't|cannot|have to|not a verb", tried.state.observation), tried.state.observation
+
+
+def test_what_is_not_possible_costs_a_step_and_never_reaches_the_engine() -> None:
+    env, task = TextWorld(max_steps=30), one_task(1)
+    start = env.start(task)
+    state = start
+    for command in ["quit", "undo", "restart", "take all", "tw-print", "", "go north. go south", "go up", "x" * 500]:
+        step = env.step(state, command)
+        assert (step.valid, step.outcome, step.reward, step.state.key) == (False, Outcome.OPEN, 0.0, start.key)
+        assert step.state.observation.startswith("You cannot do that.\nYou can: ")
+        assert step.state.admissible == start.admissible
+        state = step.state
+    assert env.plan(state) == env.plan(start)
+    assert env.step(state, "  LOOK ").valid
+    plan = env.plan(state)
+    assert plan is not None
+    for command in plan:
+        step = env.step(state, command)
+        state = step.state
+    assert step.success
+
+
+def test_taking_a_wrong_thing_loses() -> None:
+    env = TextWorld(levels=(1,), max_steps=100)
+    for task in env.tasks("test", 3, 0):
+        step = wrong_thing(env, task)
+        assert (step.outcome, step.success, step.reward, step.valid) == (Outcome.TERMINATED, False, 0.0, True)
+        assert step.state.observation.endswith("You have lost.")
+        assert env.plan(step.state) is None
+        after = env.step(step.state, "look")
+        assert (after.state, after.outcome, after.valid) == (step.state, Outcome.TERMINATED, False)
+
+
+def test_steps_run_out() -> None:
+    env, task = TextWorld(max_steps=3), one_task(4)
+    assert env.plan(env.start(task)) is None
+    steps = walk(env, task, ["look", "nonsense", "look", "look"])
+    assert [step.outcome for step in steps] == [Outcome.OPEN, Outcome.OPEN, Outcome.TRUNCATED, Outcome.TRUNCATED]
+    assert steps[3].state == steps[2].state
+
+
+def test_the_key_names_the_situation_not_the_way_there() -> None:
+    env, task = TextWorld(), one_task(1)
+    start = env.start(task)
+    back = {"north": "south", "south": "north", "east": "west", "west": "east"}
+    way = next(command.split()[1] for command in start.admissible or () if command.startswith("go "))
+    steps = walk(env, task, [f"go {way}", f"go {back[way]}", "look"])
+    assert steps[0].state.key != start.key
+    assert steps[1].state.key == steps[2].state.key == start.key
+    assert env.start(one_task(1, seed=1)).key != start.key
+
+
+# The expert.
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_expert_wins_from_wherever_the_agent_went(level: int) -> None:
+    env = TextWorld(levels=(level,), max_steps=200)
+    assert isinstance(env, Oracle)
+    for seed, task in enumerate(env.tasks("test", 3, 0)):
+        state = env.start(task)
+        plan = env.plan(state)
+        assert plan is not None
+        assert len(plan) == open_pack(SHIPPED).games[str(task.data["game"])]["steps"]
+        state = walk(env, task, wander(env, task, seed, 8))[-1].state
+        while plan := env.plan(state):
+            step = env.step(state, plan[0])
+            state = step.state
+            assert len(env.plan(state) or ()) < len(plan)
+        assert step.success
+
+
+# States are values.
+
+
+def test_an_old_state_can_be_stepped_again_and_branches_do_not_meet() -> None:
+    env, task = TextWorld(max_steps=60), one_task(4)
+    fork = walk(env, task, wander(env, task, 2, 6))[-1].state
+    choices = list(fork.admissible or ())
+    assert len(choices) >= 2
+    first = [env.step(fork, choice) for choice in choices]
+    deeper = [env.step(step.state, "look") for step in first if step.outcome == Outcome.OPEN]
+    again = [env.step(fork, choice) for choice in reversed(choices)]
+    assert seen(again[::-1]) == seen(first)
+    assert len({step.state.key for step in first}) == len(choices)
+    assert [step.state.key for step in deeper] == [s.state.key for s in first if s.outcome == Outcome.OPEN]
+    assert env.branching == Branching.COPY
+
+
+def test_a_state_keeps_its_meaning_when_the_game_is_loaded_afresh() -> None:
+    env, task = TextWorld(max_steps=60), one_task(3)
+    commands = wander(env, task, 3, 15)
+    kept = pickle.dumps(walk(env, task, commands[:7])[-1].state)
+    assert len(kept) < 20_000
+    expected = seen(walk(env, task, commands))
+    load.cache_clear()
+    state: State = pickle.loads(kept)
+    steps = list[Step]()
+    for command in commands[7:]:
+        steps.append(env.step(state, command))
+        state = steps[-1].state
+    assert seen(steps) == expected[7:]
+    load.cache_clear()
+    assert seen(walk(env, task, commands)) == expected
+
+
+def test_another_process_gives_the_same_states_whatever_its_hash_seed() -> None:
+    env, task = TextWorld(max_steps=60), one_task(4)
+    commands = wander(env, task, 4, 12)
+    code = (
+        "import json, pickle, sys\n"
+        "task, state, commands, rest = pickle.load(sys.stdin.buffer)\n"
+        "from bough.env.textworld import TextWorld\n"
+        "env = TextWorld(max_steps=60)\n"
+        "start, shown = env.start(task), []\n"
+        "for state, commands in ((start, commands), (state, rest)):\n"
+        "    for command in commands:\n"
+        "        step = env.step(state, command)\n"
+        "        state = step.state\n"
+        "        shown.append([state.observation, state.key, env.plan(state)])\n"
+        "print(json.dumps(shown))\n"
+    )
+    here = walk(env, task, commands)
+    bundle = pickle.dumps((task, here[5].state, commands, commands[6:]))
+    there = subprocess.run(
+        [sys.executable, "-c", code],
+        input=bundle,
+        capture_output=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+        check=False,
+    )
+    assert there.returncode == 0, there.stderr.decode()
+    shown = [[s.state.observation, s.state.key, list(env.plan(s.state) or ())] for s in here]
+    assert json.loads(there.stdout) == shown + shown[6:]
+
+
+def test_replay_gives_the_same_steps() -> None:
+    env, task = TextWorld(max_steps=60), one_task(2)
+    commands = [*wander(env, task, 5, 10), "quit", "look"]
+    replay = Replay(env=env, keep=0)
+    steps = walk(replay, task, commands)
+    assert seen(steps) == seen(walk(env, task, commands))
+    assert [step.replayed_steps for step in steps] == list(range(len(commands)))
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    env = TextWorld(max_steps=60)
+    tasks = [one_task(level) for level in (1, 2)] * 4
+    commands = [wander(env, task, 6, 10) for task in tasks]
+    alone = [seen(walk(env, task, way)) for task, way in zip(tasks, commands, strict=True)]
+    load.cache_clear()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda task, way: seen(walk(env, task, way)), tasks, commands))
+    assert together == alone
+
+
+# The pack.
+
+
+def test_the_pack_is_what_the_script_draws_and_no_game_is_in_two_splits(script: ModuleType) -> None:
+    drawn = list(script.draw(0, 1.0))
+    games = open_pack(SHIPPED).games
+    assert {house.hash: (split_of(house.content), house.level) for house in drawn} == {
+        name: (entry["split"], entry["level"]) for name, entry in games.items()
+    }
+    assert len({house.content for house in drawn}) == len(games)
+    sizes = Counter((entry["split"], entry["level"]) for entry in games.values())
+    assert sizes == {(split, level): size for split, size in script.SPLITS.items() for level in LEVELS}
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir() if path.is_file()) < 7_000_000
+
+
+def test_a_turned_or_mirrored_house_is_the_same_game(script: ModuleType) -> None:
+    from dataclasses import replace
+
+    house = next(script.draw(0, 0.01))
+    turn = {"north": "east", "east": "south", "south": "west", "west": "north"}
+    mirror = {"north": "north", "south": "south", "east": "west", "west": "east"}
+    for way in (turn, mirror):
+        turned = replace(house, exits={r: {way[d]: t for d, t in ways.items()} for r, ways in house.exits.items()})
+        assert turned != house
+        assert turned.hash == house.hash
+    other = next(room for room in house.exits if room != house.start)
+    assert replace(house, start=other).hash != house.hash
+
+
+def test_a_game_is_the_house_its_name_says(script: ModuleType) -> None:
+    houses = {house.hash: house for house in script.draw(0, 1.0)}
+    env = TextWorld(max_steps=60)
+    for level in LEVELS:
+        task = one_task(level)
+        house = houses[task.data["game"]]
+        start = env.start(task)
+        exits = ", ".join(house.exits[house.start])
+        assert start.observation.startswith(f"{script.objective(house)}\n{house.start.capitalize()}. Exits: {exits}.")
+        steps = walk(env, task, script.walkthrough(house))
+        assert steps[-1].success
+
+
+def test_held_out_games_bring_no_new_words() -> None:
+    env = TextWorld(max_steps=60)
+
+    def words(split: str, count: int) -> set[str]:
+        found = set[str]()
+        for task in env.tasks(split, count, 0):  # type: ignore
+            start = env.start(task)
+            found |= set(start.observation.split())
+            for step in walk(env, task, list(env.plan(start) or ())):
+                found |= set(step.state.observation.split())
+        return found
+
+    assert words("test", 12) <= words("train", 100)
+
+
+def test_tasks_are_split_by_game_and_ordered_by_seed() -> None:
+    env = TextWorld(levels=(1, 2))
+    train, dev, test = (env.tasks(split, size, 0) for split, size in (("train", 200), ("dev", 50), ("test", 150)))
+    assert len({task.id for task in (*train, *dev, *test)}) == 400
+    assert {task.data["level"] for task in train} == {1, 2}
+    assert env.tasks("train", 30, 0) == train[:30]
+    assert env.tasks("train", 200, 1) != train
+    assert sorted(task.id for task in env.tasks("train", 200, 1)) == sorted(task.id for task in train)
+    with pytest.raises(ValueError, match=r"got count=151; need 0 to 150, .*'test'.*levels \[1, 2\]"):
+        env.tasks("test", 151, 0)
+
+
+def test_any_folder_of_games_is_a_pack(tmp_path: Path) -> None:
+    names = [str(task.data["game"]) for task in TextWorld(levels=(1,)).tasks("dev", 12, 0)]
+    for name in names:
+        story = open_pack(SHIPPED).story(name)
+        for suffix in (".z8", ".json"):
+            shutil.copy(story.with_suffix(suffix), tmp_path)
+    env = TextWorld(games=str(tmp_path))
+    sizes = Counter(entry["split"] for entry in open_pack(tmp_path).games.values())
+    assert sum(sizes.values()) == 12
+    task = env.tasks("train", sizes["train"], 0)[0]
+    assert walk(env, task, list(env.plan(env.start(task)) or ()))[-1].success
+    assert env.data_hash != TextWorld().data_hash
+    assert len(env.data_hash) == 64
+
+
+def test_many_may_unpack_at_once_and_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pack = open_pack(SHIPPED)
+    names = [name for name, entry in pack.games.items() if entry["archive"] == "dev-1.tar.xz"][:4]
+    with ThreadPoolExecutor(4) as pool:
+        stories = list(pool.map(pack.story, names))
+    assert [story.stem for story in stories] == names
+    assert [path.name for path in stories[0].parents[1].iterdir()] == ["dev-1"]
+
+
+# Bad input.
+
+
+def test_a_changed_game_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    pack = open_pack(SHIPPED)
+    name = str(one_task(1).data["game"])
+    story = pack.story(name)
+    story.write_bytes(story.read_bytes()[:-1] + b"?")
+    with pytest.raises(ValueError, match=rf"the files of game {name} in .* have SHA-256 .*; need .*Delete that folder"):
+        pack.story(name)
+
+
+def test_what_cannot_be_unpacked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load.cache_clear()
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(OSError, match=r"cannot unpack .*dev-1\.tar\.xz into .*; need 40 MB there, or XDG_CACHE_HOME"):
+        TextWorld().start(one_task(1, seed=5))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    shutil.copy(SHIPPED / "index.json", tmp_path)
+    (tmp_path / "dev-1.tar.xz").write_bytes((SHIPPED / "dev-1.tar.xz").read_bytes()[:5000])
+    with pytest.raises(ValueError, match=r"got a damaged archive, .*dev-1\.tar\.xz .*; restore the pack"):
+        TextWorld(games=str(tmp_path)).start(one_task(1))
+    assert not list(tmp_path.glob("cache/bough/textworld/*/*"))
+
+
+def test_bad_settings_and_tasks_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"which holds no game; need a folder with an index\.json"):
+        TextWorld(games=str(tmp_path / "nowhere"))
+    (tmp_path / "index.json").write_text('{"games": ')
+    with pytest.raises(ValueError, match="an index that cannot be read"):
+        TextWorld(games=str(tmp_path))
+    with pytest.raises(ValueError, match=r"levels: got \[9\], which no game has; need some of \[1, 2, 3, 4\]"):
+        TextWorld(levels=(1, 9))
+    with pytest.raises(ValueError, match="max_steps: got 0; need 1 or more"):
+        TextWorld(max_steps=0)
+    with pytest.raises(ValueError, match="has no game 'nothing'; need one of its"):
+        TextWorld().start(Task(id="x", data={"game": "nothing"}))
+    with pytest.raises(TypeError, match="got a state with a value of type str; need its own"):
+        TextWorld().step(State(observation="", key="", value="elsewhere"), "look")
+
+
+def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "textworld", None)
+    with pytest.raises(ImportError, match=r"TextWorld is not installed.*pip install 'bough\[textworld\]'"):
+        TextWorld().tasks("train", 1, 0)
+
+
+def test_importing_the_room_does_not_import_the_engine() -> None:
+    code = "import sys, bough.env, bough.env.textworld\nassert not {'textworld', 'jericho', 'tatsu'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,128 @@
+"""Environments that misbehave on purpose. Loaded by path, as a user's own file is, so workers must do so too."""
+
+# ruff: noqa: ARG002
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bough.env import Branching, FrozenLake, Split, State, Step
+from bough.tree import Outcome, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """A counter that does what it is told: "hang", "nap", "die", "raise", "wrong", "unsendable", "print"."""
+
+    limit: int = 1000
+    unsendable: Any = None
+
+    branching: Branching = Branching.COPY
+    instructions: str = "Count."
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return [Task(id=f"{split}-{seed}-{index}") for index in range(count)]
+
+    def start(self, task: Task) -> State:
+        if task.id == "bad":
+            raise ValueError("got a bad task; need a good one")
+        if task.id == "raise":
+            raise KeyError("start")
+        if task.id == "wrong":
+            return 3  # type: ignore[return-value]
+        return State(observation="0", key="0", value=0)
+
+    def step(self, state: State, action: str) -> Step:
+        count = int(str(state.value)) + 1
+        after = State(observation=str(count), key=str(count), value=count)
+        if action == "hang":
+            time.sleep(1000)
+        if action == "nap":
+            time.sleep(0.1)
+        if action == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "raise":
+            raise KeyError("the bottom of it")
+        if action == "wrong":
+            return "not a step"  # type: ignore[return-value]
+        if action == "unsendable":
+            return Step(state=replace(after, value=lambda: 0))
+        if action == "print":
+            print("a line on standard output")
+        return Step(
+            state=after,
+            outcome=Outcome.TRUNCATED if count >= self.limit else Outcome.OPEN,
+            info={"pid": os.getpid(), "torch": "torch" in sys.modules},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answering:
+    """Answers with whatever it is given."""
+
+    answer: Any
+
+    branching: Branching = Branching.COPY
+    instructions: str = ""
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return []
+
+    def start(self, task: Task) -> State:
+        return self.answer
+
+    def step(self, state: State, action: str) -> Step:
+        return self.answer
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        return self.answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tape:
+    """A lake whose states are alive: they can be stepped once, and cannot be pickled. With `drift` starts differ."""
+
+    lake: FrozenLake = field(default_factory=FrozenLake)
+    drift: bool = False
+    starts: list[str] = field(default_factory=list, compare=False)
+
+    branching: Branching = Branching.NONE
+
+    @property
+    def instructions(self) -> str:
+        return self.lake.instructions
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return self.lake.tasks(split, count, seed)
+
+    def start(self, task: Task) -> State:
+        self.starts.append(task.id)
+        return self._live(self.lake.start(task))
+
+    def step(self, state: State, action: str) -> Step:
+        step = self.lake.step(self._use_up(state), action)
+        return replace(step, state=self._live(step.state), info={"pid": os.getpid()})
+
+    def _use_up(self, state: State) -> State:
+        live: Iterator[State] = state.value  # type: ignore[assignment]
+        once = next(live, None)
+        if once is None:
+            raise RuntimeError("this state is no longer the newest")
+        return once
+
+    def _live(self, state: State) -> State:
+        drift = f" {len(self.starts)}" if self.drift else ""
+        return replace(state, observation=state.observation + drift, value=(once for once in [state]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveOracle(Tape):
+    """A `Tape` that knows its way, without using its state up."""
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        rows = state.observation
+        return ("left",) if "P" in rows else None

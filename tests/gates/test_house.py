@@ -1,0 +1,68 @@
+"""Rules of the house that no off-the-shelf gate knows."""
+
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src" / "bough"
+FILES = sorted(SRC.rglob("*.py"))
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
+def test_files_and_functions_are_short(file: Path) -> None:
+    text = file.read_text()
+    assert len(text.splitlines()) <= 400
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert node.end_lineno - node.lineno < 60, f"{node.name} has {node.end_lineno - node.lineno + 1} lines"
+
+
+def _modules_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys\nprint(' '.join(sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(ran.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("statement", "absent"),
+    [
+        ("import bough", {"torch", "transformers", "numpy"}),
+        ("import bough.tree", {"torch", "transformers", "jaxtyping"}),
+        (
+            "import bough.env, bough.credit, bough.reward, bough.curate, bough.store, bough.view, bough.policy, bough.engine",
+            {"torch", "transformers", "textworld", "peft", "tensorboard"},
+        ),
+        ("import bough.cli.app", {"torch", "transformers"}),
+        ("from bough.cli.catalogue import show_all; show_all()", {"torch", "transformers"}),
+    ],
+)
+def test_imports_are_light(statement: str, absent: set[str]) -> None:
+    assert not absent & _modules_after(statement)
+
+
+def test_the_tree_imports_only_numpy() -> None:
+    ours = _modules_after("import bough.tree") - _modules_after("import numpy, hashlib, dataclasses, typing, enum")
+    assert {name.partition(".")[0] for name in ours} <= {"bough", *sys.stdlib_module_names}
+
+
+def test_help_is_fast() -> None:
+    durations = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "bough", "--help"], check=True, capture_output=True)
+        durations.append(time.perf_counter() - begin)
+    # A loose bound: torch alone takes longer than this to import.
+    assert min(durations) < 1.5
+
+
+def test_every_module_named_in_the_docs_exists() -> None:
+    root = SRC.parents[1]
+    import re
+
+    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+        for path in re.findall(r"`((?:src|bench|tests|docs|scripts|examples)/[\w/.-]+)`", page.read_text()):
+            assert (root / path).exists(), f"{page.name} names {path}"

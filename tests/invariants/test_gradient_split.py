@@ -1,0 +1,85 @@
+"""Invariant 5: the gradient is the same however a batch is split."""
+
+import numpy as np
+import pytest
+import torch
+from tests.invariants.tiny import apart, gradient, loss, read
+from tests.trees import credited, random_tree
+
+from bough.batch import Batch, Part, pack
+from bough.objective import Columns, Entropy, Kl, PpoClip, Share, Sum
+
+WHOLE = Sum(terms=(PpoClip(dual=3.0), Kl(coefficient=0.05, estimator="k2"), Entropy(coefficient=0.02)))
+SHARES = [Share(), Share(by="unique_tokens"), Share(by="constant", horizon_tokens=12)]
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    rng = np.random.default_rng(0)
+    trees = [random_tree(rng, turns=3, logprobs=(-3.3, -1.8), task=str(i)) for i in range(5)]
+    packed = pack([credited(tree, rng) for tree in trees])
+    assert packed.rows > 10
+    assert len(packed.tree.unique()) > 2
+    return packed
+
+
+def accumulated(parts: list[Part], share: torch.Tensor) -> torch.Tensor:
+    return torch.stack([gradient(loss(WHOLE, part.batch, share[part.trained])) for part in parts]).sum(0)
+
+
+@pytest.mark.parametrize("share", SHARES, ids=lambda share: share.by)
+def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Share) -> None:
+    weight = share(batch.paths, batch.inverse_length, batch.even)
+    whole = gradient(loss(WHOLE, batch, weight))
+    rows = torch.arange(batch.rows)
+    shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
+    splits = {
+        "one row each": batch.split(1),
+        "a few rows each": batch.split(40),
+        "all": batch.split(10**6),
+        "another order": [batch.take(shuffled)],
+        "two ranks, dealt by turns": [batch.take(rows[0::2]), batch.take(rows[1::2])],
+        "by tree": batch.parts(3, seed=5),
+    }
+    for name, parts in splits.items():
+        assert apart(accumulated(parts, weight), whole) < 1e-6, name
+
+
+def test_a_part_of_a_part(batch: Batch) -> None:
+    """An optimizer step on some trees, in micro-batches, is a step on these trees."""
+    for part in batch.parts(2, seed=7):
+        own = part.batch
+        weight = Share()(own.paths, own.inverse_length, own.even)
+        whole = gradient(loss(WHOLE, own, weight))
+        assert apart(accumulated(own.split(30), weight), whole) < 1e-6
+
+
+def test_metrics_add_up(batch: Batch) -> None:
+    def metrics(given: Batch, share: torch.Tensor) -> dict[str, float]:
+        logprob, entropy = read(given)
+        columns = Columns(
+            logprob=logprob,
+            entropy=entropy,
+            behaviour=given.behaviour,
+            reference=torch.full_like(logprob, -2.5).detach(),
+            gain=given.gain,
+            lose=given.lose,
+            share=share,
+        )
+        return {name: metric.item() for name, metric in WHOLE(columns).metrics.items()}
+
+    weight = Share()(batch.paths, batch.inverse_length, batch.even)
+    whole, parts = metrics(batch, weight), [metrics(p.batch, weight[p.trained]) for p in batch.split(40)]
+    assert {name: sum(part[name] for part in parts) for name in whole} == pytest.approx(whole, rel=1e-6)
+
+
+def test_an_unshared_divisor_would_show(batch: Batch) -> None:
+    """The mean over each micro-batch by itself, a usual mistake, is another gradient."""
+    weight = Share()(batch.paths, batch.inverse_length, batch.even)
+    parts = batch.split(40)
+    wrong = torch.zeros(())
+    for part in parts:
+        own = part.batch
+        weight_of_part = Share()(own.paths, own.inverse_length, own.even)
+        wrong = wrong + gradient(loss(WHOLE, own, weight_of_part)) / len(parts)
+    assert apart(wrong, gradient(loss(WHOLE, batch, weight))) > 1e-2

@@ -1,0 +1,66 @@
+"""Invariant 7: kill the process anywhere, resume, and the finished run is bit-equal to the uninterrupted one."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from safetensors.numpy import load_file
+
+SMALL = Path(__file__).parents[1] / "small.py"
+TIMES = ("time/", "speed/")
+
+
+def _bough(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "bough", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def _finish(process: subprocess.Popen[str]) -> str:
+    output, _ = process.communicate(timeout=200)
+    assert process.returncode == 0, output
+    return output
+
+
+def _rows(directory: Path) -> list[dict[str, object]]:
+    rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in row.items() if not name.startswith(TIMES)} for row in rows]
+
+
+def test_a_killed_run_ends_as_if_it_had_not_been_killed(tmp_path: Path) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    _finish(_bough("train", f"{SMALL}:slow", "name=whole", "--out", str(tmp_path)))
+    chance = random.Random(int.from_bytes(os.urandom(4), "big"))
+    process = _bough("train", f"{SMALL}:slow", "name=killed", "--out", str(tmp_path))
+    deaths = 0
+    for kill_after_rows in sorted(chance.sample(range(1, 50), 3)):
+        while process.poll() is None and _lines(killed) < kill_after_rows:
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0.0, 0.1))
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            deaths += 1
+            process = _bough("resume", str(killed))
+    _finish(process)
+    assert deaths >= 1
+    one, other = load_file(whole / "final" / "model.safetensors"), load_file(killed / "final" / "model.safetensors")
+    assert one.keys() == other.keys()
+    for name, tensor in one.items():
+        assert tensor.tobytes() == other[name].tobytes(), name
+    assert _rows(whole) == _rows(killed)
+    assert (killed / "report.html").is_file()
+
+
+def _lines(directory: Path) -> int:
+    path = directory / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.is_file() else 0

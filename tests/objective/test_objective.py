@@ -1,0 +1,215 @@
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from bough.objective import Columns, Entropy, Imitation, Kl, Loss, Objective, PpoClip, Share, Sum
+
+OLD = math.log(0.5)
+NEW = [0.7, 0.55, 0.3, 0.9, 0.4]
+ADVANTAGE = [1.0, 1.0, 1.0, -1.0, -1.0]
+PATHS = torch.tensor([1, 1, 1, 1, 1])
+INVERSE = torch.tensor([1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2], dtype=torch.float64)
+EVEN = torch.ones(5, dtype=torch.bool)
+
+
+def columns(logprob: list[float], advantage: list[float], share: Tensor | None = None, **more: Tensor) -> Columns:
+    count, credit = len(logprob), torch.tensor(advantage, dtype=torch.float64)
+    return Columns(
+        logprob=torch.tensor(logprob, dtype=torch.float64, requires_grad=True),
+        entropy=more.get("entropy"),
+        behaviour=more.get("behaviour", torch.full((count,), OLD, dtype=torch.float64)),
+        reference=more.get("reference"),
+        gain=credit.clamp(min=0),
+        lose=credit.clamp(max=0),
+        share=torch.full((count,), 1 / count, dtype=torch.float64) if share is None else share,
+    )
+
+
+def fixture(share: Share) -> Columns:
+    """Two paths of three and two trained tokens, one that gains and one that loses."""
+    return columns([math.log(p) for p in NEW], ADVANTAGE, share(PATHS, INVERSE, EVEN))
+
+
+def value_and_grad(objective: Objective, given: Columns) -> tuple[float, list[float], Loss]:
+    loss = objective(given)
+    (grad,) = torch.autograd.grad(loss.value, given.logprob)
+    return loss.value.item(), grad.tolist(), loss
+
+
+@pytest.mark.parametrize(
+    ("share", "loss", "grad"),
+    [
+        (Share(by="path_tokens"), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
+        (Share(by="unique_tokens"), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
+        (Share(by="paths"), 0.153333, [0, -0.183333, -0.1, 0.45, 0.2]),
+        (Share(by="constant", horizon_tokens=1), -0.19, [0, -0.55, -0.3, 0.9, 0.4]),
+        (Share(by="constant", horizon_tokens=3), -0.063333, [0, -0.183333, -0.1, 0.3, 0.133333]),
+    ],
+)
+def test_worked_example_of_clipping_and_normalisers(share: Share, loss: float, grad: list[float]) -> None:
+    value, slope, _ = value_and_grad(PpoClip(high=0.28, dual=3.0), fixture(share))
+    assert value == pytest.approx(loss, abs=2e-5)
+    assert slope == pytest.approx(grad, abs=2e-5)
+
+
+def test_metrics_of_the_worked_example() -> None:
+    metrics = PpoClip(dual=1.5)(fixture(Share())).metrics
+    assert {name: metric.item() for name, metric in metrics.items()} == pytest.approx(
+        {
+            "ratio": (1.4 + 1.1 + 0.6 + 1.8 + 0.8) / 5,
+            "clip_high": 0.2,
+            "clip_low": 0.0,
+            "clip_dual": 0.2,
+            "kl_behaviour": sum(2 * p - 1 - math.log(2 * p) for p in NEW) / 5,
+        },
+        abs=1e-6,
+    )
+    assert not any(metric.requires_grad for metric in metrics.values())
+
+
+def test_dual_clip_bounds_what_a_losing_token_costs() -> None:
+    steep = columns([OLD + math.log(5.0)], [-1.0])
+    assert value_and_grad(PpoClip(dual=3.0), steep)[:2] == (pytest.approx(3.0), [0.0])
+    assert value_and_grad(PpoClip(), steep)[0] == pytest.approx(5.0)
+
+
+def test_a_ratio_too_large_for_a_float_is_clipped_without_nan() -> None:
+    far = columns([0.0], [1.0], behaviour=torch.tensor([-1000.0], dtype=torch.float64))
+    assert value_and_grad(PpoClip(), far)[:2] == (pytest.approx(-1.2), [0.0])
+
+
+@pytest.mark.parametrize("dual", [None, 1.5, 3.0])
+def test_clipping_is_the_textbook_formula(dual: float | None) -> None:
+    ratio = torch.linspace(0.2, 4.0, 77, dtype=torch.float64)
+    for advantage in (-2.0, 0.5):
+        given = columns((ratio.log() + OLD).tolist(), [advantage] * len(ratio))
+        plain = torch.maximum(-advantage * ratio, -advantage * ratio.clamp(1 - 0.1, 1 + 0.3))
+        if dual is not None and advantage < 0:
+            plain = torch.minimum(plain, torch.tensor(-advantage * dual, dtype=torch.float64))
+        assert PpoClip(low=0.1, high=0.3, dual=dual)(given).value.item() == pytest.approx(plain.mean().item())
+
+
+def test_gain_and_lose_at_one_token_are_clipped_apart() -> None:
+    # At ratio 1.5 what gains is clipped and what loses is not: only the loss keeps its slope.
+    both = columns([OLD + math.log(1.5)], [0.0])
+    both = Columns(
+        logprob=both.logprob,
+        entropy=None,
+        behaviour=both.behaviour,
+        reference=None,
+        gain=torch.tensor([2.0], dtype=torch.float64),
+        lose=torch.tensor([-1.0], dtype=torch.float64),
+        share=both.share,
+    )
+    value, grad, _ = value_and_grad(PpoClip(), both)
+    assert value == pytest.approx(-(2.0 * 1.2 - 1.0 * 1.5))
+    assert grad == pytest.approx([1.5])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "slopes"),
+    [("k1", [0.5, -1.0], [1, 1]), ("k2", [0.125, 0.5], [0.5, -1]), ("k3", [0.106531, 0.718282], [0.393469, -1.718282])],
+)
+def test_worked_example_of_kl(estimator: str, values: list[float], slopes: list[float]) -> None:
+    reference = torch.tensor([-1.5, -1.0], dtype=torch.float64)
+    given = columns([-1.0, -2.0], [0.0, 0.0], torch.ones(2, dtype=torch.float64), reference=reference)
+    penalty = Kl(coefficient=0.1, estimator=estimator)  # type: ignore[arg-type]
+    value, grad, loss = value_and_grad(penalty, given)
+    assert value == pytest.approx(0.1 * sum(values), abs=2e-6)
+    assert grad == pytest.approx([0.1 * slope for slope in slopes], abs=2e-6)
+    assert loss.metrics["kl_reference"].item() == pytest.approx(sum(values), abs=2e-5)
+
+
+def test_which_estimate_has_the_gradient_of_which_divergence() -> None:
+    torch.manual_seed(0)
+    scores = torch.randn(5, dtype=torch.float64, requires_grad=True)
+    policy, reference = scores.log_softmax(0), torch.randn(5, dtype=torch.float64).log_softmax(0)
+    forth = torch.autograd.grad((policy.exp() * (policy - reference)).sum(), scores, retain_graph=True)[0]
+    back = torch.autograd.grad((reference.exp() * (reference - policy)).sum(), scores, retain_graph=True)[0]
+
+    def mean_gradient(estimator: str) -> Tensor:
+        """In the mean over tokens drawn from the policy: each vocabulary token weighs its probability."""
+        given = Columns(
+            logprob=policy,
+            entropy=None,
+            behaviour=policy.detach(),
+            reference=reference,
+            gain=torch.zeros(5, dtype=torch.float64),
+            lose=torch.zeros(5, dtype=torch.float64),
+            share=policy.detach().exp(),
+        )
+        loss = Kl(coefficient=1.0, estimator=estimator)(given)  # type: ignore[arg-type]
+        return torch.autograd.grad(loss.value, scores, retain_graph=True)[0]
+
+    assert torch.allclose(mean_gradient("k1"), torch.zeros(5, dtype=torch.float64), atol=1e-12)
+    assert torch.allclose(mean_gradient("k2"), forth, atol=1e-12)
+    assert torch.allclose(mean_gradient("k3"), back, atol=1e-12)
+    assert not torch.allclose(forth, back, atol=1e-2)
+
+
+def test_entropy_is_a_bonus_and_imitation_a_likelihood() -> None:
+    entropy = torch.tensor([1.0, 3.0], dtype=torch.float64, requires_grad=True)
+    given = columns([-1.0, -2.0], [1.0, -1.0], entropy=entropy)
+    bonus = Entropy(coefficient=0.5)(given)
+    assert bonus.value.item() == pytest.approx(-1.0)
+    assert torch.autograd.grad(bonus.value, entropy)[0].tolist() == [-0.25, -0.25]
+    assert bonus.metrics["entropy"].item() == pytest.approx(2.0)
+    value, grad, loss = value_and_grad(Imitation(coefficient=2.0), given)
+    assert value == pytest.approx(1.0)
+    assert grad == [-1.0, 0.0]
+    assert loss.metrics["imitation_nll"].item() == pytest.approx(0.5)
+
+
+def test_a_sum_adds_losses_needs_and_metrics() -> None:
+    reference = torch.tensor([-1.5, -1.0], dtype=torch.float64)
+    given = columns([-1.0, -2.0], [1.0, -1.0], reference=reference, entropy=torch.ones(2, dtype=torch.float64))
+    terms = (PpoClip(), Kl(coefficient=0.1), Entropy(coefficient=0.2))
+    total = Sum(terms=terms)
+    assert total.needs == {"reference", "entropy"}
+    loss, parts = total(given), [term(given) for term in terms]
+    assert loss.value.item() == pytest.approx(sum(part.value.item() for part in parts))
+    assert loss.metrics.keys() == set().union(*(part.metrics for part in parts))
+    with pytest.raises(ValueError, match=r"two terms that report \['entropy'\]"):
+        Sum(terms=(Entropy(), Entropy()))(given)
+
+
+def test_what_is_missing_is_named() -> None:
+    given = columns([-1.0], [1.0])
+    with pytest.raises(ValueError, match="Kl: got columns without `reference`"):
+        Kl()(given)
+    with pytest.raises(ValueError, match="Entropy: got columns without `entropy`"):
+        Entropy()(given)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: PpoClip(low=1.0), r"PpoClip.low: got 1.0; need a number from 0 to below 1"),
+        (lambda: PpoClip(high=-0.1), r"PpoClip.high: got -0.1; need 0 or more"),
+        (lambda: PpoClip(dual=1.0), r"PpoClip.dual: got 1.0; need a number above 1, or None"),
+        (lambda: Kl(coefficient=-1.0), r"Kl.coefficient: got -1.0; need 0 or more"),
+        (lambda: Entropy(coefficient=math.nan), r"Entropy.coefficient: got nan; need a finite number"),
+        (lambda: Imitation(coefficient=-1.0), r"Imitation.coefficient: got -1.0; need 0 or more"),
+        (lambda: Sum(terms=()), r"Sum.terms: got none; need at least one objective"),
+        (lambda: Share(by="constant"), r"need horizon_tokens with by='constant', and only there"),
+        (lambda: Share(horizon_tokens=5), r"need horizon_tokens with by='constant', and only there"),
+        (lambda: Share(by="constant", horizon_tokens=0), r"Share.horizon_tokens: got 0; need at least 1"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()  # type: ignore[operator]
+
+
+def test_shares_of_a_token_that_paths_share() -> None:
+    # Two paths of four trained tokens, two of them in common.
+    paths, inverse = torch.tensor([2, 2, 1, 1, 1, 1]), torch.tensor([0.5, 0.5, 0.25, 0.25, 0.25, 0.25]).double()
+    even = torch.ones(6, dtype=torch.bool)
+    assert Share()(paths, inverse, even).tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
+    assert Share(by="paths")(paths, inverse, even).tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
+    assert Share(by="unique_tokens")(paths, inverse, even).tolist() == pytest.approx([1 / 6] * 6)
+    assert Share(by="constant", horizon_tokens=2)(paths, inverse, even).tolist() == [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
+    with pytest.raises(ValueError, match=r"got 1 trained tokens shared by paths of different lengths; need chains"):
+        Share(by="paths")(paths, inverse, torch.tensor([False, True, True, True, True, True]))

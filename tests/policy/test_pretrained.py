@@ -1,0 +1,153 @@
+import json
+import sys
+from pathlib import Path
+
+import folders
+import pytest
+
+from bough.policy import Lora, Pretrained
+
+
+def build(path: Path | str, **fields: object) -> None:
+    Pretrained(path=str(path), device="cpu", **fields).build()
+
+
+def test_a_missing_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere'; need one with a model, or a model hub's id"):
+        build(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=r"Pretrained.path: got an empty string"):
+        Pretrained(path="")
+
+
+def test_a_file_instead_of_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "model").write_text("")
+    with pytest.raises(NotADirectoryError, match=r"need the folder with config.json, weights and tokenizer"):
+        build(tmp_path / "model")
+
+
+def test_a_hub_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(
+        OSError, match=r"can't read the tokenizer at 'nobody/nothing': .*; need a complete folder, or a hub"
+    ):
+        build("nobody/nothing")
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("config.json", "no config in .*; need config.json"),
+        ("model.safetensors", r"no weights in .*; need \*.safetensors or \*.bin"),
+        ("tokenizer.json", "no tokenizer in .*; need tokenizer.json"),
+    ],
+)
+def test_a_missing_file(file: str, message: str, tmp_path: Path) -> None:
+    (folders.folder(tmp_path) / file).unlink()
+    with pytest.raises(FileNotFoundError, match=message):
+        build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "what"),
+    [("config.json", "tokenizer|model"), ("model.safetensors", "model"), ("tokenizer.json", "tokenizer")],
+)
+def test_a_truncated_file(file: str, what: str, tmp_path: Path) -> None:
+    broken = folders.folder(tmp_path) / file
+    broken.write_bytes(broken.read_bytes()[: broken.stat().st_size // 2])
+    with pytest.raises(OSError, match=f"can't read the ({what}) at '{tmp_path}': .+; need a complete folder"):
+        build(tmp_path)
+
+
+def test_weights_of_another_config(tmp_path: Path) -> None:
+    config = folders.folder(tmp_path) / "config.json"
+    fields = json.loads(config.read_text())
+    config.write_text(json.dumps({**fields, "num_hidden_layers": 3}))
+    with pytest.raises(ValueError, match=r"got weights that lack 9 the config asks for, first 'model.layers.2"):
+        build(tmp_path)
+
+
+def test_a_tokenizer_without_a_template(tmp_path: Path) -> None:
+    folders.folder(tmp_path, template=None)
+    with pytest.raises(ValueError, match=f"Pretrained '{tmp_path}': got a tokenizer without a chat template"):
+        build(tmp_path)
+
+
+def test_a_tokenizer_without_the_end_of_turn(tmp_path: Path) -> None:
+    folders.folder(tmp_path)
+    folders.tokenizer(folders.CHATML, special=["<|endoftext|>"]).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=r"ends an assistant's message with '<\|im_end\|>.*finds no special token"):
+        build(tmp_path)
+
+
+def test_a_tokenizer_of_a_bigger_model(tmp_path: Path) -> None:
+    folders.folder(tmp_path)
+    folders.tokenizer(folders.CHATML, special=[*folders.SPECIAL, *(f"<|{i}|>" for i in range(200))]).save_pretrained(
+        tmp_path
+    )
+    with pytest.raises(ValueError, match=r"got a tokenizer of \d+ tokens for a model of 384; need the model's own"):
+        build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("{{ raise_exception('no') }}", "got a chat template that fails: no"),
+        ("{{ messages[-1].content }}<|im_end|>", "got a chat template that leaves out what the assistant said"),
+        ("{% for m in messages %}{{ nothing.here }}{% endfor %}", "got a chat template that fails"),
+    ],
+)
+def test_a_template_of_no_use(template: str, message: str, tmp_path: Path) -> None:
+    folders.folder(tmp_path, template=template)
+    with pytest.raises(ValueError, match=message):
+        build(tmp_path)
+
+
+def test_adapters_without_peft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders.folder(tmp_path)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    with pytest.raises(ImportError, match=r"Lora needs peft.*pip install 'bough\[lora\]'"):
+        build(tmp_path, lora=Lora())
+
+
+@pytest.mark.parametrize(
+    ("targets", "message"),
+    [
+        (("no_proj",), r"Lora.targets: got \('no_proj',\); need names of linear layers"),
+        (("q_proj", "lm_head"), "need layers other than the embedding and the head"),
+        (("embed_tokens",), "need layers other than the embedding and the head"),
+    ],
+)
+def test_adapters_in_the_wrong_place(targets: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    folders.folder(tmp_path)
+    with pytest.raises(ValueError, match=message):
+        build(tmp_path, lora=Lora(targets=targets))
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"rank": 0}, "Lora.rank: got 0; need at least 1"),
+        ({"alpha": 0.0}, "Lora.alpha: got 0.0; need a number above 0"),
+        ({"targets": ()}, "Lora.targets: got \\(\\); need names"),
+    ],
+)
+def test_adapters_that_make_no_sense(fields: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Lora(**fields)
+
+
+def test_a_device_that_is_not_there(tmp_path: Path) -> None:
+    folders.folder(tmp_path)
+    with pytest.raises(ValueError, match=r"device: got 'cuda:77' \(.*\); need 'auto', 'cpu' or a device"):
+        Pretrained(path=str(tmp_path), device="cuda:77").build()
+
+
+def test_adapters_depend_on_their_seed_alone(tmp_path: Path) -> None:
+    folders.folder(tmp_path)
+    first, again, other = (
+        Pretrained(path=str(tmp_path), device="cpu", lora=Lora(seed=seed)).build().state() for seed in (0, 0, 1)
+    )
+    name = next(name for name in first if "lora_A" in name)
+    assert first[name].equal(again[name])
+    assert not first[name].equal(other[name])

@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
+
+from bough.reward import EnvReward, Format, InvalidAction, Length, Success, pay
+from bough.tree import Kind, Outcome, Tree, counted, turns
+
+DONE = Outcome.TERMINATED
+
+
+def episode() -> Tree:
+    """Three paths: solved in two turns, unsolved in one, solved in one; some actions are badly written."""
+    bad, worse = {"valid": False, "well_formed": True}, {"valid": False, "well_formed": False}
+    return build(
+        N(parent=-1, kind=PROMPT, info={"valid": False}),
+        N(parent=0, kind=ACTION, env_reward=0.5, info=bad),
+        N(parent=1, kind=OBSERVATION),
+        N(parent=2, kind=ACTION, env_reward=1.0),
+        N(parent=3, kind=OBSERVATION, outcome=DONE, info={"success": True}),
+        N(parent=0, kind=ACTION, info=worse),
+        N(parent=5, kind=OBSERVATION, outcome=Outcome.TRUNCATED, info={"success": False}),
+        N(parent=0, kind=ACTION, outcome=DONE, info={"success": True, "valid": True, "well_formed": True}),
+    )
+
+
+def test_worked_example() -> None:
+    (paid,) = pay(
+        [episode()], [EnvReward(weight=2.0), Success(), InvalidAction(), Format(penalty=0.3), Length(per_turn=0.1)]
+    )
+    assert {name: column.tolist() for name, column in paid.channels.items()} == {
+        "env": [0, 1, 0, 2, 0, 0, 0, 0],
+        "success": [0, 0, 0, 1, 0, 0, 0, 1],
+        "invalid_action": [0, -0.1, 0, 0, 0, -0.1, 0, 0],
+        "format": [0, 0, 0, 0, 0, -0.3, 0, 0],
+        "length": [0, 0, 0, -0.2, 0, 0, 0, -0.1],
+    }
+    assert paid.returns().tolist() == pytest.approx([1 + 2 + 1 - 0.1 - 0.2, -0.1 - 0.3, 1 - 0.1])
+
+
+def test_two_rewards_do_not_pay_under_one_name() -> None:
+    with pytest.raises(ValueError, match=r"two that pay under \['env'\]; need a name of its own"):
+        pay([episode()], [EnvReward(), EnvReward(weight=2.0)])
+
+
+def test_an_action_that_ends_both_well_and_badly_is_refused() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION),
+        N(parent=1, kind=OBSERVATION, outcome=DONE, info={"success": True}),
+        N(parent=1, kind=OBSERVATION, outcome=DONE, info={"success": False}),
+    )
+    with pytest.raises(ValueError, match=r"got actions \[1\] of task task.*need one ending an action"):
+        pay([tree], [Success()])
+
+
+@pytest.mark.parametrize("piece", [InvalidAction, Format])
+def test_penalties_are_given_as_costs(piece: type[InvalidAction] | type[Format]) -> None:
+    with pytest.raises(ValueError, match=r"penalty: got -0.1; need 0 or more, it is subtracted"):
+        piece(penalty=-0.1)
+    with pytest.raises(ValueError, match=r"Length.per_turn: got nan"):
+        Length(per_turn=float("nan"))
+
+
+def test_failing_fast_is_never_paid() -> None:
+    tree = chains([0.0, 0.0, 1.0, 1.0], turns=[1, 3, 1, 3])
+    (paid,) = pay([tree], [Success(), Length(per_turn=0.1)])
+    assert paid.returns().tolist() == pytest.approx([0.0, 0.0, 0.9, 0.7])
+
+
+@given(seeds())
+def test_each_path_is_paid_for_its_own_ending(rng: np.random.Generator) -> None:
+    trees = [random_tree(rng, unusual=0.0, task="a"), random_tree(rng, unusual=0.0, task="a")]
+    for paid in pay(trees, [Success(weight=3.0), Length(per_turn=0.5)]):
+        tree = paid.tree
+        for leaf, total in zip(counted(tree), paid.returns(), strict=True):
+            won = tree.info[leaf].get("success") is True
+            assert total == (3.0 - 0.5 * turns(tree)[leaf] if won else 0.0)
+        assert not np.any(paid.reward[tree.kind != Kind.ACTION])

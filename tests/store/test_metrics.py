@@ -1,0 +1,93 @@
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bough.store import Metrics, StoreError, read_metrics
+
+
+def scalars(folder: Path, tag: str) -> list[tuple[int, float]]:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    seen = EventAccumulator(str(folder))
+    seen.Reload()
+    return [(event.step, event.value) for event in seen.Scalars(tag)]
+
+
+def test_lines_come_back(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl")
+    metrics.write(0, {"heldout/success": 0.25, "phase": "warmup"})
+    metrics.write(3, {"loss/total": math.inf, "paths/failed": 2})
+    rows = read_metrics(tmp_path / "metrics.jsonl")
+    assert rows[0] == {"step": 0, "heldout/success": 0.25, "phase": "warmup"}
+    assert rows[1]["step"] == 3
+    assert rows[1]["paths/failed"] == 2
+    assert math.isnan(rows[1]["loss/total"])
+    strict = [
+        json.loads(line, parse_constant=pytest.fail) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
+    ]
+    assert strict[1]["loss/total"] is None
+
+
+def test_an_unfinished_line_is_dropped_and_never_joined_to_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    Metrics(path).write(1, {"a": 0.5})
+    with path.open("a") as file:
+        file.write('{"step": 2, "a": 0.7')
+    assert [row["step"] for row in read_metrics(path)] == [1]
+    Metrics(path).write(2, {"a": 0.9})
+    assert read_metrics(path) == [{"step": 1, "a": 0.5}, {"step": 2, "a": 0.9}]
+
+
+def test_a_run_resumes_at_a_step(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    first = Metrics(path, tmp_path / "tensorboard")
+    for step in range(1, 6):
+        first.write(step, {"a": float(step)})
+    again = Metrics(path, tmp_path / "tensorboard")
+    again.resume_at(3)
+    again.write(4, {"a": 40.0})
+    assert read_metrics(path) == [
+        {"step": step, "a": value} for step, value in ((1, 1.0), (2, 2.0), (3, 3.0), (4, 40.0))
+    ]
+    assert scalars(tmp_path / "tensorboard", "a") == [(1, 1.0), (2, 2.0), (3, 3.0), (4, 40.0)]
+
+
+def test_resume_before_the_first_line(tmp_path: Path) -> None:
+    metrics = Metrics(tmp_path / "metrics.jsonl", tmp_path / "tensorboard")
+    metrics.resume_at(0)
+    metrics.write(1, {"a": 1.0})
+    assert scalars(tmp_path / "tensorboard", "a") == [(1, 1.0)]
+
+
+def test_steps_ascend(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    Metrics(path).write(4, {"a": 1.0})
+    with pytest.raises(ValueError, match=r"got step 4 .* after step 4; need ascending"):
+        Metrics(path).write(4, {"a": 1.0})
+    with pytest.raises(ValueError, match="no value called 'step'"):
+        Metrics(path).write(5, {"step": 5.0})
+
+
+def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"step": 1}\nhello\n{"step": 3}\n')
+    with pytest.raises(StoreError, match=r"metrics\.jsonl, line 2: got b'hello'"):
+        read_metrics(path)
+
+
+def test_texts_stay_out_of_tensorboard_and_torch_stays_out_of_the_store(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; import bough.store; from bough.store import Metrics\n"
+        "heavy = {'torch', 'transformers', 'rich', 'tensorboard'} & sys.modules.keys()\n"
+        "assert not heavy, heavy\n"
+        "Metrics(Path(sys.argv[1]) / 'm.jsonl', Path(sys.argv[1]) / 'tb').write(1, {'phase': 'rl', 'a': 1.5})\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    assert scalars(tmp_path / "tb", "a") == [(1, 1.5)]
+    with pytest.raises(KeyError):
+        scalars(tmp_path / "tb", "phase")

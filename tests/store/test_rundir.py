@@ -1,0 +1,69 @@
+import json
+import platform
+from pathlib import Path
+
+import pytest
+import torch
+
+from bough.store import Checkpoints, RunDirectory, StoreError, describe
+
+
+def test_a_new_run_is_made_and_found_again(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "runs" / "one")
+    run.write_config({"name": "one", "steps": 3})
+    assert RunDirectory.open(tmp_path / "runs" / "one") == run
+    assert run.read_config() == {"name": "one", "steps": 3}
+    assert run.trees_of(12) == run.path / "trees" / "step_000012.safetensors"
+    assert all(folder.is_dir() for folder in (run.trees, run.tensorboard, run.checkpoints, run.policy))
+    assert not run.final.exists()
+
+
+def test_an_empty_folder_will_do(tmp_path: Path) -> None:
+    assert RunDirectory.create(tmp_path).path == tmp_path
+
+
+def test_a_folder_with_a_run_is_refused_with_its_step(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "one")
+    run.write_config({})
+    with pytest.raises(StoreError, match="holds a run without a checkpoint; choose another name="):
+        RunDirectory.create(run.path)
+    Checkpoints(directory=run.checkpoints).save(40, {"policy": {"w": torch.zeros(2)}}, {})
+    with pytest.raises(StoreError, match=f"exists and holds a run at step 40; .*`bough resume {run.path}`"):
+        RunDirectory.create(run.path)
+
+
+def test_anything_else_that_is_there_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    for place in (tmp_path, tmp_path / "file"):
+        with pytest.raises(StoreError, match="exists and holds something else than a run"):
+            RunDirectory.create(place)
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_what_is_no_run_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="got no run directory"):
+        RunDirectory.open(tmp_path)
+    with pytest.raises(StoreError, match="got a folder that does not exist"):
+        RunDirectory.open(tmp_path / "none")
+
+
+def test_a_broken_config_is_named(tmp_path: Path) -> None:
+    run = RunDirectory.create(tmp_path / "one")
+    run.config.write_text('{"name": ')
+    with pytest.raises(StoreError, match=r"config\.json: got no JSON"):
+        run.read_config()
+    run.config.write_text("[]")
+    with pytest.raises(StoreError, match=r"config\.json: got a JSON list; need an object"):
+        run.read_config()
+
+
+def test_the_manifest_says_what_a_run_was_made_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = RunDirectory.create(tmp_path / "one")
+    monkeypatch.chdir(tmp_path)
+    run.write_manifest(describe({"train": "abc"}))
+    manifest = json.loads(run.manifest.read_text())
+    assert manifest["python"] == platform.python_version()
+    assert manifest["packages"]["torch"] == torch.__version__
+    assert manifest["data"] == {"train": "abc"}
+    assert manifest["git"] is None
+    assert manifest["processor"]

@@ -1,0 +1,73 @@
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
+
+from bough.tree import Outcome, Task, Tree
+
+
+def test_columns_are_read_only() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        chains([1.0]).token[0] = 7
+
+
+def test_a_tree_equals_itself_and_nothing_that_differs_by_a_number() -> None:
+    tree, same, other = chains([1.0, 0.0]), chains([1.0, 0.0]), chains([1.0, 0.5])
+    assert tree.equals(same)
+    assert not tree.equals(other)
+    assert not tree.equals(chains([1.0, 0.0], task="another"))
+
+
+def change(tree: Tree, **columns: object) -> Tree:
+    return dataclasses.replace(tree, **columns)  # type: ignore[arg-type]
+
+
+def test_columns_that_do_not_fit_together_are_refused() -> None:
+    tree = chains([1.0, 0.0])
+    with pytest.raises(ValueError, match=r"Tree.token: got int64 of shape \(11,\); need int32 of shape \(11,\)"):
+        change(tree, token=tree.token.astype(np.int64))
+    with pytest.raises(ValueError, match=r"Tree.info: got 1 mappings; need one for each of the 5 nodes"):
+        change(tree, info=({},))
+    with pytest.raises(ValueError, match=r"Tree.span"):
+        change(tree, span=tree.span + 1)
+    with pytest.raises(ValueError, match=r"Tree.parent: got a parent at or after its child"):
+        change(tree, parent=np.asarray([-1, 0, 1, 4, 3], dtype=np.int32))
+    with pytest.raises(ValueError, match=r"no PROMPT at node 0"):
+        change(tree, kind=np.asarray([1, 1, 2, 1, 2], dtype=np.int8))
+    with pytest.raises(ValueError, match=r"Tree.outcome: got an ended node with children"):
+        change(tree, outcome=np.ones(5, dtype=np.int8))
+
+
+def test_logprobs_stand_exactly_at_sampled_tokens() -> None:
+    tree = chains([1.0, 0.0])
+    wrong = {"a hole": np.where(tree.sampled, np.nan, np.nan), "infinite": np.where(tree.sampled, -np.inf, np.nan)}
+    wrong["an observation"] = np.full(11, -1.0)
+    for logprob in wrong.values():
+        with pytest.raises(ValueError, match=r"Tree.logprob: need a finite number at every sampled token"):
+            change(tree, logprob=logprob.astype(np.float32))
+
+
+def test_nodes_out_of_depth_first_order_are_refused() -> None:
+    # Breadth first: the second child of the root stands between the first child and its own child.
+    end = Outcome.TERMINATED
+    nodes = [N(parent=-1, kind=PROMPT), N(parent=0, kind=ACTION), N(parent=0, kind=ACTION, outcome=end)]
+    with pytest.raises(ValueError, match=r"got node 3 with parent 1, whose subtree had already ended"):
+        build(*nodes, N(parent=1, kind=OBSERVATION, outcome=end))
+
+
+def test_a_task_has_a_name() -> None:
+    with pytest.raises(ValueError, match=r"Task.id: got an empty string"):
+        Task(id="")
+
+
+@given(seeds())
+def test_subtrees_are_contiguous(rng: np.random.Generator) -> None:
+    tree = random_tree(rng)
+    for node in range(tree.nodes):
+        below = {node}
+        for other in range(node + 1, tree.nodes):
+            if tree.parent[other] in below:
+                below.add(other)
+        assert below == set(range(node, node + len(below)))

@@ -1,0 +1,177 @@
+"""Trees for tests: from a list of nodes, from the returns of chains, and at random."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from hypothesis import settings, strategies
+
+from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree, counted, spread_paths
+
+# A deadline says something about the machine, not about the property.
+settings.register_profile("bough", deadline=None, max_examples=50)
+settings.load_profile("bough")
+
+PROMPT, ACTION, OBSERVATION, EDIT = Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.EDIT
+
+
+@dataclass(frozen=True, kw_only=True)
+class N:
+    """One node; what is not said has the plainest value. Actions are sampled, everything else is forced."""
+
+    parent: int
+    kind: Kind
+    tokens: Sequence[int] = (1,)
+    outcome: Outcome = Outcome.OPEN
+    env_reward: float = 0.0
+    logprob: float | Sequence[float] = -0.5
+    source: Source | None = None
+    state_key: int = 0
+    info: dict[str, object] = field(default_factory=dict)
+
+
+def build(*nodes: N, task: str = "task", version: int = 0) -> Tree:
+    """A tree of the given nodes, in their order."""
+    source = [
+        n.source if n.source is not None else Source.SAMPLED if n.kind is ACTION else Source.FORCED for n in nodes
+    ]
+    sampled = [s is Source.SAMPLED for s in source]
+    logprob = [
+        np.broadcast_to(n.logprob, len(n.tokens)) if s else np.full(len(n.tokens), np.nan)
+        for n, s in zip(nodes, sampled, strict=True)
+    ]
+    columns = {
+        "parent": [n.parent for n in nodes],
+        "kind": [n.kind for n in nodes],
+        "span": np.cumsum([0, *(len(n.tokens) for n in nodes)]),
+        "token": [token for n in nodes for token in n.tokens],
+        "logprob": np.concatenate(logprob),
+        "entropy": np.concatenate([np.where(np.isnan(part), np.nan, 0.3) for part in logprob]),
+        "outcome": [n.outcome for n in nodes],
+        "env_reward": [n.env_reward for n in nodes],
+        "state_key": [n.state_key for n in nodes],
+        "source": source,
+        "policy_version": [version if s else -1 for s in sampled],
+    }
+    arrays = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
+    return Tree(task=Task(id=task), info=tuple(n.info for n in nodes), **arrays)
+
+
+def chains(
+    returns: Sequence[float],
+    *,
+    turns: Sequence[int] | int = 1,
+    outcomes: Sequence[Outcome] | None = None,
+    action_tokens: int = 2,
+    task: str = "task",
+) -> Tree:
+    """One chain for each return, paid at its last action; chain i has `turns[i]` turns."""
+    turns = [turns] * len(returns) if isinstance(turns, int) else turns
+    outcomes = [Outcome.TERMINATED] * len(returns) if outcomes is None else outcomes
+    nodes = [N(parent=-1, kind=PROMPT, tokens=(1, 2, 3))]
+    for paid, length, outcome in zip(returns, turns, outcomes, strict=True):
+        parent = 0
+        for turn in range(length):
+            last = turn == length - 1
+            action = tuple(4 + (len(nodes) + i) % 5 for i in range(action_tokens))
+            nodes.append(N(parent=parent, kind=ACTION, tokens=action, env_reward=paid if last else 0.0))
+            nodes.append(
+                N(
+                    parent=len(nodes) - 1,
+                    kind=OBSERVATION,
+                    tokens=(2, 3),
+                    outcome=outcome if last else Outcome.OPEN,
+                    info={"success": paid > 0} if last else {},
+                )
+            )
+            parent = len(nodes) - 1
+    return build(*nodes, task=task)
+
+
+def random_tree(
+    rng: np.random.Generator,
+    *,
+    turns: int = 4,
+    branches: int = 3,
+    vocab: int = 13,
+    edits: float = 0.3,
+    unusual: float = 0.2,
+    logprobs: tuple[float, float] = (-2.0, -0.1),
+    task: str = "task",
+) -> Tree:
+    """A tree with everything in it: branches at any turn, contexts rebuilt, other authors, every outcome.
+
+    Args:
+        rng: Where the shape and the numbers come from.
+        turns: Most turns of a path.
+        branches: Most actions from one place.
+        vocab: Tokens are below this.
+        edits: How often an observation is an `EDIT`.
+        unusual: How often an action is not sampled, or a path is not counted.
+        logprobs: Range of the behaviour log-probabilities; no two are equal.
+        task: Id of the task.
+    """
+    nodes: list[N] = []
+
+    def tokens(least: int) -> tuple[int, ...]:
+        return tuple(rng.integers(vocab, size=int(rng.integers(least, 4))).tolist())
+
+    def add(**given: object) -> int:
+        nodes.append(N(**given))  # type: ignore[arg-type]
+        return len(nodes) - 1
+
+    def outcome() -> Outcome:
+        rare = (Outcome.OPEN, Outcome.REFUSED, Outcome.FAILED)
+        return Outcome(rng.choice(rare if rng.random() < unusual else (Outcome.TERMINATED, Outcome.TRUNCATED)))
+
+    def grow(place: int, left: int) -> None:
+        for _ in range(int(rng.integers(1, branches + 1))):
+            written = tokens(1)
+            source = Source.SAMPLED if rng.random() >= unusual else Source(rng.choice((1, 2, 3)))
+            ends_now = rng.random() < 0.1
+            paid = float(rng.integers(-2, 3))
+            action = add(
+                parent=place,
+                kind=ACTION,
+                tokens=written,
+                logprob=rng.uniform(*logprobs, size=len(written)).tolist(),
+                source=source,
+                env_reward=paid,
+                outcome=outcome() if ends_now else Outcome.OPEN,
+                info={"text": "act", "valid": bool(rng.random() < 0.8), "well_formed": bool(rng.random() < 0.8)},
+            )
+            if ends_now:
+                continue
+            ends = left == 1 or rng.random() < 0.15
+            edit = not ends and rng.random() < edits
+            read = add(
+                parent=action,
+                kind=EDIT if edit else OBSERVATION,
+                tokens=tokens(1 if edit else 0),
+                outcome=outcome() if ends else Outcome.OPEN,
+                state_key=int(rng.integers(1, 5)),
+                info={"success": bool(rng.random() < 0.5)} if ends else {},
+            )
+            if not ends:
+                grow(read, left - 1)
+
+    add(parent=-1, kind=PROMPT, tokens=tokens(1))
+    grow(0, int(rng.integers(1, turns + 1)))
+    return build(*nodes, task=task)
+
+
+def rewarded(tree: Tree) -> Rewarded:
+    """The tree with what its environment paid."""
+    return Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)})
+
+
+def credited(tree: Tree, rng: np.random.Generator) -> Credited:
+    """The tree with a random advantage for each counted path, of either sign, some of them 0."""
+    advantage = rng.normal(size=len(counted(tree)))
+    advantage[rng.random(len(advantage)) < 0.2] = 0.0
+    return spread_paths(rewarded(tree), advantage)
+
+
+def seeds() -> strategies.SearchStrategy[np.random.Generator]:
+    """Random generators: `@given(seeds())`, then `random_tree(rng)`, is how properties of trees are tested."""
+    return strategies.integers(0, 2**32 - 1).map(np.random.default_rng)
