@@ -22,9 +22,10 @@ check: $(STAMP)  ## The fast gates.
 	$(BIN)/pyright
 	$(BIN)/pytest tests/gates
 
-bench: $(STAMP)  ## Speed of generation and update, as ratios.
+bench: $(STAMP)  ## Speed of generation and update, as ratios; time of each stage.
 	$(BIN)/python bench/generation.py
 	$(BIN)/python bench/update.py
+	$(BIN)/python bench/stages.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -1,34 +1,34 @@
-"""Tokens per second of `Local` beside those of transformers' `generate`, on the same model, in turn.
+"""Tokens per second of `Local`, beside transformers' `generate` on the same model.
 
-    python bench/generation.py [--size tiny|small] [--threads 2] [--rounds 3]
+    python bench/generation.py [--size tiny] [--threads 2] [--rounds 5]
 
-Two workloads: branches that share a prompt, and chains of many turns, which `generate` has to read from their beginning
-at every turn. What counts are the ratios: both sides run in turn, so that other work on the machine hits both.
+Two workloads: branches that share a prompt, and chains of many turns. `generate` is given all rows of a turn at once,
+of one length, so that it needs no padding; at every turn it reads them from their beginning. Both sides run in turn, so
+that other work on the machine hits both; what counts is the ratio. The second table says where the time of a pass goes,
+on average over all of them, and how long a pass takes in which all rows decode and no prompt is read. Prints Markdown
+tables.
 """
 
 import argparse
 import asyncio
-import os
-import platform
+import copy
 import statistics
 import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-import transformers
-from rich.console import Console
-from rich.table import Table
+from jaxtyping import Float, Int
 from torch import Tensor
 from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
 
-from bough.engine import Local, Request, Sampling
-from bough.engine.generation import LocalEngine
-from bough.engine.model import Attend
+from bough.engine import Engine, Local, Request, Sampling
+from bough.engine.model import Attend, Model
 from bough.policy.causal import Causal
 from bough.policy.probe import probe
 from bough.policy.replica import Replica
+from machine import machine
 
 VOCAB_TOKENS = 512
 CONTEXT_TOKENS = 1024
@@ -36,13 +36,118 @@ SIZES = {"tiny": (2, 128), "small": (4, 256)}
 """Layers and width."""
 
 
-class Timed(Replica):
-    """A replica that keeps the seconds spent in its parts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """P prompts, each with `branches` chains of `turns` turns."""
+
+    name: str
+    prompts: int
+    branches: int
+    turns: int
+    prompt_tokens: int
+    action_tokens: int
+    observation_tokens: int
+
+    @property
+    def rows(self) -> int:
+        """How many chains there are."""
+        return self.prompts * self.branches
+
+    @property
+    def sampled_tokens(self) -> int:
+        """How many tokens are sampled in all."""
+        return self.rows * self.turns * self.action_tokens
+
+    def texts(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Prompts [rows, prompt_tokens] and observations [turns, rows, observation_tokens]."""
+        rng = np.random.default_rng(seed)
+        prompts = rng.integers(VOCAB_TOKENS, size=(self.prompts, self.prompt_tokens)).repeat(self.branches, axis=0)
+        return prompts, rng.integers(VOCAB_TOKENS, size=(self.turns, self.rows, self.observation_tokens))
 
 
-def model(size: str) -> PreTrainedModel:
+WORKLOADS = (
+    Workload(
+        name="8 prompts of 128 x 8 branches of 32",
+        prompts=8,
+        branches=8,
+        turns=1,
+        prompt_tokens=128,
+        action_tokens=32,
+        observation_tokens=0,
+    ),
+    Workload(
+        name="64 chains of 8 turns, 8 new + 40 observed",
+        prompts=64,
+        branches=1,
+        turns=8,
+        prompt_tokens=96,
+        action_tokens=8,
+        observation_tokens=40,
+    ),
+)
+
+
+class Clock:
+    """A model that knows how many seconds its parts took, and which of its passes only decoded."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.vocab_tokens, self.context_tokens = model.vocab_tokens, model.context_tokens
+        self.layers, self.kv_heads, self.head_width = model.layers, model.kv_heads, model.head_width
+        self.device, self.dtype = model.device, model.dtype
+        self.attend_s, self.model_s, self.began_s = 0.0, 0.0, list[tuple[float, int]]()
+
+    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+        """The model's, clocked; the attention apart."""
+
+        def clocked(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+            begin = time.perf_counter()
+            mixed = attend(layer, query, key, value, scale)
+            self.attend_s += time.perf_counter() - begin
+            return mixed
+
+        begin = time.perf_counter()
+        self.began_s.append((begin, len(tokens)))
+        hidden = self._model.hidden(tokens, positions, clocked)
+        self.model_s += time.perf_counter() - begin
+        return hidden
+
+    def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
+        """The model's, clocked."""
+        begin = time.perf_counter()
+        logits = self._model.logits(hidden)
+        self.model_s += time.perf_counter() - begin
+        return logits
+
+    def load(self, weights: Mapping[str, Tensor]) -> None:
+        """The model's."""
+        self._model.load(weights)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", choices=SIZES, default="tiny")
+    parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--rounds", type=int, default=5)
+    arguments = parser.parse_args()
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    replica, plain = models(arguments.size)
+    print("| workload | Local, tokens/s | generate, tokens/s | Local / generate |")
+    print("|---|---|---|---|")
+    for workload in WORKLOADS:
+        print(compare(workload, replica, plain, arguments.rounds))
+    print("\n| workload | passes | ms a pass | model | attention | the rest | ms a pass that decodes |")
+    print("|---|---|---|---|---|---|---|")
+    for workload in WORKLOADS:
+        print(share(workload, replica, arguments.rounds))
+    layers, width = SIZES[arguments.size]
+    print(f"\n{layers} layers of width {width}, float32; {machine()}")
+
+
+def models(size: str) -> tuple[Replica, PreTrainedModel]:
+    """The same weights twice: as an engine takes them, and as transformers does."""
     layers, width = SIZES[size]
-    torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=VOCAB_TOKENS,
         hidden_size=width,
@@ -53,7 +158,84 @@ def model(size: str) -> PreTrainedModel:
         head_dim=32,
         max_position_embeddings=CONTEXT_TOKENS,
         tie_word_embeddings=True,
-        eos_token_id=None,
-        pad_token_id=0,
     )
-    return Qwen3ForCausalLM(config).eval()
+    torch.manual_seed(0)
+    plain = Qwen3ForCausalLM(config).eval().to("cuda" if torch.cuda.is_available() else "cpu")
+    # A causal changes the settings of the model it is given.
+    causal = Causal(copy.deepcopy(plain))
+    return Replica(causal, probe(causal), CONTEXT_TOKENS), plain
+
+
+def compare(workload: Workload, replica: Replica, plain: PreTrainedModel, rounds: int) -> str:
+    """One line of the first table. The first round of each side is not timed."""
+    times: list[tuple[float, float]] = []
+    for seed in range(rounds + 1):
+        engine = Local(slots=workload.rows).build(replica)
+        ours = timed(lambda: asyncio.run(bough(workload, engine, seed)))  # noqa: B023
+        times.append((ours, timed(lambda: reread(workload, plain, seed))))  # noqa: B023
+    ours, theirs = (workload.sampled_tokens / statistics.median(side) for side in zip(*times[1:], strict=True))
+    ratio = statistics.median(theirs / ours for ours, theirs in times[1:])
+    return f"| {workload.name} | {ours:,.0f} | {theirs:,.0f} | **{ratio:.1f}** |"
+
+
+def share(workload: Workload, replica: Replica, rounds: int) -> str:
+    """One line of the second table: the round of median length."""
+    lines: list[tuple[float, str]] = []
+    for seed in range(rounds):
+        clock = Clock(replica)
+        engine = Local(slots=workload.rows).build(clock)
+        wall = timed(lambda: asyncio.run(bough(workload, engine, seed)))  # noqa: B023
+        passes = len(clock.began_s)
+        decoding = [
+            after - begin
+            for (begin, tokens), (after, _) in zip(clock.began_s, clock.began_s[1:], strict=False)
+            if tokens == workload.rows
+        ]
+        parts = (clock.model_s - clock.attend_s, clock.attend_s, wall - clock.model_s)
+        shares = " | ".join(f"{part / wall:.0%}" for part in parts)
+        alone = 1000 * statistics.median(decoding)
+        lines.append((wall, f"| {workload.name} | {passes} | {1000 * wall / passes:.1f} | {shares} | {alone:.1f} |"))
+    return sorted(lines)[len(lines) // 2][1]
+
+
+async def bough(workload: Workload, engine: Engine, seed: int) -> None:
+    prompts, observations = workload.texts(seed)
+    sampling = Sampling(max_tokens=workload.action_tokens)
+
+    async def chain(row: int) -> None:
+        text = tuple(prompts[row].tolist())
+        for turn in range(workload.turns):
+            request = Request(prompt_tokens=text, sampling=sampling, stop_tokens=(), seed=row * workload.turns + turn)
+            completion = await engine.generate(request)
+            text = (*text, *completion.tokens, *observations[turn, row].tolist())
+
+    await asyncio.gather(*(chain(row) for row in range(workload.rows)))
+
+
+def reread(workload: Workload, model: PreTrainedModel, seed: int) -> None:
+    """The plain loop: `generate` on all rows, again from the beginning at every turn."""
+    prompts, observations = workload.texts(seed)
+    text = torch.as_tensor(prompts, device=model.device)
+    for turn in range(workload.turns):
+        text = model.generate(
+            text,
+            attention_mask=torch.ones_like(text),
+            max_new_tokens=workload.action_tokens,
+            do_sample=True,
+            top_k=0,
+            eos_token_id=None,
+            pad_token_id=0,
+        )
+        text = torch.cat([text, torch.as_tensor(observations[turn], device=model.device)], dim=1)
+
+
+def timed(work: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begin
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """Make the pack of TextWorld games that ships with Bough: small houses with a hidden thing to take.
 
-Every game is drawn from one small vocabulary (12 rooms, 10 things, 7 kinds of container, 5 colours), so a held-out game
+Every game is drawn from one small vocabulary (12 rooms, 10 things, 10 containers, 4 keys), so a held-out game
 is a new combination of words that occur in training, never a new word. The levels:
 
 1. fetch: the thing lies in one of 5 rooms.
@@ -58,13 +58,13 @@ ROOMS = (
     "office",
 )
 THINGS = ("coin", "lamp", "book", "ring", "cup", "apple", "rope", "map", "bell", "doll")
-CLOSED = ("box", "crate", "cabinet", "basket")
-LOCKED = ("chest", "safe", "trunk")
-COLOURS = ("red", "blue", "green", "white", "black")
+CLOSED = ("box", "crate", "cabinet", "basket", "drawer", "barrel")
+LOCKED = {"chest": "brass key", "safe": "iron key", "trunk": "gold key", "locker": "steel key"}
+"""Container -> the key that opens it, the same in all games."""
 STEPS = {"north": (0, 1), "south": (0, -1), "east": (1, 0), "west": (-1, 0)}
 BACK = {"north": "south", "south": "north", "east": "west", "west": "east"}
 RULES = "Taking a thing that you were not asked for loses the game; keys may be taken."
-SPLITS: Mapping[Split, int] = {"train": 100, "dev": 25, "test": 75}
+SPLITS: Mapping[Split, int] = {"train": 200, "dev": 25, "test": 75}
 """Games of each split and level."""
 
 
@@ -109,7 +109,7 @@ class House:
     @property
     def containers(self) -> list[str]:
         """Full, empty or locked, in the order of their names."""
-        return sorted(name for name in self.inside if name.split()[-1] in (*CLOSED, *LOCKED))
+        return sorted(name for name in self.inside if name in CLOSED or name in LOCKED)
 
 
 def _is_turn(ways: tuple[str, ...]) -> bool:
@@ -124,7 +124,6 @@ def house(level: int, rng: random.Random) -> House:
     start = rng.choice(rooms)
     far = [room for room in rooms if len(_route(exits, start, room)) >= 2] or [r for r in rooms if r != start]
     target, *wrong = rng.sample(THINGS, 3)
-    colours = rng.sample(COLOURS, 3)
     goal = rng.choice(far)
     inside: dict[str, str] = {}
     locks: dict[str, str] = {}
@@ -132,20 +131,17 @@ def house(level: int, rng: random.Random) -> House:
         inside[target] = goal
         inside[wrong[0]] = goal if rng.random() < 0.5 else rng.choice(rooms)
     elif level == 2:
-        kinds = rng.sample(CLOSED, 3)
-        boxes = [f"{colour} {kind}" for colour, kind in zip(colours, kinds, strict=True)]
-        inside |= {boxes[0]: goal, boxes[1]: rng.choice(rooms), boxes[2]: rng.choice(rooms)}
-        inside |= {target: boxes[0], wrong[0]: boxes[1]}
+        box, *others = rng.sample(CLOSED, 3)
+        inside |= {box: goal, others[0]: rng.choice(rooms), others[1]: rng.choice(rooms)}
+        inside |= {target: box, wrong[0]: others[0]}
     else:
-        chest, other, box = (
-            f"{c} {k}" for c, k in zip(colours, [*rng.sample(LOCKED, 2), rng.choice(CLOSED)], strict=True)
-        )
-        key, spare = f"{colours[0]} key", f"{colours[1]} key"
-        locks |= {chest: key, other: spare}
+        chest, other = rng.sample(list(LOCKED), 2)
+        box = rng.choice(CLOSED)
+        locks |= {chest: LOCKED[chest], other: LOCKED[other]}
         elsewhere = [room for room in rooms if room != goal]
         inside |= {chest: goal, other: rng.choice(rooms), box: rng.choice(elsewhere)}
-        inside |= {target: chest, wrong[0]: other, key: box if level == 4 else rng.choice(elsewhere)}
-        inside |= {spare: rng.choice(rooms)}
+        inside |= {target: chest, wrong[0]: other, LOCKED[other]: rng.choice(rooms)}
+        inside |= {LOCKED[chest]: box if level == 4 else rng.choice(elsewhere)}
     inside[wrong[1]] = rng.choice(rooms)
     return House(level=level, exits=exits, inside=inside, locks=locks, start=start, target=target)
 
@@ -266,7 +262,7 @@ def solve(path: Path) -> int:
     env = textworld.start(str(path), infos)
     state, steps = env.reset(), 0
     while not state.won:
-        if not state.policy_commands:
+        if not state.policy_commands or steps == 100:
             raise RuntimeError(f"{path}: TextWorld's expert does not win this game")
         state, _, _ = env.step(state.policy_commands[0])
         steps += 1

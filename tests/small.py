@@ -31,4 +31,6 @@ def run() -> Run:
 
 def slow() -> Run:
     """The same, long enough to be killed in the middle."""
-    return replace(run(), name="slow", steps=30, guards=Guards(dead_batches=100), saving=Saving(every=3, keep=2, trees_every=5))
+    return replace(
+        run(), name="slow", steps=30, guards=Guards(dead_batches=100), saving=Saving(every=3, keep=2, trees_every=5)
+    )

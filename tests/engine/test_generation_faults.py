@@ -49,7 +49,7 @@ def test_a_broken_pass_fails_everyone_and_the_engine_goes_on(error: BaseExceptio
             raise fault
     # Nothing that was cached in the broken state is used again.
     asked = [ask((i,), max_tokens=9) for i in range(3)]
-    assert together(built, asked) == together(engine(), asked)
+    assert together(built, asked) == together(engine(slots=2), asked)
 
 
 def test_a_cancelled_request_gives_its_slot_back() -> None:
@@ -70,6 +70,22 @@ def test_a_cancelled_request_gives_its_slot_back() -> None:
 
     assert run(main()) == run(engine().generate(ask((3,), max_tokens=3)))
     assert built.stats.generated_tokens < 30
+
+
+def test_no_one_waits_for_a_prompt_whose_reader_was_cancelled() -> None:
+    built = engine(prefill_tokens=4)
+
+    async def main() -> Any:
+        reader = asyncio.create_task(built.generate(ask((1,) * 100, max_tokens=3)))
+        sibling = asyncio.create_task(built.generate(ask((1,) * 100, max_tokens=3)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        reader.cancel()
+        return await sibling
+
+    completion = run(main())
+    assert completion.tokens == run(engine().generate(ask((1,) * 100, max_tokens=3))).tokens
+    assert 0 < built.stats.cached_prompt_tokens < 50
 
 
 def test_a_deadline_is_the_callers_business() -> None:

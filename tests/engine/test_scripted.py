@@ -69,7 +69,7 @@ def test_score_agrees_with_generate_and_moves_with_the_version() -> None:
     assert moved.policy_version == engine.policy_version == 4
     assert moved.logprobs == score
     assert not set(moved.logprobs) & set(completion.logprobs)
-    greedy = run(engine.generate(ask((4, 5), seed=9, stop=(0,), temperature=0)))
+    greedy = run(engine.generate(ask((4, 5), seed=9, stop=(0,), temperature=0.0)))
     assert set(greedy.logprobs) == {0.0}
 
 

@@ -13,6 +13,9 @@ from bough.engine.model import Attend
 
 T = TypeVar("T")
 
+# Models this small are slower with more.
+torch.set_num_threads(1)
+
 
 class Toy(nn.Module):
     """A transformer with grouped key heads that never leaves its dtype, unlike those of transformers."""

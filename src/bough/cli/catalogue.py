@@ -83,10 +83,10 @@ def show_one(name: str) -> str:
 
     found = {entry.name: entry for entry in entries()}
     if name not in found:
-        near = difflib.get_close_matches(name, found, n=1)
-        sys.stderr.write(
-            f"error: unknown name {name!r}; {f'did you mean {near[0]!r}?' if near else 'see `bough list`'}\n"
-        )
+        spelt = {known.lower(): known for known in found}
+        near = difflib.get_close_matches(name.lower(), spelt, n=1)
+        hint = f"did you mean {spelt[near[0]]!r}?" if near else "see `bough list`"
+        sys.stderr.write(f"error: unknown name {name!r}; {hint}\n")
         sys.exit(EXIT_USAGE)
     entry = found[name]
     fields = textwrap.indent("\n".join(entry.fields), "    ")

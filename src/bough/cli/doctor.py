@@ -1,12 +1,14 @@
 """A look at the machine: what is installed, what is missing and how to get it, and whether an episode really runs."""
 
 import importlib.util
+import io
 import platform
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,7 +78,7 @@ def _episode() -> Finding:
 
     small = ["steps=3", "batch_tasks=2", "warmup.demonstrations=4", "warmup.epochs=1", "heldout.tasks.count=4"]
     begin = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         try:
             start(
                 override(find("grpo_frozenlake")(), [*small, "guards.dead_batches=100"]), Path(folder), terminal=False

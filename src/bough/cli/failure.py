@@ -25,8 +25,8 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
         try:
             command(*args, **kwargs)
-        except KeyboardInterrupt:
-            print("\ninterrupted; go on with `bough resume RUN_DIRECTORY`", file=sys.stderr)
+        except KeyboardInterrupt as error:
+            print(f"\ninterrupted{f'; {error}' if str(error) else ''}", file=sys.stderr)
             sys.exit(EXIT_INTERRUPTED)
         except Exception as error:
             status = _status(error)

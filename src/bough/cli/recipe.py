@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
+from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 
@@ -30,7 +31,11 @@ def find(recipe: str) -> Callable[[], Run]:
     if path.endswith(".py"):
         if not Path(path).is_file():
             raise ConfigError(f"recipe {recipe!r}: there is no file {path}; need path/to/file.py:function")
-        return _function(load_module(Path(path)), function or "run", recipe)
+        try:
+            module = load_module(Path(path))
+        except (ImportError, SyntaxError) as error:
+            raise ConfigError(f"recipe {recipe!r}: {path} cannot be imported: {error}") from error
+        return _function(module, function or "run", recipe)
     if path not in set(names()):
         raise ConfigError(
             f"recipe: {unknown(path, names())}; `bough list` shows them, path/to/file.py:function runs yours"
@@ -41,8 +46,11 @@ def find(recipe: str) -> Callable[[], Run]:
 def _function(module: ModuleType, name: str, recipe: str) -> Callable[[], Run]:
     found = getattr(module, name, None)
     if not callable(found):
-        offered = [key for key in dir(module) if callable(getattr(module, key)) and not key.startswith("_")]
-        raise ConfigError(f"recipe {recipe!r}: {unknown(name, offered)} in {module.__file__}")
+        offered = [
+            key for key, value in vars(module).items() if isfunction(value) and value.__module__ == module.__name__
+        ]
+        hint = unknown(name, offered) if offered else f"there is no function {name!r}, nor any other; need one"
+        raise ConfigError(f"recipe {recipe!r}: {hint} in {module.__file__} that takes nothing and returns a Run")
 
     def make() -> Run:
         run = found()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -85,6 +85,7 @@ class EngineFault(Exception):
     """The engine broke on a request. The path becomes `FAILED`; the episode is retried."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Anything that completes token sequences."""
 

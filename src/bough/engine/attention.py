@@ -15,6 +15,9 @@ from bough.engine.slots import Ints
 ROUND_TOKENS = 32
 """Cached lengths are rounded up to a multiple of this: few shapes, aligned masks."""
 
+MOST_WINDOW = 1.5
+"""Slots are read in place when so many times their number lie from the first to the last of them."""
+
 
 class Attention:
     """An `Attend` (see `model`) for one forward pass over a ragged batch.
@@ -65,24 +68,32 @@ class Attention:
             yield block
 
     def _block(self, slots: Ints, first: Ints, count: Ints, begin: int, queries: int) -> "_Block":
-        widest, total = int(count.max()), int(count.sum())
-        # Padding repeats a row's last token, so no query is without a key.
-        step = np.minimum(np.arange(widest), count[:, None] - 1)
-        needed = int((first + count).max())
+        begins = begin + np.cumsum(count) - count
+        row, offset = ragged(count)
+        widest, total, needed = int(count.max()), int(count.sum()), int((first + count).max())
+        # Slots that lie close together are read in place, the ones between them for nothing; others are copied.
+        lowest = int(slots.min())
+        window = int(slots.max()) + 1 - lowest
+        in_place = window <= MOST_WINDOW * len(slots)
+        rows = window if in_place else len(slots)
+        at = slots - lowest if in_place else np.arange(rows)
+        # Padding repeats a row's last token, and an idle row reads its first, so no query is without a key.
+        last, start, source = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.full(rows, begin)
+        last[at], start[at], source[at] = count - 1, first, begins
+        step = np.minimum(np.arange(widest), last[:, None])
+        position = self._put(np.tile(start[:, None] + step, (1, queries)))[:, None, :, None]
         length = min(-(-needed // ROUND_TOKENS) * ROUND_TOKENS, self._cache.length)
-        position = self._put(np.tile(first[:, None] + step, (1, queries)))[:, None, :, None]
         hidden = torch.arange(length, device=self._device) > position
         mask = torch.zeros(hidden.shape, dtype=self._cache.keys[0].dtype, device=self._device)
-        even = total == widest * len(slots)
-        row, offset = ragged(count)
+        dense = total == widest * rows and bool(np.all(np.diff(at) == 1))
         return _Block(
             begin=begin,
             end=begin + total,
             length=length,
             mask=mask.masked_fill_(hidden, -torch.inf),
-            slots=slice(int(slots[0]), int(slots[-1]) + 1) if np.all(np.diff(slots) == 1) else self._put(slots),
-            pad=None if even else self._put((begin + np.cumsum(count) - count)[:, None] + step).flatten(),
-            unpad=None if even else self._put(row * widest + offset),
+            slots=slice(lowest, lowest + window) if in_place else self._put(slots),
+            pad=None if dense else self._put(source[:, None] + step).flatten(),
+            unpad=None if dense else self._put(at[row] * widest + offset),
         )
 
     def _put(self, array: Ints) -> Int[Tensor, "..."]:
@@ -91,7 +102,7 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Block:
-    """B neighbouring rows of one pass that are attended together, n padded tokens each.
+    """B rows that are attended together, n padded tokens each.
 
     The H / K query heads that share a key head are laid out as further queries of it: G = (H / K) n.
 
@@ -100,9 +111,9 @@ class _Block:
         end: Where they end.
         length: L, how many cached tokens are looked at.
         mask: [B, 1, G, L]; 0 where a query may look, -inf elsewhere.
-        slots: Whose keys and values; a slice where the slots are neighbours, which saves a copy.
-        pad: [B n], the token of the batch that each padded token is; None when all rows are equally long.
-        unpad: [end - begin], where each token is among the padded ones; None when all rows are equally long.
+        slots: Whose keys and values; a slice where the slots lie close together, which saves a copy.
+        pad: [B n], the token of the batch that each padded token is; None when they are the same.
+        unpad: [end - begin], where each token is among the padded ones; None when they are the same.
     """
 
     begin: int
@@ -127,7 +138,9 @@ class _Block:
         mixed = scaled_dot_product_attention(
             folded, self._cached(keys), self._cached(values), attn_mask=self.mask, scale=scale
         )
-        out = mixed.reshape(rows, kv_heads, heads // kv_heads, -1, width).permute(1, 2, 0, 3, 4).reshape(heads, -1, width)
+        out = (
+            mixed.reshape(rows, kv_heads, heads // kv_heads, -1, width).permute(1, 2, 0, 3, 4).reshape(heads, -1, width)
+        )
         return out if self.unpad is None else out.index_select(1, self.unpad)
 
     def _cached(self, pages: Float[Tensor, "R K S D"]) -> Float[Tensor, "B K L D"]:

@@ -50,7 +50,7 @@ class LocalEngine:
         return replace(self._decoder.stats)
 
     async def generate(self, request: Request) -> Completion:
-        """See `Engine.generate`. Cancelling the call frees its slot."""
+        """See `Engine.generate`. Seeds count modulo 2**64. Cancelling the call frees its slot."""
         prompt = self._tokens("generate", "prompt", request.prompt_tokens)
         if len(prompt) >= self.context_tokens:
             raise ValueError(
@@ -102,7 +102,7 @@ class LocalEngine:
     async def close(self) -> None:
         """See `Engine.close`. What is in flight fails with an `EngineFault`."""
         self._closed = True
-        self._fail(EngineFault("the engine was closed"))
+        self._fail("the engine was closed")
 
     def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:
         array = np.asarray(tokens, dtype=np.int64)
@@ -137,26 +137,27 @@ class LocalEngine:
                 self._decoder.step()
                 await asyncio.sleep(0)
         except Exception as error:
-            self._fail(self._fault(error))
+            self._fail(self._message(error), error)
         except BaseException:
-            self._fail(EngineFault("generation was interrupted"))
+            self._fail("generation was interrupted")
             raise
 
-    def _fault(self, error: Exception) -> EngineFault:
+    def _message(self, error: Exception) -> str:
         flying = f"{len(self._decoder.running)} requests decoding and {len(self._waiting)} waiting"
-        fault = EngineFault(f"generation broke with {flying}: {type(error).__name__}: {error}")
         if isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error):
-            fault = EngineFault(
+            return (
                 f"generation ran out of memory with {flying}: {error}; lower Local.slots (now {self._config.slots}), "
                 f"Local.prefill_tokens ({self._config.prefill_tokens}) or Local.context_tokens ({self.context_tokens})"
             )
-        fault.__cause__ = error
-        return fault
+        return f"generation broke with {flying}: {type(error).__name__}: {error}"
 
-    def _fail(self, fault: EngineFault) -> None:
+    def _fail(self, message: str, cause: Exception | None = None) -> None:
         jobs = [*self._waiting, *self._decoder.running.values()]
         self._waiting.clear()
         self._decoder.forget()
         for job in jobs:
             if not job.future.done():
+                # One each: a traceback belongs to one caller.
+                fault = EngineFault(message)
+                fault.__cause__ = cause
                 job.future.set_exception(fault)

@@ -66,6 +66,7 @@ class Slots:
         self.top_p: Floats = np.ones(rows)
         self.stop: Ints = np.full((rows, 1), -1, dtype=np.int64)
         self.busy: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
+        # When each slot was last released, counted in releases; 0 of a slot never used.
         self._released: Ints = np.zeros(rows, dtype=np.int64)
         self._releases = 0
 
@@ -85,8 +86,7 @@ class Slots:
         """The slot to give away: the one reused when nothing of it is lost, else an empty one, else the oldest idle."""
         if not self.busy[reuse.slot] and self.read[reuse.slot] == reuse.tokens:
             return reuse.slot
-        age = np.where(self.read == 0, -1, self._released)
-        return int(np.where(self.busy, np.iinfo(np.int64).max, age).argmin())
+        return int(np.where(self.busy, np.iinfo(np.int64).max, self._released).argmin())
 
     def take(self, slot: int, tokens: Ints, reused_tokens: int) -> None:
         """Give an idle slot to a request that reads `tokens`, of which the slot has read the first `reused_tokens`."""

@@ -44,7 +44,7 @@ class FrozenLake:
     The agent reads the map, in which P is itself, _ ice, O a hole and G the goal; at the end X is the agent in a hole
     and * the agent at the goal. It answers with one of left, down, right, up. At the edge of the map it stays.
 
-    Instances are drawn at random, with start and goal anywhere. Rotations and mirror images of a map are the same
+    Instances are drawn at random. Rotations and mirror images of a map are the same
     instance: all of them are in one split, and at most one of them is in a list of tasks.
 
     Attributes:
@@ -54,6 +54,7 @@ class FrozenLake:
             the actions so far alone, so that a state stays a value; the same actions slip in the same way.
         max_steps: After so many actions, understood or not, the episode is `TRUNCATED`.
         least_moves: Fewest moves from start to goal that an instance must need.
+        corners: Whether the start is top left and the goal bottom right, as in Gymnasium, or both anywhere.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -64,6 +65,7 @@ class FrozenLake:
     slip: float = 0.0
     max_steps: int = 20
     least_moves: int = 2
+    corners: bool = False
 
     def __post_init__(self) -> None:
         if self.size < 2:
@@ -100,7 +102,7 @@ class FrozenLake:
             split=split,
             count=count,
             seed=seed,
-            propose=partial(_propose, size=self.size, frozen=self.frozen),
+            propose=partial(_propose, size=self.size, frozen=self.frozen, corners=self.corners),
             content=canonical,
             accept=self._fits,
         )
@@ -234,9 +236,9 @@ def _beside(rows: Rows, cell: Cell, move: str) -> Cell:
     return (row, column) if 0 <= row < len(rows) and 0 <= column < len(rows[0]) else cell
 
 
-def _propose(rng: random.Random, *, size: int, frozen: float) -> Rows:
+def _propose(rng: random.Random, *, size: int, frozen: float, corners: bool) -> Rows:
     letters = ["F" if rng.random() < frozen else "H" for _ in range(size * size)]
-    start, goal = rng.sample(range(size * size), 2)
+    start, goal = (0, size * size - 1) if corners else rng.sample(range(size * size), 2)
     letters[start], letters[goal] = "S", "G"
     return tuple("".join(letters[row * size : (row + 1) * size]) for row in range(size))
 

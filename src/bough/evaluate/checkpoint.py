@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bough.explore import derive
+from bough.explore import Waits, derive
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import Score, Workshop, load_run, measure, override
 from bough.train.watchdog import Watchdog
@@ -46,21 +46,23 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
     checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
     if checkpoint is None:
         raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
-    shop = Workshop(run, directory.policy)
-    shop.policy.load_state(checkpoint.tensors("policy"))
-
-    async def play() -> Score:
-        try:
-            await shop.sync(moved=False)
-            seed = derive(run.seed, "heldout")
-            return await measure(shop.grove, shop.heldout_tasks, temperature=run.heldout.temperature, seed=seed)
-        finally:
-            await shop.close()
-
-    with Watchdog(shop.waits, grace_s=run.guards.stuck_s):
-        score = asyncio.run(play())
+    waits = Waits()
+    with Watchdog(waits, grace_s=run.guards.stuck_s):
+        shop = Workshop(run, directory.policy, waits)
+        shop.policy.load_state(checkpoint.tensors("policy"))
+        score = asyncio.run(_play(shop))
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
+
+
+async def _play(shop: Workshop) -> Score:
+    heldout = shop.run.heldout
+    try:
+        await shop.sync(moved=False)
+        seed = derive(shop.run.seed, "heldout")
+        return await measure(shop.grove, shop.heldout_tasks, temperature=heldout.temperature, seed=seed)
+    finally:
+        await shop.close()
 
 
 def sentence(evaluation: Evaluation) -> str:

@@ -16,7 +16,6 @@ class Agent:
         context: Chooses what of the past is read.
         parser: Finds the action in what was written.
         sampling: How tokens are drawn.
-        deadline_s: How long one completion may take before the run counts as stuck.
     """
 
     engine: Engine
@@ -24,7 +23,6 @@ class Agent:
     context: Context
     parser: Parser
     sampling: Sampling
-    deadline_s: float = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +36,7 @@ class Limits:
         tree_tokens: Most sampled tokens in a whole tree; None for no limit.
         env_deadline_s: How long the environment may take over one call before the run counts as stuck. Workers have
             their own, shorter deadline, after which they are replaced.
+        engine_deadline_s: How long one completion may take before the run counts as stuck.
     """
 
     turns: int = 16
@@ -45,9 +44,13 @@ class Limits:
     tree_turns: int | None = None
     tree_tokens: int | None = None
     env_deadline_s: float = 600.0
+    engine_deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
         for name in ("turns", "tokens", "tree_turns", "tree_tokens"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise ValueError(f"Limits.{name}: got {value}; need at least 1, or none for no limit")
+                raise ValueError(f"Limits.{name}: got {value}; need at least 1")
+        for name in ("env_deadline_s", "engine_deadline_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"Limits.{name}: got {getattr(self, name)}; need more than 0 seconds")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from bough.env import EnvFault, Host
 from bough.explore.agent import Agent, Limits
@@ -14,6 +14,7 @@ from bough.explore.waits import Waits
 from bough.tree import Task, Tree
 
 
+@runtime_checkable
 class Explorer(Protocol):
     """Grows one tree: a frozen dataclass whose fields are its settings."""
 

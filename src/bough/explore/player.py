@@ -144,7 +144,7 @@ class Player:
             agent.engine.generate(request),
             owner=self._name(branches),
             thing=f"completion of {len(cursor.text)} tokens",
-            deadline_s=agent.deadline_s,
+            deadline_s=self.limits.engine_deadline_s,
         )
         if completion.finish is Finish.ABORTED:
             raise EngineFault("the engine aborted the completion")

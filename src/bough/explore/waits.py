@@ -3,7 +3,8 @@
 import asyncio
 import itertools
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -49,16 +50,23 @@ class Waits:
         Raises:
             Stuck: when the deadline passes; the message is the table of all pending waits.
         """
+        deadline = asyncio.timeout(deadline_s)
+        with self.during(owner=owner, thing=thing, deadline_s=deadline_s):
+            try:
+                async with deadline:
+                    return await awaitable
+            except TimeoutError as error:
+                if not deadline.expired():
+                    raise
+                raise Stuck(f"{owner} waited {deadline_s:g} s for {thing}\n{self.table()}") from error
+
+    @contextmanager
+    def during(self, *, owner: str, thing: str, deadline_s: float) -> Generator[None]:
+        """Be pending for as long as a block runs. Nothing ends the block: that is for a watchdog to do."""
         key = next(self._ids)
         self._pending[key] = Wait(owner=owner, thing=thing, since_s=time.monotonic(), deadline_s=deadline_s)
-        deadline = asyncio.timeout(deadline_s)
         try:
-            async with deadline:
-                return await awaitable
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise Stuck(f"{owner} waited {deadline_s:g} s for {thing}\n{self.table()}") from error
+            yield
         finally:
             del self._pending[key]
 

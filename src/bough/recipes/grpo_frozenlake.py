@@ -8,7 +8,7 @@ from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import FrozenLake
 from bough.explore import Chains, Limits
-from bough.objective import PpoClip
+from bough.objective import Entropy, PpoClip, Sum
 from bough.policy import Tiny
 from bough.reward import EnvReward
 from bough.train import Heldout, Optimizer, Run, Tasks, Warmup
@@ -25,7 +25,7 @@ def run() -> Run:
         sampling=Sampling(max_tokens=4),
         rewards=(EnvReward(),),
         credit=Grpo(),
-        objective=PpoClip(),
+        objective=Sum(terms=(PpoClip(high=0.28), Entropy(coefficient=0.01))),
         optimizer=Optimizer(learning_rate=5e-4, parts=2),
         warmup=Warmup(demonstrations=24, epochs=10, learning_rate=2e-3),
         steps=100,

@@ -78,12 +78,12 @@ def digest(path: Path) -> str:
 
 
 @contextmanager
-def explain_full_disk(path: Path, needed_bytes: int, advice: Callable[[], str] | None = None) -> Generator[None]:
+def explain_full_disk(path: Path, needed_bytes: int | None, advice: Callable[[], str] | None = None) -> Generator[None]:
     """Turn "no room" while writing `path` into a `StoreError` that says how much is needed, and what to do.
 
     Args:
         path: What is being written; its folder exists.
-        needed_bytes: How much room it takes, for the message.
+        needed_bytes: How much room it takes, for the message; None when that is not known.
         advice: Says what to do about it, and what is safe.
     """
     try:
@@ -92,8 +92,9 @@ def explain_full_disk(path: Path, needed_bytes: int, advice: Callable[[], str] |
         if _errno(error) not in FULL:
             raise
         free_bytes = shutil.disk_usage(path.parent).free
+        needed = "" if needed_bytes is None else f"{needed_bytes:,} bytes needed, "
         raise StoreError(
-            f"disk full while writing {path}: {needed_bytes:,} bytes needed, {free_bytes:,} free there. "
+            f"disk full while writing {path}: {needed}{free_bytes:,} bytes free there. "
             + (
                 advice()
                 if advice

@@ -66,6 +66,11 @@ def build(cls: type, given: Mapping[str, object], where: str) -> Any:
     for name in given:
         if name not in known:
             raise ConfigError(f"{_dotted(where, name)}: {unknown(name, known)} in {cls.__name__}")
+    if lacking := [name for name in _required(cls) if name not in given]:
+        words = ", ".join(f"{name}=..." for name in lacking)
+        raise ConfigError(
+            f"{where or 'run'}: got {cls.__name__} without {', '.join(lacking)}; need {cls.__name__}({words})"
+        )
     checked = {name: check(known[name], value, _dotted(where, name)) for name, value in given.items()}
     try:
         return cls(**checked)
@@ -79,6 +84,15 @@ def fields_of(cls: type) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
 
 
+def _required(cls: Any) -> list[str]:
+    missing = dataclasses.MISSING
+    return [
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.init and field.default is missing and field.default_factory is missing
+    ]
+
+
 def check(annotation: Any, value: object, where: str) -> Any:
     """`value` as the field's type takes it: an int where a float is meant becomes one, a list a tuple.
 
@@ -90,13 +104,16 @@ def check(annotation: Any, value: object, where: str) -> Any:
         raise ConfigError(f"{where}: got {value!r}; need a piece, written as Name or Name(field=value)")
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation, config={"arbitrary_types_allowed": True})
-        return adapter.validate_python(value)
+        checked = adapter.validate_python(value)
     except ValidationError as error:
         first = error.errors()[0]
         inner = "".join(f".{part}" for part in first["loc"] if isinstance(part, int))
         raise ConfigError(
             f"{where}{inner}: got {value!r}; {first['msg'].replace('Input should be', 'need')}"
         ) from error
+    if isinstance(value, bool) and not isinstance(checked, bool):
+        raise ConfigError(f"{where}: got {value!r}; need a number")
+    return checked
 
 
 def wants_piece(annotation: Any) -> bool:
@@ -109,8 +126,11 @@ def wants_piece(annotation: Any) -> bool:
 def unknown(name: str, known: Iterable[str]) -> str:
     """The words for a name that is not there, with the nearest one that is."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"unknown name {name!r}; " + (f"did you mean {near[0]!r}?" if near else f"need one of {', '.join(names)}")
+    spelt = {known.lower(): known for known in names}
+    near = difflib.get_close_matches(name.lower(), spelt, n=1)
+    return f"unknown name {name!r}; " + (
+        f"did you mean {spelt[near[0]]!r}?" if near else f"need one of {', '.join(names)}"
+    )
 
 
 def _holds_piece(value: object) -> bool:
@@ -138,7 +158,7 @@ def _find(address: str, where: str) -> type:
     place, _, name = address.rpartition(":")
     try:
         module = load_module(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, ValueError) as error:
         raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {error}") from error
     found = cast("Any", vars(module).get(name))
     if not (inspect.isclass(found) and dataclasses.is_dataclass(found)):

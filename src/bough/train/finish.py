@@ -3,20 +3,24 @@
 import json
 
 from bough.store import RunDirectory, read_metrics, read_trees
+from bough.store.atomic import explain_full_disk
 from bough.train.config import dump
 from bough.train.journal import read_heldout
 from bough.train.run import Run
 from bough.tree import Credited, groups
-from bough.view import Panel, Report, write_report
+from bough.view import Panel, Report, headline, write_report
 
 
-def finish(run: Run, directory: RunDirectory, note: str = "") -> None:
+def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
     """Write report.html. Everything in it comes from disk, so a run that stopped early has one too.
 
     Args:
         run: What was trained.
         directory: Where it lies.
         note: What a reader should know first.
+
+    Returns:
+        What came out, in a sentence.
     """
     written = sorted(directory.trees.glob("step_*.safetensors"))
     credited = read_trees(written[-1], Credited) if written else []
@@ -25,12 +29,14 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> None:
         recipe=f"{type(run.credit).__name__} on {type(run.env).__name__}",
         config=dump(run),
         manifest=json.loads(directory.manifest.read_text()) if directory.manifest.is_file() else {},
-        metrics=read_metrics(directory.metrics),
+        metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
         panels=_panels(run, directory),
         groups=groups(credited),
         notes=(note,) if note else (),
     )
-    write_report(directory.report, report)
+    with explain_full_disk(directory.report, None):
+        write_report(directory.report, report)
+    return headline(report.panels)
 
 
 def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:

@@ -6,6 +6,9 @@ from dataclasses import dataclass, replace
 from bough.explore import Chains, Grove
 from bough.tree import Task, Tree, counted, turns
 
+AT_ONCE = 128
+"""Most tasks played at a time: enough to fill a batch, few enough for the engine to keep every prefix."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
@@ -32,7 +35,7 @@ class Score:
 async def measure(grove: Grove, tasks: Sequence[Task], *, temperature: float, seed: int) -> Score:
     """Play every task once at a temperature."""
     agent = replace(grove.agent, sampling=replace(grove.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(grove, agent=agent, at_once=len(tasks)).grow(Chains(n=1), tasks, seed=seed)
+    grown = await replace(grove, agent=agent, at_once=AT_ONCE).grow(Chains(n=1), tasks, seed=seed)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:

@@ -1,12 +1,15 @@
 """What a run writes down: metrics, trees, held-out results, checkpoints, and the report at the end."""
 
 import json
+import os
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from bough.policy.policy import Policy
 from bough.store import Checkpoints, Metrics, RunDirectory, write_json, write_trees
+from bough.store.atomic import explain_full_disk
 from bough.train.deadrun import Pulse
 from bough.train.heldout import Score
 from bough.train.learner import Learner
@@ -95,8 +98,21 @@ class Journal:
         self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **asdict(progress.pulse)})
 
     def save_policy(self, policy: Policy) -> None:
-        """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load."""
-        policy.save(self.directory.final)
+        """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.
+
+        Raises:
+            StoreError: when the disk is full.
+        """
+        final = self.directory.final
+        temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
+        needed_bytes = sum(weight.nbytes for weight in policy.weights().values())
+        with explain_full_disk(final, needed_bytes):
+            try:
+                policy.save(temporary)
+                shutil.rmtree(final, ignore_errors=True)
+                temporary.rename(final)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
 
     def _tell(self, step: int) -> None:
         run, phase = self._run, str(self._row["phase"])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -19,6 +19,7 @@ class Diverged(RuntimeError):
     """A loss or a gradient is not finite. The weights are as they were before the update."""
 
 
+@runtime_checkable
 class Forward(Protocol):
     """What log-probabilities are computed with: the policy, or a frozen replica of it."""
 

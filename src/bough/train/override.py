@@ -4,6 +4,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Sequence
 from typing import Any, cast, get_args
@@ -11,14 +12,16 @@ from typing import Any, cast, get_args
 from bough.train.config import ConfigError, build, check, fields_of, unknown, wants_piece
 
 CALL = re.compile(r"^(?P<name>[A-Za-z_]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
+SEVERAL = re.compile(r"^(\(.*\)|\[.*\])$", re.DOTALL)
+NOTHING = ("none", "null")
 
 
 def override(run: Any, changes: Sequence[str]) -> Any:
     """A run with fields changed.
 
     Each change is `path=value`. A path goes through pieces by field name and through tuples by number. A value is
-    JSON where it can be read so, else text; a piece is written as its class, with or without arguments:
-    `credit=Grpo(mean=leave_one_out, std=none)`.
+    JSON where it can be read so, else text; a piece is written as its class, with or without arguments, and several
+    pieces as a list: `credit=Grpo(mean=leave_one_out, std=none)`, `rewards=[EnvReward, InvalidAction(penalty=0.1)]`.
 
     Raises:
         ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
@@ -57,14 +60,22 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str) -> Any:
 
 def _read(text: str, now: object, annotation: Any, where: str) -> Any:
     """The value a text stands for, given what is there now and the type of the field."""
+    text = text.strip()
+    pieces = wants_piece(annotation) or _holds_pieces(now)
+    if pieces and SEVERAL.match(text):
+        there = cast("tuple[object, ...]", now) if isinstance(now, tuple) else ()
+        known = (*there, *get_args(annotation))
+        return tuple(_read(part, known, None, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1])))
     call = CALL.match(text)
     if call or (text.isidentifier() and text[:1].isupper()):
         name = call["name"] if call else text
         options = _options(now, annotation)
         if name in options:
             return build(options[name], _arguments(options[name], call["arguments"] if call else "", where), where)
-        if call or wants_piece(annotation):
+        if call or pieces:
             raise ConfigError(f"{where}: {unknown(name, options)}")
+    if text.isidentifier() and pieces and text.lower() not in NOTHING:
+        raise ConfigError(f"{where}: {unknown(text, _options(now, annotation))}")
     return interpret(type(now) if annotation is None else annotation, text, where)
 
 
@@ -81,40 +92,64 @@ def interpret(annotation: Any, text: str, where: str) -> Any:
 
 
 def _literal(text: str) -> Any:
-    """A number, a truth value, nothing, a list; else the text itself."""
-    names = {"true": True, "false": False, "none": None, "null": None}
+    """A number, a truth value, nothing, a list, a mapping; else the text itself."""
+    names = {"true": True, "false": False} | dict.fromkeys(NOTHING)
     if text.lower() in names:
         return names[text.lower()]
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return text
-    return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError):
+            continue
+        return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    return text
 
 
 def _arguments(cls: type, text: str, where: str) -> dict[str, Any]:
     """`a=1, b=x` as field values of a class."""
     known = fields_of(cls)
     given: dict[str, Any] = {}
-    for part in re.split(r",(?![^(\[]*[)\]])", text):
-        if not part.strip():
-            continue
+    for part in _parts(text):
         name, equals, value = (side.strip() for side in part.partition("="))
         if not equals:
-            raise ConfigError(f"{where}: got the argument {part.strip()!r}; need name=value")
+            raise ConfigError(f"{where}: got the argument {part!r}; need name=value")
         if name not in known:
             raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {cls.__name__}")
-        given[name] = interpret(known[name], value, f"{where}.{name}")
+        given[name] = _read(value, None, known[name], f"{where}.{name}")
     return given
+
+
+def _parts(text: str) -> list[str]:
+    """What stands between the commas that are in no bracket."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _holds_pieces(now: object) -> bool:
+    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
+    return any(dataclasses.is_dataclass(item) for item in items)
 
 
 def _options(now: object, annotation: Any) -> dict[str, type]:
     """The dataclasses that may stand here: those of the present piece's room, and those that the field's type names."""
-    named = [option for option in (annotation, *get_args(annotation)) if inspect.isclass(option)]
-    modules = {".".join(kind.__module__.split(".")[:2]) for kind in (type(now), *named) if _is_ours(kind)}
-    found = [member for module in sorted(modules) for member in _members(module)]
-    own = [kind for kind in (type(now), *named) if dataclasses.is_dataclass(kind)]
+    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
+    kinds = [*_classes(annotation), *(item if inspect.isclass(item) else type(item) for item in items)]
+    rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if _is_ours(kind)}
+    found = [member for room in sorted(rooms) for member in _members(room)]
+    own = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
     return {kind.__name__: kind for kind in (*found, *own)}
+
+
+def _classes(annotation: Any) -> list[type]:
+    """The classes that a type names, `Env` in `Sequence[Env] | None`."""
+    own = [annotation] if inspect.isclass(annotation) and not get_args(annotation) else []
+    return [*own, *(kind for part in get_args(annotation) for kind in _classes(part))]
 
 
 def _is_ours(kind: type) -> bool:

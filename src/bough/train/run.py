@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
 from bough.curate import Admit, Signal
-from bough.engine import Local, Sampling
+from bough.engine import Engine, Local, Sampling
+from bough.engine.model import Model
 from bough.env import Env, Split
 from bough.explore import Chains, Explorer, Limits
 from bough.objective import Objective, PpoClip, Share
@@ -16,11 +17,21 @@ from bough.policy.policy import Policy
 from bough.reward import EnvReward, Reward
 
 
+@runtime_checkable
 class PolicyRecipe(Protocol):
     """Builds a policy: `Tiny` or `Pretrained`."""
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> Policy:
         """The policy. `texts` show the environment's language; `assets` is a folder for what must be kept."""
+        ...
+
+
+@runtime_checkable
+class EngineRecipe(Protocol):
+    """Builds an engine: `Local`, or one of your own that wraps it."""
+
+    def build(self, model: Model) -> Engine:
+        """An engine over a frozen copy of the policy's model, which becomes the engine's own."""
         ...
 
 
@@ -99,9 +110,11 @@ class Optimizer:
         for name in ("learning_rate", "clip_norm", "epsilon"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a number above 0")
-        for name in ("epochs", "parts", "micro_tokens"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need at least 1")
+        for name, least in (("epochs", 1), ("parts", 1), ("micro_tokens", 1), ("warmup_steps", 0), ("weight_decay", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need at least {least}")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"Optimizer.betas: got {self.betas}; need two numbers from 0 to below 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +130,12 @@ class Heldout:
     tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
     every: int = 10
     temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.temperature < 0:
+            raise ValueError(
+                f"Heldout: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +174,13 @@ class Guards:
     dead_batches: int = 10
     gap: float = 0.2
     stuck_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.dead_batches < 1 or not self.gap > 0 or self.stuck_s < 0:
+            raise ValueError(
+                f"Guards: got dead_batches={self.dead_batches}, gap={self.gap}, stuck_s={self.stuck_s}; "
+                "need 1 or more, a number above 0, 0 or more"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,7 +224,7 @@ class Run:
     explorer: Explorer = Chains()
     limits: Limits = Limits()
     sampling: Sampling = Sampling()
-    engine: Local = Local(slots=256)
+    engine: EngineRecipe = Local(slots=256)
     workers: int = 0
     worker_deadline_s: float = 60.0
     rewards: Sequence[Reward] = (EnvReward(),)
@@ -218,15 +244,28 @@ class Run:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        if not self.name or "/" in self.name:
+        if self.name in ("", ".", "..") or "/" in self.name:
             raise ValueError(f"Run.name: got {self.name!r}; need a name that can be a folder's")
         for name, least in (("workers", 0), ("steps", 0), ("batch_tasks", 1), ("threads", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"Run.{name}: got {getattr(self, name)}; need at least {least}")
         if self.sampling.temperature == 0:
             raise ValueError("Run.sampling.temperature: got 0; need more than 0, or every path of a group is the same")
+        for name, kind in (("env", Env), ("context", Context), ("parser", Parser), ("objective", Objective)):
+            piece: object = getattr(self, name)
+            if not isinstance(piece, kind):
+                lacks = sorted(member for member in _members(kind) if not hasattr(piece, member))
+                raise ValueError(
+                    f"Run.{name}: got {type(piece).__name__}, which lacks {', '.join(lacks)}; need "
+                    f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+                )
 
     @property
     def warmup_steps(self) -> int:
         """How many steps of the run are epochs of the warm-up; those of reinforcement come after them."""
         return self.warmup.epochs if self.warmup.demonstrations else 0
+
+
+def _members(protocol: type) -> set[str]:
+    """What a protocol asks for."""
+    return {name for name in vars(protocol) if not name.startswith("_") or name == "__call__"}

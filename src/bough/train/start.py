@@ -1,8 +1,11 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
 import asyncio
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
+from bough.explore import Waits
 from bough.store import RunDirectory, describe, digest_tasks
 from bough.train.config import ConfigError, dump, load
 from bough.train.finish import finish
@@ -30,8 +33,14 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         DeadRun: when the run cannot learn.
     """
     directory = RunDirectory.create(out / run.name)
-    directory.write_config(dump(run))
-    return _go(run, directory, terminal)
+    try:
+        directory.write_config(dump(run))
+        return _go(run, directory, terminal)
+    except Exception:
+        if not directory.metrics.is_file():
+            # Nothing was learned yet, so there is nothing to keep, and the name is free for the next attempt.
+            shutil.rmtree(directory.path)
+        raise
 
 
 def resume(path: Path, *, terminal: bool | None = None) -> RunDirectory:
@@ -58,24 +67,29 @@ def load_run(directory: RunDirectory) -> Run:
 
 
 def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirectory:
-    with Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live:
+    waits = Waits()
+    with (
+        Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live,
+        Watchdog(waits, grace_s=run.guards.stuck_s),
+    ):
         live.say("building the model, the engine and the environment")
-        shop = Workshop(run, directory.policy)
+        shop = Workshop(run, directory.policy, waits)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
             environment = getattr(run.env, "data_hash", None)
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         journal = Journal(run, directory, live)
-        note = ""
         try:
-            with Watchdog(shop.waits, grace_s=run.guards.stuck_s):
-                asyncio.run(_run(shop, journal))
+            asyncio.run(_run(shop, journal))
             journal.save_policy(shop.policy)
         except BaseException as error:
-            note = f"The run stopped early: {error or type(error).__name__}"
+            # The error is what a person has to hear of; that its report could not be written is not.
+            with suppress(Exception):
+                finish(run, directory, f"The run stopped early: {str(error) or type(error).__name__}")
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
             raise
-        finally:
-            finish(run, directory, note)
+        finish(run, directory)
     return directory
 
 

@@ -16,7 +16,9 @@ def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[
     sampled = np.concatenate([tree.sampled for tree in trees])
     entropy = np.concatenate([tree.entropy for tree in trees])
     valid = [bool(info["valid"]) for tree in trees for info in tree.info if "valid" in info and "finish" in info]
-    solved = [tree.info[int(leaf)].get("success") is True for tree, end in zip(trees, ends, strict=True) for leaf in end]
+    solved = [
+        tree.info[int(leaf)].get("success") is True for tree, end in zip(trees, ends, strict=True) for leaf in end
+    ]
     channels = {name for each in credited for name in each.rewarded.channels}
     means = {
         f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in credited) / paths for name in channels
@@ -27,7 +29,7 @@ def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[
         "train/paths": float(paths),
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
         "train/valid_actions": sum(valid) / max(1, len(valid)),
-        "train/truncated": float(np.mean(outcomes == Outcome.TRUNCATED)),
+        "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "reward/mean": sum(float(each.rewarded.returns().sum()) for each in credited) / paths,
         **means,
         "groups/total": float(len(groups(credited))),

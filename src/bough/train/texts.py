@@ -2,19 +2,33 @@
 
 from collections.abc import Iterator, Sequence
 
-from bough.env import Env, Oracle
+from bough.env import Env, EnvFault
+from bough.env.checked import Checked
 from bough.tree import Outcome, Task
 
 
 def collect(env: Env, tasks: Sequence[Task], *, turns: int) -> Iterator[str]:
-    """Texts of short episodes on `tasks`: the oracle's where there is one, else each first admissible action."""
-    yield env.instructions
+    """Texts of short episodes on `tasks`: the oracle's where there is one, else each first admissible action.
+
+    Raises:
+        EnvFault: when the environment broke or answered with the wrong type.
+        ImportError: when it needs an extra that is not installed.
+    """
+    try:
+        yield from _episodes(Checked(env=env), tasks, turns)
+    except EnvFault as fault:
+        # A missing extra is no fault of an episode: the user can mend it.
+        raise fault.__cause__ if isinstance(fault.__cause__, ImportError) else fault from None
+
+
+def _episodes(env: Checked, tasks: Sequence[Task], turns: int) -> Iterator[str]:
+    yield env.env.instructions
     for task in tasks:
         state = env.start(task)
         for _ in range(turns):
             yield state.observation
             yield from state.admissible or ()
-            plan = env.plan(state) if isinstance(env, Oracle) else None
+            plan = env.plan(state)
             action = (plan or state.admissible or ("",))[0]
             yield action
             step = env.step(state, action)

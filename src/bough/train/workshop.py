@@ -1,16 +1,19 @@
 """The heavy pieces of a run, built and wired: model, engine, environment, learner."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import torch
 
-from bough.engine.generation import LocalEngine
+from bough.engine import Engine
 from bough.env import Host, Inline, Workers
 from bough.explore import Agent, Grove, Waits, derive
 from bough.policy.policy import Policy
 from bough.store import read_tasks
+from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.learner import Learner
 from bough.train.run import Run, Tasks
@@ -20,6 +23,9 @@ from bough.tree import Task
 TEXT_TASKS = 256
 """How many training tasks show the environment's language to a tokenizer."""
 
+CLOSE_S = 60.0
+"""How long processes may take to end."""
+
 CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
 """Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
 
@@ -27,16 +33,26 @@ CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
 class Workshop:
     """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
 
-    def __init__(self, run: Run, assets: Path) -> None:
+    def __init__(self, run: Run, assets: Path, waits: Waits) -> None:
+        """Build.
+
+        Args:
+            run: What to train.
+            assets: A folder for what the policy must keep.
+            waits: The run's register of pending awaits; a watchdog should look at it.
+        """
         if run.threads:
             torch.set_num_threads(run.threads)
         self.run = run
-        self.waits = Waits()
-        self.train_tasks = draw_tasks(run, run.tasks)
-        self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
-        texts = collect(run.env, self.train_tasks[:TEXT_TASKS], turns=run.limits.turns)
-        self.policy: Policy = run.policy.build(texts, assets)
-        self.engine: LocalEngine = run.engine.build(self.policy.replica())
+        self.waits = waits
+        with self._asking_env("tasks"):
+            self.train_tasks = draw_tasks(run, run.tasks)
+            self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
+        with self._asking_env("first words"):
+            texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], turns=run.limits.turns))
+        with explain_full_disk(assets, None):
+            self.policy: Policy = run.policy.build(texts, assets)
+        self.engine: Engine = run.engine.build(self.policy.replica())
         self.host: Host = (
             Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s)
             if run.workers
@@ -81,12 +97,19 @@ class Workshop:
     async def sync(self, *, moved: bool) -> float:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
         self.engine.sync(self.policy.weights(), self.learner.updates)
-        return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=600.0)
+        deadline_s = self.run.limits.engine_deadline_s
+        return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
 
     async def close(self) -> None:
         """Let go of processes and memory."""
-        await self.host.close()
-        await self.engine.close()
+        closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
+        for thing, closed in closing.items():
+            await self.waits.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
+
+    def _asking_env(self, thing: str) -> AbstractContextManager[None]:
+        """The environment is asked in this process, so nothing but the watchdog can end a call that hangs."""
+        deadline_s = self.run.limits.env_deadline_s
+        return self.waits.during(owner="start of the run", thing=f"environment {thing}", deadline_s=deadline_s)
 
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
@@ -97,8 +120,8 @@ class Workshop:
         env, renderer = self.run.env, self.policy.renderer
         prompt = renderer.render(env.instructions, (), env.start(self.train_tasks[0]).observation)
         tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
-        room = self.policy.context_tokens
-        return Canary(prompt[: room - 8], prompt[:8], tolerance=tolerance)
+        room = min(self.policy.context_tokens, self.engine.context_tokens)
+        return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
 
 
 def draw_tasks(run: Run, tasks: Tasks) -> list[Task]:
@@ -108,8 +131,22 @@ def draw_tasks(run: Run, tasks: Tasks) -> list[Task]:
         ValueError: when a file has a broken line, or too few tasks.
     """
     if tasks.file is None:
-        return list(run.env.tasks(tasks.split, tasks.count, derive(run.seed, "tasks", tasks.split)))
+        drawn: object = run.env.tasks(tasks.split, tasks.count, derive(run.seed, "tasks", tasks.split))
+        return _tasks(f"{type(run.env).__name__}.tasks({tasks.split!r}, {tasks.count}, ...)", drawn, tasks.count)
     found = read_tasks(Path(tasks.file))
     if len(found) < tasks.count:
         raise ValueError(f"{tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's tasks.count)")
     return found[: tasks.count]
+
+
+def _tasks(call: str, drawn: object, count: int) -> list[Task]:
+    """What an environment returned, when it is what was asked for."""
+    items = list(cast("Iterable[object]", drawn)) if isinstance(drawn, Iterable) else [drawn]
+    wrong = [item for item in items if not isinstance(item, Task)]
+    if wrong:
+        raise ValueError(f"{call}: got {wrong[0]!r} of type {type(wrong[0]).__name__}; need a list of Task")
+    tasks = cast("list[Task]", items)
+    different = len({task.id for task in tasks})
+    if (len(tasks), different) != (count, count):
+        raise ValueError(f"{call}: got {len(tasks)} tasks with {different} different ids; need {count} of each")
+    return tasks

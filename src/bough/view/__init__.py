@@ -5,7 +5,7 @@ from bough.view.interval import paired, wilson
 from bough.view.live import Live
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
-from bough.view.results import Panel
+from bough.view.results import Panel, headline
 from bough.view.text import show_tree
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Progress",
     "Report",
     "choose_groups",
+    "headline",
     "paired",
     "show_tree",
     "wilson",

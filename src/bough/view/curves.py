@@ -22,8 +22,8 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
     for title, names, share in (
         ("Reward, mean per path", {"reward/mean": "reward"}, False),
         ("Entropy, nats per token", {"policy/entropy": "entropy"}, False),
-        ("KL divergence", {"policy/kl": "KL"}, False),
-        ("Clipped tokens", {"policy/clip_fraction": "clipped"}, True),
+        ("KL divergence", {"policy/kl_behaviour": "KL"}, False),
+        ("Clipped tokens", {"policy/clip_high": "gains", "policy/clip_low": "losses"}, True),
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))

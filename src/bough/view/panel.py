@@ -62,8 +62,9 @@ def _figures(told: Told) -> "rich.table.Table":
     if (held := told.value("heldout/success")) is not None:
         figures.append(("held-out success", f"{percent(held)}{interval(told)} at {told.newest['heldout/success'][1]}"))
     figures += [(label, short(value)) for name, label in PLAIN.items() if (value := told.value(name)) is not None]
-    if (clipped := told.value("policy/clip_fraction")) is not None:
-        figures.append(("clipped", percent(clipped)))
+    clipped = [told.value("policy/clip_high"), told.value("policy/clip_low")]
+    if None not in clipped:
+        figures.append(("clipped", percent(sum(value for value in clipped if value is not None))))
     figures += [
         (label, short(value))
         for name, label in (("groups/dropped", "groups dropped"), ("paths/failed", "paths failed"))

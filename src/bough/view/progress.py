@@ -10,7 +10,7 @@ PLAIN = {
     "reward/mean": "reward",
     "loss/total": "loss",
     "policy/entropy": "entropy",
-    "policy/kl": "kl",
+    "policy/kl_behaviour": "kl",
     "speed/tokens_per_s": "tokens/s",
 }
 """The metrics shown as they are, with what they are called."""

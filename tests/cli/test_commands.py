@@ -1,0 +1,91 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
+from tests.train.test_config import RECIPES
+
+
+def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
+    out = bough("train", f"{SMALL}:run", *ONE_STEP, "name=mine", folder=tmp_path).fine()
+    assert out.endswith("report: runs/mine/report.html\n")
+    assert "warmup 1/1" in out
+    assert "rl 1/1" in out
+    assert bough("resume", "runs/mine", folder=tmp_path).fine().endswith("report: runs/mine/report.html\n")
+    out = bough("eval", "runs/mine", "heldout.tasks.count=3", folder=tmp_path).fine()
+    assert re.fullmatch(
+        r"step 2: success \d+\.\d% of 3 held-out tasks \(95 % interval .*%\), [\d.]+ turns a path\n", out
+    )
+    assert "got no checkpoint of step 7" in bough("eval", "runs/mine", "--step", "7", folder=tmp_path).error(1)
+    config = json.loads((tmp_path / "runs" / "mine" / "config.json").read_text())
+    assert config["name"] == "mine"
+    assert config["steps"] == 1
+
+
+def test_list(bough: Bough, tmp_path: Path) -> None:
+    out = bough("list", folder=tmp_path).fine()
+    for name in (*RECIPES, "FrozenLake", "Sokoban", "TextWorld", "Tiny", "Pretrained", "Full", "Window", "Local"):
+        assert re.search(rf"^  {name} +\S", out, re.MULTILINE), name
+    for name in ("Chains", "EnvReward", "Grpo", "Signal", "PpoClip", "Kl"):
+        assert re.search(rf"^  {name} +\S", out, re.MULTILINE), name
+    out = bough("list", "Grpo", folder=tmp_path).fine()
+    assert "arXiv 2402.03300" in out
+    assert "    std: Literal['group', 'none'] = 'group'" in out
+    assert "arXiv 2402.03300" in bough("list", "grpo_frozenlake", folder=tmp_path).fine()
+    assert "error: unknown name 'grpoo'; did you mean 'Grpo'?" in bough("list", "grpoo", folder=tmp_path).error(2)
+    assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
+
+
+def test_doctor(bough: Bough, tmp_path: Path) -> None:
+    out = bough("doctor", folder=tmp_path, missing=["peft"])
+    lines = out.fine().splitlines()
+    assert all(line.startswith("ok  ") for line in lines), lines
+    for about in ("bough", "python", "packages", "cpu", "gpu", "extra lora", "extra textworld", "disk", "training"):
+        assert any(line.startswith(f"ok   {about}: ") for line in lines), about
+    assert "ok   extra lora: not installed (peft); do: pip install 'bough[lora]'" in lines
+    assert not list(tmp_path.iterdir()), "it leaves nothing behind"
+
+
+def test_help(bough: Bough, tmp_path: Path) -> None:
+    out = bough("--help", folder=tmp_path).fine()
+    assert all(command in out for command in ("train", "resume", "eval", "list", "doctor"))
+
+
+def test_a_defect_keeps_its_traceback(bough: Bough, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def run():\n    return {}['nothing']\n")
+    said = bough("train", "mine.py", folder=tmp_path)
+    assert said.status == 1
+    assert "Traceback" in said.err
+    assert "mine.py" in said.err
+
+
+def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "BOUGH_DEBUG", "1")
+    said = alone("train", "grpo_nothing", folder=tmp_path)
+    assert said.status == 1
+    assert "Traceback" in said.err
+    assert "ConfigError: recipe: unknown name 'grpo_nothing'" in said.err
+
+
+def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bough", "train", f"{SMALL}:slow", "steps=200", "guards.dead_batches=999"]
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    metrics = tmp_path / "runs" / "slow" / "metrics.jsonl"
+    deadline = time.monotonic() + 60
+    while not (metrics.is_file() and metrics.read_bytes().count(b"\n") > 20) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "interrupted; go on with `bough resume runs/slow`" in err
+    assert "Traceback" not in err
+    assert "The run stopped early" in (tmp_path / "runs" / "slow" / "report.html").read_text()
+    assert bough("eval", "runs/slow", folder=tmp_path).fine()

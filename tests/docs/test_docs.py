@@ -1,0 +1,28 @@
+"""The README and the guide: every Python block and every command in them is run, or, when it is long, checked."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from tests.docs.pages import ROOT, run_page
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_page_does_what_it_says(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.set_num_threads(1)
+    monkeypatch.chdir(tmp_path)
+    run_page(page)
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_the_environment_in_the_readme_is_the_example() -> None:
+    example = (ROOT / "examples" / "own_environment.py").read_text(encoding="utf-8")
+    assert example.partition('"""\n\n')[2] in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,58 @@
+"""The examples run, in small."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bough.cli.app import app
+from bough.env import Oracle, load_module
+from bough.policy import Tiny
+from bough.store import RunDirectory, read_metrics
+from bough.tree import Outcome
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = ["threads=1", "steps=1", "batch_tasks=2", "explorer.n=2", "limits.turns=3", "heldout.tasks.count=2"]
+
+
+def _train(example: str, *changes: str) -> RunDirectory:
+    result = CliRunner().invoke(app, ["train", str(EXAMPLES / example), *SMALL, "name=small", *changes])
+    assert result.exit_code == 0, result.output
+    return RunDirectory.open(Path("runs/small"))
+
+
+def test_every_example_is_tested() -> None:
+    assert {file.name for file in EXAMPLES.glob("*.py")} == {"own_environment.py", "pretrained_lora.py"}
+
+
+def test_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    directory = _train("own_environment.py:run", "warmup.demonstrations=4", "warmup.epochs=2", "tasks.count=8")
+    rows = read_metrics(directory.metrics)
+    assert [row["phase"] for row in rows] == ["warmup", "warmup", "rl"]
+    assert directory.report.is_file()
+
+
+def test_the_oracle_of_own_environment_solves_every_task() -> None:
+    env = load_module(EXAMPLES / "own_environment.py").Shop()
+    assert isinstance(env, Oracle)
+    tasks = env.tasks("test", 50, seed=0)
+    for task in tasks:
+        state = env.start(task)
+        *goods, last = env.plan(state) or ()
+        for good in goods:
+            step = env.step(state, good)
+            assert (step.valid, step.outcome, step.success) == (True, Outcome.OPEN, False)
+            state = step.state
+        assert env.step(state, last).success
+        assert env.step(state, goods[0]).outcome is Outcome.TERMINATED
+        assert not env.step(state, "gold").valid
+    assert {task.id for task in tasks}.isdisjoint(task.id for task in env.tasks("train", 400, seed=0))
+
+
+def test_pretrained_lora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = ["left down right up _ P O G *"]
+    Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=1024).build(texts).save(tmp_path / "model")
+    directory = _train("pretrained_lora.py", "policy.path=model", "policy.dtype=float32", "tasks.count=4")
+    assert (directory.final / "model.safetensors").is_file()

@@ -1,0 +1,132 @@
+# ruff: noqa: ARG002
+"""A small stage: a world of letters, a renderer that everybody can read, and an engine that follows a script."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bough.context import Context, Full, Plain, Turn
+from bough.engine import Engine, Request, Sampling, Scripted
+from bough.engine.scripted import Reply
+from bough.env import Branching, Host, Inline, Split, State, Step
+from bough.explore import Agent, Explorer, Grove, Grown, Limits, Waits
+from bough.tree import Outcome, Task
+
+STOP = 0
+LIMITS, FULL = Limits(), Full()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letters:
+    """A token is a letter; `{` `}` stand around what is read."""
+
+    stop_tokens: tuple[int, ...] = (STOP,)
+
+    def render(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...]:
+        text = list(self._read(f"{system}: "))
+        for turn in past:
+            text += [*self._read(turn.observation), *turn.tokens]
+        return (*text, *self._read(observation))
+
+    def extend(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...]:
+        return self._read(observation)
+
+    def write(self, action: str) -> tuple[int, ...]:
+        return (*map(ord, action), STOP)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return "".join(chr(token) for token in tokens if token != STOP)
+
+    def _read(self, text: str) -> tuple[int, ...]:
+        return tuple(map(ord, f"{{{text}}}"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """Write `a` three times. What goes wrong is asked for by name: `die`, `hang`, `nap`, `raise`, `wrong`."""
+
+    length: int = 3
+    pay: float = 1.0
+
+    branching: Branching = Branching.COPY
+    instructions: str = "go"
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return [Task(id=f"{split}-{index}", seed=seed) for index in range(count)]
+
+    def start(self, task: Task) -> State:
+        if task.id.startswith("never"):
+            raise RuntimeError("no such world")
+        return State(observation=".", key="", value="")
+
+    def step(self, state: State, action: str) -> Step:
+        if action == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if action == "hang":
+            time.sleep(1000)
+        if action == "nap":
+            time.sleep(0.05)
+        if action == "raise":
+            raise KeyError("a step too far")
+        if action == "wrong":
+            return action  # type: ignore[return-value]
+        said = f"{state.value}{action}"
+        over = len(said) >= self.length
+        success = said == "a" * self.length
+        return Step(
+            state=State(observation=said, key=said, value=said),
+            outcome=Outcome.TERMINATED if over else Outcome.OPEN,
+            success=success,
+            reward=self.pay * said.count("a") if over else 0.0,
+            valid=action in ("a", "b"),
+            replayed_steps=2 if action == "r" else 0,
+        )
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        said = str(state.value)
+        return ("a",) * (self.length - len(said)) if set(said) <= {"a"} else None
+
+
+def says(choose: Callable[[random.Random], str]) -> Callable[[Request], Reply]:
+    """A script that writes what is chosen at random by the request's seed."""
+    return lambda request: tuple(map(ord, choose(random.Random(request.seed))))
+
+
+def grove(
+    engine: Engine,
+    host: Host | None = None,
+    *,
+    limits: Limits = LIMITS,
+    context: Context = FULL,
+    max_tokens: int = 8,
+    waits: Waits | None = None,
+    at_once: int = 64,
+) -> Grove:
+    """Everything that a tree needs to grow."""
+    agent = Agent(
+        engine=engine, renderer=Letters(), context=context, parser=Plain(), sampling=Sampling(max_tokens=max_tokens)
+    )
+    host = Inline(env=World()) if host is None else host
+    waits = Waits() if waits is None else waits
+    return Grove(agent=agent, host=host, instructions="go", limits=limits, waits=waits, at_once=at_once)
+
+
+def grow(place: Grove, explorer: Explorer, *names: str, seed: int = 0) -> Grown:
+    """Trees of tasks with these names."""
+
+    async def main() -> Grown:
+        try:
+            return await place.grow(explorer, [Task(id=name) for name in names or ("task",)], seed=seed)
+        finally:
+            await place.host.close()
+
+    return asyncio.run(main())
+
+
+def scripted(choose: Callable[[random.Random], str], **config: int) -> Scripted:
+    """An engine that writes what is chosen."""
+    return Scripted(script=says(choose), **config)

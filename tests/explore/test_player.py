@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from tests.explore.stage import STOP, World, grove, grow, scripted
+
+from bough.context import Window
+from bough.engine import Mishap, Scripted
+from bough.env import Inline
+from bough.explore import Chains, Demonstration, Limits
+from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, turns
+
+
+def only(tree_of: object) -> Tree:
+    (tree,) = tree_of.trees  # type: ignore[attr-defined]
+    return tree
+
+
+def why(tree: Tree) -> list[object]:
+    return [tree.info[leaf].get("truncated") for leaf in leaves(tree)]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason", "length"),
+    [
+        (Limits(turns=2), "turns", 2),
+        (Limits(turns=9, tokens=4), "tokens", 2),
+        (Limits(turns=9, tree_turns=3), "tree_turns", 3),
+        (Limits(turns=9, tree_tokens=5), "tree_tokens", 3),
+    ],
+)
+def test_budgets(limits: Limits, reason: str, length: int) -> None:
+    long = Inline(env=World(length=100))
+    tree = only(grow(grove(scripted(lambda _: "b"), long, limits=limits), Chains(n=1)))
+    assert why(tree) == [reason]
+    assert turns(tree)[leaves(tree)].tolist() == [length]
+    assert tree.outcome[leaves(tree)].tolist() == [Outcome.TRUNCATED]
+
+
+def test_a_budget_of_the_tree_is_for_all_its_paths() -> None:
+    long = Inline(env=World(length=100))
+    tree = only(grow(grove(scripted(lambda _: "b"), long, limits=Limits(turns=50, tree_turns=10)), Chains(n=4)))
+    assert why(tree) == ["tree_turns"] * 4
+    # Those who are under way when it runs out finish their turn.
+    assert 10 <= turns(tree)[leaves(tree)].sum() < 14
+
+
+def test_replayed_steps_are_paid_for() -> None:
+    long = Inline(env=World(length=100))
+    tree = only(grow(grove(scripted(lambda _: "r"), long, limits=Limits(turns=50, tree_turns=6)), Chains(n=1)))
+    assert turns(tree)[leaves(tree)].tolist() == [2]
+    assert [info["replayed_steps"] for info in tree.info if "replayed_steps" in info] == [2, 2]
+
+
+def test_the_end_of_an_episode_beats_a_budget() -> None:
+    tree = only(grow(grove(scripted(lambda _: "a"), limits=Limits(turns=3)), Chains(n=1)))
+    assert tree.outcome[leaves(tree)].tolist() == [Outcome.TERMINATED]
+    assert why(tree) == [None]
+    assert tree.info[int(leaves(tree)[0])]["success"] is True
+
+
+def test_a_context_that_grows_over_the_models_ends_the_path_and_not_the_run() -> None:
+    # "{go: }{.}" is 9 tokens, a turn 2 and what is said after it 3 or more.
+    long = Inline(env=World(length=100))
+    engine = scripted(lambda _: "b", context_tokens=24)
+    grown = grow(grove(engine, long, limits=Limits(turns=50)), Chains(n=2), "x", "y")
+    for tree in grown.trees:
+        assert why(tree) == ["context", "context"]
+        assert tree.outcome[leaves(tree)].tolist() == [Outcome.TRUNCATED] * 2
+        assert len(counted(tree)) == 2
+    assert max(len(request.prompt_tokens) for request in engine.requests) < 24
+    wide = grove(scripted(lambda _: "b", context_tokens=24), long, limits=Limits(turns=6), context=Window(turns=1))
+    assert why(only(grow(wide, Chains(n=1)))) == ["turns"], "a window keeps it short"
+
+
+def test_a_first_prompt_that_does_not_fit() -> None:
+    with pytest.raises(ValueError, match="task x: got a first prompt of 9 tokens; need fewer than the 9 that"):
+        grow(grove(scripted(lambda _: "b", context_tokens=9)), Chains(n=1), "x")
+
+
+def test_what_is_cut_off_is_not_well_formed() -> None:
+    tree = only(grow(grove(scripted(lambda _: "aaaa"), max_tokens=2), Chains(n=1)))
+    action = tree.info[1]
+    assert (action["text"], action["well_formed"], action["finish"]) == ("aa", False, "length")
+    tree = only(grow(grove(scripted(lambda _: "a\nb")), Chains(n=1)))
+    action = tree.info[1]
+    assert (action["text"], action["raw"], action["well_formed"], action["finish"]) == ("a", "a\nb", False, "stop")
+
+
+def test_windows_start_texts_anew() -> None:
+    engine = scripted(lambda _: "b")
+    tree = only(grow(grove(engine, context=Window(turns=1)), Chains(n=1)))
+    read = ["".join(map(chr, request.prompt_tokens)) for request in engine.requests]
+    assert read == ["{go: }{.}", "{go: }{b}", "{go: }{bb}"]
+    assert tree.kind.tolist() == [Kind.PROMPT, *[Kind.ACTION, Kind.EDIT] * 2, Kind.ACTION, Kind.OBSERVATION]
+
+
+def test_a_demonstration() -> None:
+    tree = only(grow(grove(scripted(lambda _: "never")), Demonstration()))
+    actions = tree.kind == Kind.ACTION
+    assert set(tree.source[actions].tolist()) == {Source.TEACHER}
+    assert actions.sum() == 3
+    assert tree.token[tree.span[1] : tree.span[2]].tolist() == [ord("a"), STOP]
+    assert np.isnan(tree.logprob).all()
+    assert tree.info[int(leaves(tree)[0])]["success"] is True
+
+
+def test_a_demonstration_without_an_oracle() -> None:
+    nowhere = Inline(env=World(length=0))
+    with pytest.raises(ValueError, match="task x: got no plan from the environment; need an environment with a method"):
+        grow(grove(scripted(lambda _: "a"), nowhere), Demonstration(), "x")
+
+
+def test_a_task_that_does_not_start_is_told() -> None:
+    grown = grow(grove(scripted(lambda _: "a")), Chains(n=1), "one", "never", "two")
+    assert [tree.task.id for tree in grown.trees] == ["one", "two"]
+    assert dict(grown.unstarted) == {"never": "World.start raised RuntimeError: no such world"}
+
+
+def test_faults_of_the_engine_end_paths() -> None:
+    replies = {Mishap.FAULT: "the script asked for a fault", Mishap.ABORTED: "the engine aborted the completion"}
+    for mishap, told in replies.items():
+
+        def reply(_: object, mishap: Mishap = mishap) -> Mishap:
+            return mishap
+
+        tree = only(grow(grove(Scripted(script=reply)), Chains(n=2, retries=1)))
+        assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 4
+        assert {tree.info[leaf]["fault"] for leaf in leaves(tree)} == {told}
+        assert len(counted(tree)) == 0
+
+
+def test_limits_and_chains_know_their_ranges() -> None:
+    for name, value, told in (("turns", 0, "need at least 1"), ("env_deadline_s", 0.0, "need more than 0 seconds")):
+        with pytest.raises(ValueError, match=f"Limits.{name}: got {value}; {told}"):
+            Limits(**{name: value})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="Chains: got n=0, retries=2; need n >= 1 and retries >= 0"):
+        Chains(n=0)

@@ -1,0 +1,65 @@
+"""Invariant 6: after every weight sync engine and learner agree on the canary tokens, and have moved."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from tests.engines import Fronted, Other, Unsynced
+from tests.small import run as small
+
+from bough.batch import pack
+from bough.engine import Engine
+from bough.explore import Waits
+from bough.store import read_metrics
+from bough.train import DeadRun, Run, Workshop, start
+from bough.train.loop import score
+
+
+async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
+    """Before and after one update."""
+    shop = Workshop(run, folder, Waits())
+    try:
+        before = await shop.sync(moved=False)
+        grown = await shop.grove.grow(run.explorer, shop.train_tasks[:2], seed=0)
+        batch = pack(score(grown.trees, run.rewards, run.credit))
+        shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.objective, run.share)
+        after = await shop.sync(moved=True)
+        if run.name == "twice":
+            await shop.sync(moved=True)
+        return before, after
+    finally:
+        await shop.close()
+
+
+def test_every_sync_of_a_run(tmp_path: Path) -> None:
+    directory = start(small(), tmp_path, terminal=False)
+    gaps = [float(row["policy/canary_gap"]) for row in read_metrics(directory.metrics) if "policy/canary_gap" in row]
+    assert len(gaps) >= 2
+    assert max(gaps) < 1e-4
+
+
+def test_a_sync_that_arrives(tmp_path: Path) -> None:
+    assert max(asyncio.run(two_syncs(small(), tmp_path))) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("front", "rate", "told"),
+    [
+        (Unsynced, 1e-2, "differ from the learner's by .* The engine did not take the new weights"),
+        (Unsynced, 1e-7, "are exactly the old ones although the weights changed; the sync delivered nothing"),
+        (Other, 1e-3, "differ from the learner's by .* or computes another model"),
+    ],
+)
+def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, told: str, tmp_path: Path) -> None:
+    run = small()
+    run = replace(run, engine=Fronted(front=front), optimizer=replace(run.optimizer, learning_rate=rate))
+    with pytest.raises(DeadRun, match=told):
+        asyncio.run(two_syncs(run, tmp_path))
+
+
+def test_weights_that_stayed_where_they_were(tmp_path: Path) -> None:
+    with pytest.raises(DeadRun, match="the sync delivered nothing"):
+        asyncio.run(two_syncs(replace(small(), name="twice"), tmp_path))

@@ -1,0 +1,147 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.small import run as small
+from tests.trees import chains, credited, random_tree, rewarded
+
+from bough.batch import pack
+from bough.credit import Grpo
+from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
+from bough.policy import Tiny
+from bough.train import DeadRun, Diverged, Guards, Learner, Optimizer
+from bough.train.deadrun import Pulse, check_gap, check_paths, feel
+from bough.train.loop import admit
+from bough.train.schedule import scale
+from bough.train.summary import summarize
+from bough.tree import Outcome
+
+
+def test_schedules() -> None:
+    assert [scale("constant", update, 0, 4) for update in range(5)] == [1.0] * 5
+    assert [scale("linear", update, 0, 4) for update in range(4)] == [1.0, 0.75, 0.5, 0.25]
+    assert [scale("linear", update, 3, 7) for update in range(5)] == [0.25, 0.5, 0.75, 1.0, 0.75]
+    assert scale("cosine", 2, 0, 4) == pytest.approx(0.5)
+    assert scale("cosine", 0, 0, 4) == 1.0
+    for name in ("linear", "cosine"):
+        assert 0 < scale(name, 9, 0, 4) < 1e-6
+        falls = [scale(name, update, 2, 30) for update in range(2, 31)]
+        assert falls == sorted(falls, reverse=True)
+
+
+def test_a_pulse() -> None:
+    guards, pulse = Guards(dead_batches=3), Pulse()
+    pulse = feel(pulse, guards, admitted=0, success=0.0)
+    assert feel(pulse, guards, admitted=1, success=0.5) == Pulse(flat=0)
+    pulse = feel(pulse, guards, admitted=0, success=0.0)
+    for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "every path succeeds"), (0.4, "all earn the same")):
+        with pytest.raises(DeadRun, match=f"3 batches in a row had no advantage: .*{why}"):
+            feel(pulse, guards, admitted=0, success=success)
+
+
+def test_a_gap() -> None:
+    check_gap(0.2, Guards(gap=0.2))
+    with pytest.raises(DeadRun, match=r"differ by 0.3 nats on average; need at most 0.2 \(guards.gap\)"):
+        check_gap(0.3, Guards(gap=0.2))
+
+
+def test_paths() -> None:
+    failed = chains([0.0], outcomes=[Outcome.FAILED])
+    check_paths([failed, chains([1.0])], {"x": "no"})
+    with pytest.raises(DeadRun, match=r"none of 2 paths came to a regular end.*The last fault: no$"):
+        check_paths([failed], {"x": "no"})
+
+
+def test_a_batch_in_numbers() -> None:
+    ends = [Outcome.TERMINATED, Outcome.TRUNCATED, Outcome.FAILED, Outcome.TERMINATED]
+    tree = chains([1.0, 0.0, 5.0, 1.0], turns=[1, 3, 2, 2], outcomes=ends)
+    told = summarize(Grpo()([rewarded(tree)]), unstarted=2, dropped={"no_signal": 1})
+    assert told["train/success"] == pytest.approx(2 / 3)
+    assert told["train/paths"] == 3
+    assert told["train/turns"] == 2
+    assert told["reward/mean"] == told["reward/env"] == pytest.approx(2 / 3)
+    assert told["paths/failed"] == 1
+    assert told["paths/unstarted"] == 2
+    assert told["groups/dropped_no_signal"] == told["groups/dropped"] == 1
+    assert told["speed/sampled_tokens"] == 16
+    assert told["policy/entropy"] == pytest.approx(0.3)
+
+
+def test_rules_of_admission_choose_in_turn() -> None:
+    flat, uneven = chains([1.0, 1.0], task="flat"), chains([1.0, 0.0], task="uneven")
+    kept, dropped = admit(Grpo()([rewarded(flat), rewarded(uneven)]), (*small().admit, *small().admit))
+    assert [one.tree.task.id for one in kept] == ["uneven"]
+    assert dropped == {"no_signal": 1}
+    everything = Grpo()([rewarded(flat)])
+    assert admit(everything, ()) == (everything, {})
+
+
+def learner(**settings: object) -> Learner:
+    policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64, dtype="float64").build(["a b"])
+    return Learner(policy, replace(Optimizer(), **settings), total_updates=10, temperature=0.7)  # type: ignore[arg-type]
+
+
+ALL = Sum(terms=(PpoClip(), Kl(coefficient=0.1), Entropy(coefficient=0.01)))
+
+
+@pytest.mark.parametrize("share", [Share(), Share(by="unique_tokens")], ids=str)
+def test_the_gradient_does_not_know_how_the_batch_was_split(share: Share) -> None:
+    rng = np.random.default_rng(0)
+    batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(6)])
+    assert len(batch.at) > 20
+    results = []
+    for micro_tokens in (1, 37, 10**6):
+        one = learner(micro_tokens=micro_tokens)
+        reference = learner().policy.replica()
+        metrics = one.backward(batch, ALL, share, reference=reference)
+        gradient = {name: weight.grad.clone() for name, weight in one.policy.parameters().items()}
+        results.append((metrics, gradient))
+    for metrics, gradient in results[:2]:
+        assert metrics == pytest.approx(results[2][0], rel=1e-6, abs=1e-9)
+        for name, value in results[2][1].items():
+            assert value.abs().max() > 0 or "norm" not in name
+            torch.testing.assert_close(gradient[name], value, rtol=1e-6, atol=1e-9)
+
+
+def test_parts_and_epochs_make_steps() -> None:
+    rng = np.random.default_rng(1)
+    batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
+    one = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    metrics = one.learn(batch, PpoClip(), Share(), reference=None, seed=0)
+    assert one.updates == 6
+    assert metrics["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([1.0, 0.9, 0.8, 0.7, 0.6, 0.5]))
+    other = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    other.learn(batch, PpoClip(), Share(), reference=None, seed=0)
+    one.learn(batch, PpoClip(), Share(), reference=None, seed=1)
+    # What a checkpoint keeps is all there is.
+    third = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    third.policy.load_state(other.policy.state())
+    third.load_state(other.state(), updates=6)
+    third.learn(batch, PpoClip(), Share(), reference=None, seed=1)
+    for name, value in one.policy.state().items():
+        assert torch.equal(value, third.policy.state()[name]), name
+
+
+class Broken:
+    needs: frozenset[Need] = frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        return Loss(value=columns.logprob.sum() * float("nan"), metrics={})
+
+
+def test_a_loss_that_is_not_a_number_changes_nothing() -> None:
+    rng = np.random.default_rng(1)
+    batch = pack([credited(random_tree(rng), rng)])
+    one = learner()
+    before = one.policy.state()
+    with pytest.raises(Diverged, match=r"update 0: got a loss of nan.*Lower optimizer.learning_rate"):
+        one.step(batch, Broken(), Share())
+    assert one.updates == 0
+    assert all(torch.equal(value, one.policy.state()[name]) for name, value in before.items())
+
+
+def test_an_objective_without_its_reference() -> None:
+    rng = np.random.default_rng(1)
+    with pytest.raises(ValueError, match="got an objective that needs a reference policy, and no reference"):
+        learner().step(pack([credited(random_tree(rng), rng)]), Kl(), Share())

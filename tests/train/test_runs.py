@@ -1,0 +1,140 @@
+"""Whole runs, small: every recipe, contexts with edits, a reference, models that someone trained."""
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from tests.policy import folders
+from tests.small import run as small
+from tests.train.test_config import RECIPES
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from bough.context import Window
+from bough.explore import Chains
+from bough.objective import Kl, PpoClip, Sum
+from bough.policy import Lora, Pretrained
+from bough.store import Checkpoints, RunDirectory, read_metrics, read_trees
+from bough.train import Run, Warmup, override, read_heldout, resume, start
+from bough.tree import Credited, Kind
+
+
+def columns(directory: RunDirectory, name: str) -> list[float]:
+    return [float(row[name]) for row in read_metrics(directory.metrics) if name in row]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_runs_three_steps(recipe: str, tmp_path: Path) -> None:
+    if recipe == "grpo_textworld":
+        pytest.importorskip("textworld")
+    run = importlib.import_module(f"bough.recipes.{recipe}").run()
+    tiny = ["steps=3", "batch_tasks=2", "tasks.count=4", "heldout.tasks.count=3", "warmup.demonstrations=2"]
+    tiny += ["warmup.epochs=2", "explorer.n=2", "policy.layers=1", "policy.width=16", "policy.heads=2", "threads=1"]
+    tiny += ["sampling.max_tokens=2", "limits.turns=3"]
+    run = override(run, tiny)
+    directory = start(run, tmp_path, terminal=False)
+    assert [row["phase"] for row in read_metrics(directory.metrics)] == ["warmup"] * 2 + ["rl"] * 3
+    assert directory.report.is_file()
+    assert (directory.final / "model.safetensors").is_file()
+    assert Checkpoints(directory=directory.checkpoints).latest().checkpoint is not None
+
+
+def test_what_a_run_leaves_behind(tmp_path: Path) -> None:
+    run = small()
+    directory = start(run, tmp_path, terminal=False)
+    rows = read_metrics(directory.metrics)
+    assert [row["step"] for row in rows] == list(range(1, 25))
+    assert {"train/success", "reward/mean", "policy/entropy", "groups/dropped", "time/grow_s"} <= rows[-1].keys()
+    assert sorted(read_heldout(directory)) == [20, 22, 24]
+    assert all(len(result) == 6 for result in read_heldout(directory).values())
+    losses = columns(directory, "loss/total")[:20]
+    assert losses[-1] < 0.5 * losses[0], "the warm-up has learned"
+    manifest = json.loads(directory.manifest.read_text())
+    assert manifest["bough"]
+    trees = read_trees(directory.trees_of(24), Credited)
+    assert len(trees) == 3
+    assert "24" in directory.report.read_text()
+    assert sum(row.get("heldout/success", -1) >= 0 for row in rows) == 3  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_a_run_with_a_window(turns: int, tmp_path: Path) -> None:
+    warmup = replace(small().warmup, epochs=8)
+    run = replace(small(), context=Window(turns=turns), warmup=warmup, steps=2)
+    directory = start(run, tmp_path, terminal=False)
+    trees = read_trees(directory.trees_of(10), Credited)
+    assert sum(int((one.tree.kind == Kind.EDIT).sum()) for one in trees) > 0
+    assert max(columns(directory, "policy/gap")) < 1e-4
+
+
+class Interrupted(BaseException):
+    """A run that is stopped from outside."""
+
+
+def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objective = Sum(terms=(PpoClip(), Kl(coefficient=0.5)))
+    run = replace(small(), objective=objective, steps=6)
+    whole = start(replace(run, name="whole"), tmp_path, terminal=False)
+    divergence = columns(whole, "policy/kl_reference")
+    assert 0 < divergence[0] < divergence[-1], "the policy leaves its reference"
+
+    from bough.train import journal
+
+    save = journal.Journal.save
+
+    def stop(self: journal.Journal, learner: object, progress: journal.Progress, reference: object) -> None:
+        save(self, learner, progress, reference)  # type: ignore[arg-type]
+        if progress.step == 23:
+            raise Interrupted
+
+    with monkeypatch.context() as patched:
+        patched.setattr(journal.Journal, "save", stop)
+        with pytest.raises(Interrupted):
+            start(replace(run, name="stopped"), tmp_path, terminal=False)
+    stopped = resume(tmp_path / "stopped", terminal=False)
+    assert columns(stopped, "policy/kl_reference") == divergence
+    one, other = (load_file(each.final / "model.safetensors") for each in (whole, stopped))
+    assert all(np.array_equal(one[name], other[name]) for name in one)
+    kept = Checkpoints(directory=stopped.checkpoints).latest().checkpoint
+    assert kept is not None
+    assert kept.tensors("reference").keys() == kept.tensors("policy").keys()
+
+
+def with_model(path: Path, lora: Lora | None) -> Run:
+    """Two steps, and a demonstration so that they have something to learn."""
+    return replace(
+        small(),
+        policy=Pretrained(path=str(path), lora=lora, device="cpu"),
+        warmup=Warmup(demonstrations=2, epochs=1, learning_rate=1e-2),
+        explorer=Chains(n=2),
+        steps=2,
+        context=Window(turns=1),
+    )
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3"])
+@pytest.mark.parametrize("lora", [None, Lora(rank=2)], ids=["full", "lora"])
+def test_a_pretrained_model(family: str, lora: Lora | None, tmp_path: Path) -> None:
+    template = folders.LLAMA3 if family == "llama" else folders.THINKING
+    path = folders.folder(tmp_path / "model", family, template)
+    directory = start(with_model(path, lora), tmp_path, terminal=False)
+    checkpoint = Checkpoints(directory=directory.checkpoints).latest().checkpoint
+    assert checkpoint is not None
+    kept = checkpoint.tensors("policy")
+    assert all(".lora_" in name for name in kept) == (lora is not None)
+    assert any(".lora_" in name for name in kept) == (lora is not None)
+    before = AutoModelForCausalLM.from_pretrained(path).state_dict()
+    after = AutoModelForCausalLM.from_pretrained(directory.final).state_dict()
+    assert before.keys() == after.keys()
+    moved = {name for name in before if not torch.equal(before[name], after[name])}
+    assert any("q_proj" in name for name in moved)
+    assert any("embed" in name for name in moved) == (lora is None)
+    tokenizer = AutoTokenizer.from_pretrained(directory.final)
+    assert tokenizer.chat_template == template
+    # What was trained can be trained again.
+    again = replace(with_model(directory.final, lora), name="again", steps=1)
+    start(again, tmp_path, terminal=False)
