@@ -19,7 +19,7 @@ def run() -> Run:
     """Train in minutes on two CPU cores."""
     return Run(
         name="grpo_sokoban",
-        env=Sokoban(size=5),
+        env=Sokoban(size=6),
         policy=Tiny(layers=2, width=128, heads=4),
         explorer=Chains(n=8),
         limits=Limits(turns=14),
@@ -27,10 +27,11 @@ def run() -> Run:
         rewards=(EnvReward(),),
         credit=Grpo(),
         objective=PpoClip(),
-        optimizer=Optimizer(learning_rate=1e-3, parts=2),
+        optimizer=Optimizer(learning_rate=3e-4, parts=2),
         warmup=Warmup(demonstrations=200, epochs=15, learning_rate=2e-3, batch_tokens=2048),
         steps=100,
         batch_tasks=16,
-        tasks=Tasks(split="train", count=2000),
+        tasks=Tasks(split="train", count=1000),
         heldout=Heldout(tasks=Tasks(split="test", count=300), every=20),
+        threads=1,
     )
