@@ -9,7 +9,7 @@ from tests.small import run as small
 
 import bough.recipes
 from bough.context import Tagged, Window
-from bough.credit import Grpo
+from bough.credit import Grpo, dr_grpo, rloo
 from bough.env import FrozenLake, Replay, load_module
 from bough.objective import Kl, PpoClip, Sum
 from bough.policy import Lora, Pretrained
@@ -105,6 +105,8 @@ def test_what_json_cannot_say_is_refused() -> None:
         ("credit=Grpo", {"credit": Grpo()}),
         ("credit=Grpo(mean=leave_one_out, std=none)", {"credit": Grpo(mean="leave_one_out", std="none")}),
         ("credit=Grpo()", {"credit": Grpo()}),
+        ("credit=rloo()", {"credit": rloo()}),
+        ("credit=dr_grpo", {"credit": dr_grpo()}),
         ("context=Window(turns=2)", {"context": Window(turns=2)}),
         ("rewards.0=Success", {"rewards": (Success(),)}),
         ("rewards=[EnvReward, InvalidAction()]", {"rewards": (EnvReward(), InvalidAction())}),

@@ -6,8 +6,8 @@ import importlib
 import inspect
 import json
 import re
-from collections.abc import Sequence
-from typing import Any, cast, get_args
+from collections.abc import Callable, Sequence
+from typing import Any, cast, get_args, get_type_hints
 
 from bough.train.config import ConfigError, build, check, fields_of, unknown, wants_piece
 
@@ -67,6 +67,8 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
         known = (*there, *get_args(annotation))
         return tuple(_read(part, known, None, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1])))
     call = CALL.match(text)
+    if pieces and (maker := _makers(now, annotation).get(text.removesuffix("()"))):
+        return maker()
     if call or (text.isidentifier() and text[:1].isupper()):
         name = call["name"] if call else text
         options = _options(now, annotation)
@@ -138,12 +140,26 @@ def _holds_pieces(now: object) -> bool:
 
 def _options(now: object, annotation: Any) -> dict[str, type]:
     """The dataclasses that may stand here: those of the present piece's room, and those that the field's type names."""
-    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
-    kinds = [*_classes(annotation), *(item if inspect.isclass(item) else type(item) for item in items)]
-    rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if _is_ours(kind)}
-    found = [member for room in sorted(rooms) for member in _members(room)]
+    kinds = _kinds(now, annotation)
+    found = [each for each in _members(kinds) if inspect.isclass(each) and dataclasses.is_dataclass(each)]
     own = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
     return {kind.__name__: kind for kind in (*found, *own)}
+
+
+def _makers(now: object, annotation: Any) -> dict[str, Callable[[], Any]]:
+    """The functions of the same rooms that make a piece without being told anything: settings with a name, `rloo`."""
+    members = [each for each in _members(_kinds(now, annotation)) if inspect.isfunction(each)]
+    return {
+        each.__name__: each
+        for each in members
+        if not inspect.signature(each).parameters and dataclasses.is_dataclass(get_type_hints(each).get("return"))
+    }
+
+
+def _kinds(now: object, annotation: Any) -> list[type]:
+    """The classes of what is there now and of what the field's type names."""
+    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
+    return [*_classes(annotation), *(item if inspect.isclass(item) else type(item) for item in items)]
 
 
 def _classes(annotation: Any) -> list[type]:
@@ -156,7 +172,8 @@ def _is_ours(kind: type) -> bool:
     return kind.__module__.startswith("bough.")
 
 
-def _members(module: str) -> list[type]:
-    room = importlib.import_module(module)
-    members = (getattr(room, name) for name in getattr(room, "__all__", ()))
-    return [member for member in members if inspect.isclass(member) and dataclasses.is_dataclass(member)]
+def _members(kinds: Sequence[type]) -> list[object]:
+    """Everything that the rooms of these classes export."""
+    rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if _is_ours(kind)}
+    modules = [importlib.import_module(room) for room in sorted(rooms)]
+    return [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
