@@ -76,7 +76,14 @@ def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bough", "train", f"{SMALL}:slow", "steps=200", "guards.dead_batches=999"]
     process = subprocess.Popen(
-        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that starts the tests in the background has them, and their children, ignore Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     metrics = tmp_path / "runs" / "slow" / "metrics.jsonl"
     deadline = time.monotonic() + 60
