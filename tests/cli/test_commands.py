@@ -75,6 +75,8 @@ def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bough", "train", f"{SMALL}:slow", "steps=200", "guards.dead_batches=999"]
+    # A shell that starts the tests in the background has them ignore Ctrl-C, and what they start would inherit that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -82,9 +84,8 @@ def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell that starts the tests in the background has them, and their children, ignore Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
+    signal.signal(signal.SIGINT, before)
     metrics = tmp_path / "runs" / "slow" / "metrics.jsonl"
     deadline = time.monotonic() + 60
     while not (metrics.is_file() and metrics.read_bytes().count(b"\n") > 20) and time.monotonic() < deadline:
