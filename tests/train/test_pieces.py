@@ -32,12 +32,12 @@ def test_schedules() -> None:
 
 def test_a_pulse() -> None:
     guards, pulse = Guards(dead_batches=3), Pulse()
-    pulse = feel(pulse, guards, admitted=0, success=0.0)
-    assert feel(pulse, guards, admitted=1, success=0.5) == Pulse(flat=0)
-    pulse = feel(pulse, guards, admitted=0, success=0.0)
+    pulse = feel(pulse, guards, lively=0, success=0.0)
+    assert feel(pulse, guards, lively=1, success=0.5) == Pulse(flat=0)
+    pulse = feel(pulse, guards, lively=0, success=0.0)
     for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "every path succeeds"), (0.4, "all earn the same")):
         with pytest.raises(DeadRun, match=f"3 batches in a row had no advantage: .*{why}"):
-            feel(pulse, guards, admitted=0, success=success)
+            feel(pulse, guards, lively=0, success=success)
 
 
 def test_a_gap() -> None:

@@ -39,13 +39,13 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     )
 
 
-def feel(pulse: Pulse, guards: Guards, *, admitted: int, success: float) -> Pulse:
-    """The pulse after a batch of which `admitted` groups carried an advantage.
+def feel(pulse: Pulse, guards: Guards, *, lively: int, success: float) -> Pulse:
+    """The pulse after a batch of which `lively` trees carried an advantage.
 
     Raises:
         DeadRun: after `guards.dead_batches` batches without any.
     """
-    if admitted:
+    if lively:
         return Pulse()
     if pulse.flat + 1 < guards.dead_batches:
         return Pulse(flat=pulse.flat + 1)

@@ -66,7 +66,8 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, reference:
         credited = score(grown.trees, run.rewards, run.credit)
         kept, dropped = admit(credited, run.admit)
     metrics = summarize(credited, unstarted=len(grown.unstarted), dropped=dropped)
-    progress.pulse = feel(progress.pulse, run.guards, admitted=len(kept), success=metrics["train/success"])
+    lively = sum(bool(each.gain.any() or each.lose.any()) for each in kept)
+    progress.pulse = feel(progress.pulse, run.guards, lively=lively, success=metrics["train/success"])
     if kept:
         with watch("learn"):
             batch = pack(kept).to(shop.policy.device)
