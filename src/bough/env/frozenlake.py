@@ -85,11 +85,8 @@ class FrozenLake:
     @property
     def instructions(self) -> str:
         """The rules."""
-        slippery = " The ice is slippery: you may slide sideways." if self.slip else ""
-        return (
-            "You are P on a frozen lake. Walk over the ice _ to the goal G and stay out of the holes O."
-            f"{slippery} Answer with one move: left, down, right or up."
-        )
+        slippery = " Moves may slip sideways." if self.slip else ""
+        return f"Move P over ice _ to goal G, not into holes O.{slippery} Answer left, down, right or up."
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """`count` different solvable maps of a split.

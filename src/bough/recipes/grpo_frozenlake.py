@@ -10,7 +10,7 @@ from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import FrozenLake
 from bough.explore import Chains, Limits
-from bough.objective import Entropy, PpoClip, Sum
+from bough.objective import Kl, PpoClip, Sum
 from bough.policy import Tiny
 from bough.reward import EnvReward
 from bough.train import Heldout, Optimizer, Run, Tasks, Warmup
@@ -28,9 +28,11 @@ def run() -> Run:
         sampling=Sampling(max_tokens=4),
         rewards=(EnvReward(),),
         credit=Grpo(),
-        objective=Sum(terms=(PpoClip(high=0.28), Entropy(coefficient=0.01))),
+        # Groups that tie stay in: there the divergence alone pulls, back to actions that the warm-up found possible.
+        admit=(),
+        objective=Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.04))),
         optimizer=Optimizer(learning_rate=3e-4, parts=2),
-        warmup=Warmup(demonstrations=48, epochs=5, learning_rate=1e-3, batch_tokens=1024),
+        warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
         tasks=Tasks(split="train", count=2000),

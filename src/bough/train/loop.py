@@ -74,7 +74,7 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, reference:
             learned = shop.learner.learn(batch, run.objective, run.share, reference=reference.model, seed=seed)
         check_gap(learned["policy/gap"], run.guards)
         with watch("sync"):
-            metrics["policy/canary_gap"] = await shop.sync(moved=True)
+            metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
         metrics |= learned
     journal.note(metrics | watch.metrics(tokens=metrics["speed/sampled_tokens"]) | {"phase": "rl"})
     return credited
