@@ -21,7 +21,7 @@ def run() -> Run:
     return Run(
         name="grpo_frozenlake",
         env=FrozenLake(size=5, corners=True, max_steps=14),
-        policy=Tiny(layers=2, width=128, heads=4),
+        policy=Tiny(layers=2, width=64, heads=4),
         context=Window(turns=1),
         explorer=Chains(n=8),
         limits=Limits(turns=14),
@@ -31,7 +31,7 @@ def run() -> Run:
         # Groups that tie stay in: there the divergence alone pulls, back to actions that the warm-up found possible.
         admit=(),
         objective=Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.04))),
-        optimizer=Optimizer(learning_rate=3e-4, parts=2),
+        optimizer=Optimizer(learning_rate=5e-4, parts=2),
         warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
