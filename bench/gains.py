@@ -7,24 +7,26 @@ Prints a Markdown table. Runs that are already in the output folder are read, no
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from bough.store import RunDirectory
 from bough.train import read_heldout
 from bough.view import wilson
+from machine import machine
 
 
 def main() -> None:
     arguments = _arguments()
     rows: list[str] = []
-    for seed in range(arguments.seeds):
-        directory = RunDirectory(path=arguments.out / f"{arguments.recipe}_seed{seed}")
-        minutes = _train(arguments, directory, seed)
+    runs = [RunDirectory(path=arguments.out / f"{arguments.recipe}_seed{seed}") for seed in range(arguments.seeds)]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        taken = list(pool.map(partial(_train, arguments), runs, range(arguments.seeds)))
+    for seed, (directory, minutes) in enumerate(zip(runs, taken, strict=True)):
         results = read_heldout(directory)
         first, last = results[min(results)], results[max(results)]
         gain = 100 * (_rate(last) - _rate(first))
@@ -33,7 +35,8 @@ def main() -> None:
     print("| seed | after warm-up | after reinforcement | gain, points | minutes |")
     print("|---|---|---|---|---|")
     print("\n".join(rows))
-    print(f"\n{_machine()}")
+    threads = json.loads(runs[0].config.read_text())["threads"]
+    print(f"\n{arguments.jobs} at a time; {machine(threads)}")
 
 
 def _arguments() -> argparse.Namespace:
@@ -41,6 +44,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("recipe")
     parser.add_argument("changes", nargs="*", help="fields to change, as for `bough train`")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="seeds that train at the same time")
     parser.add_argument("--out", type=Path, default=Path("runs"))
     return parser.parse_args()
 
@@ -67,14 +71,6 @@ def _rate(successes: dict[str, bool]) -> float:
 def _cell(successes: dict[str, bool]) -> str:
     low, high = wilson(sum(successes.values()), len(successes))
     return f"{_rate(successes):.1%} ({low:.1%} to {high:.1%}) of {len(successes)}"
-
-
-def _machine() -> str:
-    from bough.store import describe
-
-    found = describe({})
-    cores = os.cpu_count()
-    return f"{found['processor']}, {cores} cores, Python {platform.python_version()}, {found['packages']}"
 
 
 if __name__ == "__main__":

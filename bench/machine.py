@@ -7,8 +7,8 @@ import torch
 from bough.store import describe
 
 
-def machine() -> str:
-    """Processor, accelerator, cores, threads, versions."""
+def machine(threads: int | None = None) -> str:
+    """Processor, accelerator, cores, threads (those of this process, unless given), versions."""
     found = describe({})
     packages = found["packages"]
     assert isinstance(packages, dict)
@@ -18,7 +18,7 @@ def machine() -> str:
             str(found["processor"]),
             *accelerators,
             f"{os.cpu_count()} cores",
-            f"{torch.get_num_threads()} threads",
+            f"{threads or torch.get_num_threads()} threads",
             f"Python {found['python']}",
             *(f"{name} {packages[name]}" for name in ("torch", "transformers")),
         ]

@@ -108,6 +108,19 @@ def test_compact_keeps_the_words_of_the_engine() -> None:
     assert compact("\nTaken.\n\n   *** You lost! ***\n\nYou scored 0 points.\n>") == "Taken. You have lost."
 
 
+def test_the_task_can_be_read_again_before_every_answer_until_the_end() -> None:
+    task = one_task(1)
+    env, once = TextWorld(repeat_task=True), TextWorld()
+    first = env.start(task)
+    asked = first.observation.splitlines()[0]
+    assert first.observation == once.start(task).observation
+    commands = list(env.plan(first) or ())
+    *before, last = zip(walk(env, task, commands), walk(once, task, commands), strict=True)
+    assert before
+    assert all(step.state.observation == f"{asked}\n{plain.state.observation}" for step, plain in before)
+    assert last[0].state.observation == last[1].state.observation
+
+
 def test_admissible_commands_can_be_left_out_of_the_text_and_widened() -> None:
     task = one_task(2)
     silent = TextWorld(show_admissible=False).start(task)

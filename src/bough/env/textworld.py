@@ -60,6 +60,7 @@ class TextWorld:
             The default leaves out what undoes progress or never matters in the games that come with Bough (close, drop,
             insert, lock, put); `look`, `inventory` and `examine` change nothing. All of them can be used all the same.
         show_admissible: Whether the agent reads the admissible commands.
+        repeat_task: Whether the agent reads the task again before every answer, and not in the beginning alone.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -71,6 +72,7 @@ class TextWorld:
     max_steps: int = 20
     verbs: tuple[str, ...] = ("go", "open", "take", "unlock")
     show_admissible: bool = True
+    repeat_task: bool = False
 
     def __post_init__(self) -> None:
         if self.max_steps < 1:
@@ -178,8 +180,9 @@ class TextWorld:
     def _state(self, story: Story, moment: Moment, text: str) -> State:
         scene = story.scene(moment.facts)
         offered = tuple(name for name in scene.changing if not self.verbs or name.split()[0] in self.verbs)
-        if self.show_admissible and moment.outcome == Outcome.OPEN:
-            text = f"{text}\nYou can: {', '.join(offered)}."
+        if moment.outcome == Outcome.OPEN:
+            text = f"{story.task}\n{text}" if self.repeat_task and moment.steps else text
+            text += f"\nYou can: {', '.join(offered)}." if self.show_admissible else ""
         return State(observation=text, key=scene.key, value=moment, admissible=offered)
 
 

@@ -79,6 +79,7 @@ class Story:
     It has no situation of its own: each command comes with the memory and the facts it acts on. Not thread-safe.
 
     Attributes:
+        task: What the game asks for.
         opening: The task and the first room, made compact.
         memory: The interpreter at the start.
         facts: What is true at the start.
@@ -103,8 +104,8 @@ class Story:
         ram, stack, *_ = self._frotz.get_state()
         self._start: NDArray[np.uint8] = np.concatenate([ram, stack])
         self._ram_size = len(ram)
-        task = str(self._game.objective).strip()
-        self.opening = f"{task}\n{compact(banner.rpartition(task)[2])}"
+        self.task = str(self._game.objective).strip()
+        self.opening = f"{self.task}\n{compact(banner.rpartition(self.task)[2])}"
         self.memory = self._remember()
         self.facts = _plain(self._game.world.state.facts)
         self.max_score = max(1, int(self._game.max_score))
