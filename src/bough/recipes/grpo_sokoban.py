@@ -1,15 +1,17 @@
 """GRPO on Sokoban in text: push the box onto its target in rooms never seen before.
 
-Paper: DeepSeekMath (arXiv 2402.03300) for GRPO; the environment in the manner of RAGEN (arXiv 2504.20073).
-Assumes nothing of the environment but an oracle for the warm-up. A box pushed into a corner cannot be pulled out, so
-the agent has to look ahead; steps that undo each other are punished by nothing but the horizon.
+Paper: DeepSeekMath (arXiv 2402.03300) for GRPO, DAPO (2503.14476) for the wider upper clip; the environment in the
+manner of RAGEN (2504.20073). Assumes an oracle for the warm-up, and that an observation tells all there is to know. A box
+pushed into a corner cannot be pulled out, so the agent has to look ahead; steps that undo each other are punished by
+nothing but the horizon.
 """
 
+from bough.context import Window
 from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import Sokoban
 from bough.explore import Chains, Limits
-from bough.objective import PpoClip
+from bough.objective import Kl, PpoClip, Sum
 from bough.policy import Tiny
 from bough.reward import EnvReward
 from bough.train import Heldout, Optimizer, Run, Tasks, Warmup
@@ -20,15 +22,17 @@ def run() -> Run:
     return Run(
         name="grpo_sokoban",
         env=Sokoban(size=6),
-        policy=Tiny(layers=2, width=128, heads=4),
+        policy=Tiny(layers=2, width=64, heads=4),
+        context=Window(turns=1),
         explorer=Chains(n=8),
         limits=Limits(turns=14),
         sampling=Sampling(max_tokens=4),
         rewards=(EnvReward(),),
         credit=Grpo(),
-        objective=PpoClip(),
-        optimizer=Optimizer(learning_rate=3e-4, parts=2),
-        warmup=Warmup(demonstrations=200, epochs=15, learning_rate=2e-3, batch_tokens=2048),
+        admit=(),
+        objective=Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.04))),
+        optimizer=Optimizer(learning_rate=5e-4, parts=2, warmup_steps=20),
+        warmup=Warmup(demonstrations=200, epochs=8, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
         tasks=Tasks(split="train", count=1000),
