@@ -1,9 +1,9 @@
 """GRPO on Sokoban in text: push the box onto its target in rooms never seen before.
 
 Paper: DeepSeekMath (arXiv 2402.03300) for GRPO, DAPO (2503.14476) for the wider upper clip; the environment in the
-manner of RAGEN (2504.20073). Assumes an oracle for the warm-up, and that an observation tells all there is to know. A box
-pushed into a corner cannot be pulled out, so the agent has to look ahead; steps that undo each other are punished by
-nothing but the horizon.
+manner of RAGEN (2504.20073). Assumes an oracle for the warm-up, and that an observation tells all there is to know. A
+box pushed into a corner cannot be pulled out, so the agent has to look ahead; steps that undo each other are punished
+by nothing but the horizon.
 """
 
 from bough.context import Window

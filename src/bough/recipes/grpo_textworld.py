@@ -1,9 +1,9 @@
 """GRPO on TextWorld: text games in the real engine, from demonstrations to houses never entered before.
 
 Paper: DeepSeekMath (arXiv 2402.03300) for GRPO, DAPO (2503.14476) for the wider upper clip; TextWorld (1806.11532) for
-the engine, verl-agent (2505.10978) for a prompt that says the task and the admissible commands at every turn. Assumes an
-oracle for the warm-up. A model of half a million weights that has read nothing else takes a command from the list that it
-reads, and it learns to compare that list with the task where the two stand side by side.
+the engine, verl-agent (2505.10978) for a prompt that says the task and the admissible commands at every turn. Assumes
+an oracle for the warm-up. A model of half a million weights that has read nothing else takes a command from the list
+that it reads, and it learns to compare that list with the task where the two stand side by side.
 """
 
 from bough.credit import Grpo
