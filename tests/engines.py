@@ -36,6 +36,9 @@ class Front:
     def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         self.engine.sync(weights, policy_version)
 
+    def forget(self) -> None:
+        self.engine.forget()
+
     async def close(self) -> None:
         await self.engine.close()
 

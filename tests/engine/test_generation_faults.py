@@ -124,6 +124,19 @@ def test_sync_takes_new_weights_and_forgets_old_keys() -> None:
     assert before.tokens != after.tokens
 
 
+def test_forget_drops_what_is_cached() -> None:
+    built = engine()
+    asked = ask(range(20), max_tokens=4)
+    answers = [run(built.generate(asked)) for _ in range(2)]
+    cached = built.stats.cached_prompt_tokens
+    assert cached
+    built.forget()
+    answers.append(run(built.generate(asked)))
+    assert built.stats.cached_prompt_tokens == cached
+    assert answers[0] == answers[2]
+    assert answers[0].tokens == answers[1].tokens
+
+
 def test_sync_copies_weights() -> None:
     built, other = engine(), Toy(seed=1)
     built.sync(other.state_dict(), 1)
@@ -142,6 +155,8 @@ def test_sync_refuses_while_requests_are_in_flight() -> None:
                 await asyncio.sleep(0)
             with pytest.raises(RuntimeError, match="version 3 with 1 requests in flight; need none; await or cancel"):
                 built.sync({}, 3)
+            with pytest.raises(RuntimeError, match="forget: called with 1 requests in flight; need none"):
+                built.forget()
         await task
 
     run(main())

@@ -118,6 +118,10 @@ class Engine(Protocol):
         """Take new weights, copied; nothing may be in flight. Cached keys and values of old weights are dropped."""
         ...
 
+    def forget(self) -> None:
+        """Drop cached keys and values; nothing may be in flight. What follows computes as after a fresh start."""
+        ...
+
     async def close(self) -> None:
         """Let go of everything. Safe to call twice."""
         ...

@@ -92,17 +92,26 @@ class LocalEngine:
             RuntimeError: when requests are in flight.
             ValueError: when the weights do not fit the model.
         """
-        if flying := len(self._waiting) + len(self._decoder.running):
-            raise RuntimeError(
-                f"sync: got weights of version {policy_version} with {flying} requests in flight; need none; "
-                "await or cancel them first"
-            )
+        self._settled(f"sync: got weights of version {policy_version}")
         self._decoder.load(weights, policy_version)
+
+    def forget(self) -> None:
+        """See `Engine.forget`.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+        """
+        self._settled("forget: called")
+        self._decoder.forget()
 
     async def close(self) -> None:
         """See `Engine.close`. What is in flight fails with an `EngineFault`."""
         self._closed = True
         self._fail("the engine was closed")
+
+    def _settled(self, call: str) -> None:
+        if flying := len(self._waiting) + len(self._decoder.running):
+            raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
 
     def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:
         array = np.asarray(tokens, dtype=np.int64)

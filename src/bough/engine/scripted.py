@@ -128,6 +128,9 @@ class Scripted:
             )
         self._policy_version = policy_version
 
+    def forget(self) -> None:
+        """Nothing is cached here."""
+
     async def close(self) -> None:
         """See `Engine.close`."""
         self._closed = True

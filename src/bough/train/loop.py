@@ -59,7 +59,8 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, reference:
     """One batch: grow, reward, credit, admit, pack, learn, sync."""
     run, watch = shop.run, Stopwatch()
     seed = derive(run.seed, "step", progress.step)
-    shop.refresh()
+    # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
+    shop.engine.forget()
     with watch("grow"):
         grown = await shop.grove.grow(run.explorer, shop.tasks_of(progress.step), seed=seed)
     check_paths(grown.trees, grown.unstarted)

@@ -100,10 +100,6 @@ class Workshop:
         deadline_s = self.run.limits.engine_deadline_s
         return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
 
-    def refresh(self) -> None:
-        """Let the engine forget what it read: a step after a resumption finds no more in its cache than any other."""
-        self.engine.sync(self.policy.weights(), self.learner.updates)
-
     async def close(self) -> None:
         """Let go of processes and memory."""
         closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
