@@ -2,8 +2,9 @@
 
 from bough.tree.group import groups
 from bough.tree.marks import COUNTED, Kind, Outcome, Source
-from bough.tree.spread import spread_nodes, spread_paths
+from bough.tree.spread import spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded
+from bough.tree.steps import Steps, Words, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
@@ -13,6 +14,7 @@ from bough.tree.walk import (
     levels,
     path,
     paths_through,
+    sum_at,
     sum_of_subtree,
     sum_to_root,
     text_start,
@@ -33,8 +35,10 @@ __all__ = [
     "Outcome",
     "Rewarded",
     "Source",
+    "Steps",
     "Task",
     "Tree",
+    "Words",
     "context",
     "counted",
     "groups",
@@ -44,6 +48,11 @@ __all__ = [
     "paths_through",
     "spread_nodes",
     "spread_paths",
+    "spread_steps",
+    "spread_words",
+    "steps",
+    "steps_info",
+    "sum_at",
     "sum_of_subtree",
     "sum_to_root",
     "text_start",

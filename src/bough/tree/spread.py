@@ -1,47 +1,97 @@
-"""From advantages of nodes or paths to the credit of tokens: the one helper that every credit rule ends with."""
+"""From advantages of turns to the credit of tokens: the one helper that every credit rule ends with."""
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from bough.tree.stages import Credited, Rewarded
+from bough.tree.steps import Steps, join, steps
 from bough.tree.tree import Floats
-from bough.tree.walk import counted, paths_through, sum_of_subtree, token_node, trained
+from bough.tree.walk import sum_at
+
+NO_GOALS: Mapping[str, Floats] = {}
 
 
-def spread_nodes(rewarded: Rewarded, advantage: Floats) -> Credited:
-    """Give every trained token the advantage of its node: the paths through it agree.
+def spread_steps(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = NO_GOALS) -> list[Credited]:
+    """Give every trained token of a turn the advantages that the paths through it have there.
 
     Args:
-        rewarded: The tree.
-        advantage: [N]; read at `ACTION` nodes only.
+        view: The batch.
+        advantage: [S].
+        goals: By the name of a value head, [T] over the tokens of the batch: see `Credited.goals`.
     """
-    return _spread(rewarded, np.maximum(advantage, 0.0), np.minimum(advantage, 0.0))
+    if advantage.shape != view.path.shape:
+        raise ValueError(f"spread_steps: got shape {advantage.shape}; need one for each of {len(view.path)} turns")
+    through = np.maximum(view.through, 1)
+    gain, lose = (sum_at(view.node, side, len(through)) / through for side in _sides(advantage))
+    bounds = view.start[np.searchsorted(view.tree, np.arange(len(view.rewarded) + 1))]
+    lengths = view.lengths
+    return _cut(view, np.repeat(gain, lengths), np.repeat(lose, lengths), goals, np.split(advantage, bounds[1:-1]))
+
+
+def spread_words(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = NO_GOALS) -> list[Credited]:
+    """Give every trained token the advantages that the paths through it have there.
+
+    Args:
+        view: The batch.
+        advantage: [E], in the order of `view.words`.
+        goals: As in `spread_steps`.
+    """
+    token = view.words.token
+    if advantage.shape != token.shape:
+        raise ValueError(f"spread_words: got shape {advantage.shape}; need one for each of {len(token)} tokens")
+    through = np.maximum(np.bincount(token, minlength=int(view.lengths.sum())), 1)
+    gain, lose = (sum_at(token, side, len(through)) / through for side in _sides(advantage))
+    return _cut(view, gain, lose, goals, None)
 
 
 def spread_paths(rewarded: Rewarded, advantage: Floats) -> Credited:
-    """Give every trained token the advantages of the counted paths through it, what gains and what loses apart.
+    """Give every trained token of a tree the advantages of the counted paths through it.
 
     Args:
         rewarded: The tree.
         advantage: [P], in the order of `counted(tree)`.
     """
-    tree = rewarded.tree
-    ends = counted(tree)
-    if advantage.shape != ends.shape:
+    view = steps([rewarded])
+    if advantage.shape != view.leaf.shape:
         raise ValueError(
-            f"spread_paths: got advantages of shape {advantage.shape}; need one for each of {len(ends)} paths"
+            f"spread_paths: got advantages of shape {advantage.shape}; need one for each of {view.paths} paths"
         )
-    through = np.maximum(paths_through(tree), 1)
-    sides: list[Floats] = []
-    for side in (np.maximum(advantage, 0.0), np.minimum(advantage, 0.0)):
-        at_leaf = np.zeros(tree.nodes, dtype=np.float64)
-        at_leaf[ends] = side
-        sides.append(sum_of_subtree(tree, at_leaf) / through)
-    return _spread(rewarded, *sides)
+    return spread_steps(view, advantage[view.path])[0]
 
 
-def _spread(rewarded: Rewarded, gain: Floats, lose: Floats) -> Credited:
-    tree = rewarded.tree
-    node, learn = token_node(tree), trained(tree)
+def spread_nodes(rewarded: Rewarded, advantage: Floats) -> Credited:
+    """Give every trained token of a tree the advantage of its node: the paths through it agree.
+
+    Args:
+        rewarded: The tree.
+        advantage: [N]; read at `ACTION` nodes only.
+    """
+    view = steps([rewarded])
+    return spread_steps(view, advantage[view.node])[0]
+
+
+def _sides(advantage: Floats) -> tuple[Floats, Floats]:
+    """What gains and what loses."""
+    return np.maximum(advantage, 0.0), np.minimum(advantage, 0.0)
+
+
+def _cut(
+    view: Steps, gain: Floats, lose: Floats, goals: Mapping[str, Floats], by_turn: list[Floats] | None
+) -> list[Credited]:
+    """Cut columns over the tokens of the batch into trees; what is not trained gets 0, or nan for a goal."""
+    trained = ~np.isnan(join(view.rewarded, "logprob")) & np.repeat(view.through > 0, view.lengths)
     # `+ 0.0` turns a minus zero into a zero, so that equal credits are equal bit for bit.
-    columns = [np.where(learn, side[node], 0.0).astype(np.float32) + np.float32(0.0) for side in (gain, lose)]
-    return Credited(rewarded=rewarded, gain=columns[0], lose=columns[1])
+    gain, lose = (np.where(trained, side, 0.0).astype(np.float32) + np.float32(0.0) for side in (gain, lose))
+    aims = {name: np.where(trained, goal, np.nan).astype(np.float32) for name, goal in goals.items()}
+    end = np.cumsum([0, *(len(each.tree.token) for each in view.rewarded)]).tolist()
+    return [
+        Credited(
+            rewarded=each,
+            gain=gain[end[i] : end[i + 1]],
+            lose=lose[end[i] : end[i + 1]],
+            goals={name: goal[end[i] : end[i + 1]] for name, goal in aims.items()},
+            by_turn=None if by_turn is None else by_turn[i].astype(np.float32),
+        )
+        for i, each in enumerate(view.rewarded)
+    ]

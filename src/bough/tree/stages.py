@@ -1,11 +1,11 @@
 """The stages a tree goes through on its way to a loss: `Tree -> Rewarded -> Credited`, each frozen."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from bough.tree.tree import Floats, Tree
+from bough.tree.tree import Floats, Ints, Tree
 from bough.tree.walk import counted, sum_to_root
 
 
@@ -17,13 +17,17 @@ class Rewarded:
         tree: What was grown.
         channels: Per reward piece, what it paid at each node, [N] float64, already weighted. A node's reward is the
             sum over channels; a path's return is the sum over its nodes.
+        estimates: What models other than the policy think, by name, [T] float: the values that heads of a critic give
+            to what was read before each token of an `ACTION` node, log-probabilities of a "reference" policy at such
+            tokens; nan elsewhere.
 
     Raises:
-        ValueError: when a channel has another shape or is not finite.
+        ValueError: when a channel or an estimate has another shape, or a channel is not finite.
     """
 
     tree: Tree
     channels: Mapping[str, Floats]
+    estimates: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     def __post_init__(self) -> None:
         for name, paid in self.channels.items():
@@ -31,6 +35,12 @@ class Rewarded:
                 raise ValueError(
                     f"Rewarded.channels[{name!r}]: got shape {paid.shape} or a value that is not finite; "
                     f"need {self.tree.nodes} finite numbers, one a node (task {self.tree.task.id})"
+                )
+        for name, thought in self.estimates.items():
+            if thought.shape != self.tree.token.shape:
+                raise ValueError(
+                    f"Rewarded.estimates[{name!r}]: got shape {thought.shape}; need {self.tree.token.shape}, one "
+                    f"number a token (task {self.tree.task.id})"
                 )
 
     @property
@@ -59,6 +69,11 @@ class Credited:
         rewarded: What was rewarded.
         gain: [T] float32, >= 0; 0 at every token that is not trained.
         lose: [T] float32, <= 0; 0 at every token that is not trained.
+        goals: What value heads should have said, by name, [T] float32; nan where there is nothing to say. Where paths
+            share a token it is their mean.
+        by_turn: [S] float32, the advantage of each turn of each counted path, in the order of `steps`; losses over
+            whole turns or paths need it where branches disagree. None when the tokens of a turn differ.
+        left_out: The leaves of counted paths that no loss may see, ascending int64; a batch is as if they had not been.
 
     Raises:
         ValueError: when a column has another shape, a wrong sign, or is not finite.
@@ -67,6 +82,9 @@ class Credited:
     rewarded: Rewarded
     gain: Floats
     lose: Floats
+    goals: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    by_turn: Floats | None = None
+    left_out: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         tokens = len(self.rewarded.tree.token)
@@ -75,6 +93,12 @@ class Credited:
                 raise ValueError(
                     f"Credited.{name}: got shape {column.shape}, or a value of the wrong sign or not finite; need "
                     f"{tokens} finite numbers {'>' if sign > 0 else '<'}= 0 (task {self.rewarded.tree.task.id})"
+                )
+        for name, goal in self.goals.items():
+            if goal.shape != (tokens,) or np.any(np.isinf(goal)):
+                raise ValueError(
+                    f"Credited.goals[{name!r}]: got shape {goal.shape}, or an infinite value; need {tokens} numbers, "
+                    f"finite or nan (task {self.rewarded.tree.task.id})"
                 )
 
     @property

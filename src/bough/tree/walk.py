@@ -58,6 +58,11 @@ def sum_of_subtree(tree: Tree, value: Floats) -> Floats:
     return np.asarray(total, dtype=np.float64)
 
 
+def sum_at(index: Ints, value: Floats, count: int) -> Floats:
+    """[count] float64: at i, the sum of `value` where `index` is i, added up in order."""
+    return np.bincount(index, value, minlength=count).astype(np.float64, copy=False)
+
+
 def paths_through(tree: Tree) -> Ints:
     """[N] int64: how many counted paths run through each node."""
     ends = np.zeros(tree.nodes, dtype=np.float64)

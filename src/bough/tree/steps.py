@@ -1,0 +1,196 @@
+"""The path view of a batch: every counted path, turn by turn, as columns that credit rules compute on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree.marks import COUNTED, Kind
+from bough.tree.stages import Rewarded
+from bough.tree.tree import DTYPES, Bools, Floats, Ints
+from bough.tree.walk import sum_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Steps:
+    """P counted paths of a batch of trees, and their S turns. A turn that paths share stands here once for each.
+
+    Paths stand in the order of the trees and of `counted(tree)`; the turns of a path lie together, first to last. Nodes
+    are numbered over the batch: those of the second tree come after all of the first. A path of two turns that share
+    the first with a path of one more:
+
+        path  0 0 1 1      turn  0 1 0 1      node  1 3 1 5      reward  0 1 0 0
+
+    Attributes:
+        rewarded: The trees.
+        task: [P] int64, which task a path is of: 0 for the first to appear, and so on.
+        tree: [P] int64, which tree.
+        leaf: [P] int64, the node it ends with.
+        start: [P + 1] int64; the turns of path p are start[p] : start[p + 1].
+        returns: [P] float64, the undiscounted return.
+        path: [S] int64, whose turn it is.
+        node: [S] int64, its `ACTION` node.
+        place: [S] int64, the node that it was acted from: its parent.
+        reward: [S] float64, what was paid from this action up to the next.
+        key: [S] int64, the state that it was acted in, as in `Tree.state_key`; 0 when unknown.
+        offset: [trees + 1] int64; the nodes of tree i are offset[i] : offset[i + 1].
+        through: [N] int64, how many counted paths run through each node of the batch.
+    """
+
+    rewarded: tuple[Rewarded, ...]
+    task: Ints
+    tree: Ints
+    leaf: Ints
+    start: Ints
+    returns: Floats
+    path: Ints
+    node: Ints
+    place: Ints
+    reward: Floats
+    key: Ints
+    offset: Ints
+    through: Ints
+
+    @property
+    def paths(self) -> int:
+        """P."""
+        return len(self.leaf)
+
+    @property
+    def turn(self) -> Ints:
+        """[S] int64: the number of a turn on its path, 0 for the first."""
+        return np.arange(len(self.path)) - self.start[self.path]
+
+    @property
+    def turns(self) -> Ints:
+        """[P] int64: how many turns each path has."""
+        return np.diff(self.start)
+
+    @property
+    def last(self) -> Bools:
+        """[S] bool: whether a turn is the last of its path."""
+        return np.arange(len(self.path)) == self.start[self.path + 1] - 1
+
+    @property
+    def lengths(self) -> Ints:
+        """[N] int64: how many tokens each node adds."""
+        spans = [np.diff(each.tree.span) for each in self.rewarded]
+        return np.concatenate([np.zeros(0, dtype=np.int64), *spans])
+
+    @property
+    def words(self) -> "Words":
+        """The tokens of every turn, in the order they were written."""
+        lengths = self.lengths
+        count = lengths[self.node]
+        step = np.repeat(np.arange(len(self.node)), count)
+        place = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count)
+        return Words(token=(np.cumsum(lengths) - lengths)[self.node][step] + place, step=step)
+
+    def of_tokens(self, name: str) -> Floats:
+        """[T] float64 over the tokens of the batch: the column "logprob" or "entropy" of its trees, or an estimate.
+
+        Raises:
+            ValueError: when a tree has no such estimate.
+        """
+        return np.concatenate([np.zeros(0), *(_column(each, name) for each in self.rewarded)]).astype(np.float64)
+
+
+def steps(rewarded: Sequence[Rewarded]) -> Steps:
+    """The path view of a batch."""
+    trees = [each.tree for each in rewarded]
+    offset = np.cumsum([0, *(tree.nodes for tree in trees)])
+    shift = np.repeat(offset[:-1], np.diff(offset))
+    kind, outcome, key = (join(rewarded, name) for name in ("kind", "outcome", "state_key"))
+    parent = join(rewarded, "parent").astype(np.int64) + shift
+    parent[offset[:-1]] = -1
+    reward = np.concatenate([np.zeros(0), *(each.reward for each in rewarded)])
+    ends = np.ones(len(parent), dtype=np.bool_)
+    ends[parent[parent >= 0]] = False
+    leaf = np.flatnonzero(ends & np.isin(outcome, COUNTED))
+    walked, length = _walk(parent, leaf)
+    owner = np.repeat(np.arange(len(leaf)), length)
+    acts = kind[walked] == Kind.ACTION
+    turns = np.bincount(owner[acts], minlength=len(leaf))
+    start = np.concatenate([[0], np.cumsum(turns)])
+    # What is paid before the first action goes to the first.
+    step = np.maximum(np.cumsum(acts) - 1, start[owner])
+    acted = turns[owner] > 0
+    tree = np.searchsorted(offset, leaf, side="right") - 1
+    node = walked[acts]
+    return Steps(
+        rewarded=tuple(rewarded),
+        task=_tasks(rewarded)[tree],
+        tree=tree,
+        leaf=leaf,
+        start=start,
+        returns=sum_at(owner, reward[walked], len(leaf)),
+        path=owner[acts],
+        node=node,
+        place=parent[node],
+        reward=sum_at(step[acted], reward[walked[acted]], len(node)),
+        key=key[parent[node]].astype(np.int64),
+        offset=offset,
+        through=np.bincount(walked, minlength=len(parent)),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Words:
+    """The E action tokens of every turn of every path: the path view, token by token.
+
+    Attributes:
+        token: [E] int64, which token of the batch; those of the second tree come after all of the first.
+        step: [E] int64, ascending: which turn of `Steps`.
+    """
+
+    token: Ints
+    step: Ints
+
+
+def steps_info(view: Steps, name: str) -> list[object]:
+    """S values: what the `info` of each turn's `ACTION` node says under `name`, None where it says nothing."""
+    said = [info.get(name) for each in view.rewarded for info in each.tree.info]
+    return [said[node] for node in view.node.tolist()]
+
+
+def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:
+    """A column of all trees, end to end."""
+    return np.concatenate([np.zeros(0, dtype=DTYPES[name]), *(getattr(each.tree, name) for each in rewarded)])
+
+
+def _walk(parent: Ints, leaf: Ints) -> tuple[Ints, Ints]:
+    """The nodes of each path, root first, laid end to end, and how many they are."""
+    climbers, here = np.arange(len(leaf)), leaf
+    visited: list[tuple[Ints, Ints]] = []
+    while len(here):
+        visited.append((climbers, here))
+        above = parent[here]
+        goes_on = above >= 0
+        climbers, here = climbers[goes_on], above[goes_on]
+    length = np.zeros(len(leaf), dtype=np.int64)
+    for height, (climber, _) in enumerate(visited):
+        length[climber] = height + 1
+    end = np.cumsum(length)
+    walked = np.empty(int(end[-1]) if len(end) else 0, dtype=np.int64)
+    for height, (climber, node) in enumerate(visited):
+        walked[end[climber] - 1 - height] = node
+    return walked, length
+
+
+def _tasks(rewarded: Sequence[Rewarded]) -> Ints:
+    """[trees] int64: number of the task of each tree, in order of first appearance."""
+    numbers: dict[str, int] = {}
+    return np.asarray([numbers.setdefault(each.tree.task.id, len(numbers)) for each in rewarded], dtype=np.int64)
+
+
+def _column(rewarded: Rewarded, name: str) -> Floats:
+    if name in ("logprob", "entropy"):
+        return getattr(rewarded.tree, name)
+    if name not in rewarded.estimates:
+        raise ValueError(
+            f"task {rewarded.tree.task.id}: got no estimate {name!r}, only {sorted(rewarded.estimates)}; need a run "
+            "whose critic or reference gives it"
+        )
+    return rewarded.estimates[name]
