@@ -118,7 +118,8 @@ def test_path_statistics_of_random_trees(rng: np.random.Generator) -> None:
 
 
 def columns(batch: Batch) -> dict[str, torch.Tensor]:
-    return {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
+    held = {field.name: getattr(batch, field.name) for field in dataclasses.fields(batch)}
+    return {name: column for name, column in held.items() if isinstance(column, torch.Tensor)}
 
 
 @given(seeds(), st.integers(1, 60))

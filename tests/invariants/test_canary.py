@@ -15,7 +15,7 @@ from bough.engine import Engine
 from bough.explore import Waits
 from bough.store import read_metrics
 from bough.train import DeadRun, Run, Workshop, start
-from bough.train.loop import score
+from bough.train.loop import reward
 
 
 async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
@@ -24,7 +24,7 @@ async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
     try:
         before = await shop.sync(moved=False)
         grown = await shop.grove.grow(run.explorer, shop.train_tasks[:2], seed=0)
-        batch = pack(score(grown.trees, run.rewards, run.credit))
+        batch = pack(run.credit(reward(grown.trees, run.rewards)))
         shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.objective, run.share)
         after = await shop.sync(moved=True)
         if run.name == "twice":

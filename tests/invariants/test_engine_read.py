@@ -15,7 +15,7 @@ from bough.batch import Batch, chosen_logprobs, pack, segments
 from bough.context import Context, Full, Window
 from bough.explore import Waits
 from bough.train import Workshop
-from bough.train.loop import score
+from bough.train.loop import reward
 from bough.tree import Credited, Kind, Tree, counted
 
 Read = tuple[tuple[int, ...], int, float]
@@ -54,8 +54,8 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
     run = replace(small(), context=context, engine=Fronted(front=Recorder))
 
     async def grown(shop: Workshop, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
-        trees = (await shop.grove.grow(run.explorer, shop.tasks_of(seed), seed=seed)).trees
-        return score(trees, run.rewards, run.credit), trees
+        trees = (await shop.grove.grow(run.explorer, shop.tasks_from(seed * run.batch_tasks), seed=seed)).trees
+        return run.credit(reward(trees, run.rewards)), trees
 
     async def main() -> None:
         shop = Workshop(run, tmp_path, Waits())

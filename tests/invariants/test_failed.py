@@ -16,7 +16,7 @@ from bough.explore import Chains, Grown
 from bough.reward import EnvReward
 from bough.train import DeadRun
 from bough.train.deadrun import check_paths
-from bough.train.loop import score
+from bough.train.loop import reward
 from bough.train.summary import summarize
 from bough.tree import Outcome, Source, Tree, counted, leaves, path
 
@@ -25,7 +25,7 @@ stage = load_module(Path(__file__).parents[1] / "explore" / "stage.py")
 
 def check(grown: Grown, chains: int, faults: tuple[str, ...]) -> None:
     """Nothing that failed counts; everything that counts is as if nothing had failed."""
-    credited = score(grown.trees, (EnvReward(),), Grpo())
+    credited = Grpo()(reward(grown.trees, (EnvReward(),)))
     failures = 0
     for one in credited:
         tree = one.tree
@@ -92,7 +92,7 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
     grown = grow(grove(Scripted(script=script)), Chains(n=12, retries=0))
     (tree,) = grown.trees
     assert 0 < len(counted(tree)) < 12
-    (credited,) = score(grown.trees, (EnvReward(),), Grpo())
+    (credited,) = Grpo()(reward(grown.trees, (EnvReward(),)))
     assert not credited.advantage.any(), "all that count earn the same"
 
 

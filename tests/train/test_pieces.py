@@ -12,6 +12,7 @@ from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Su
 from bough.policy import Tiny
 from bough.train import DeadRun, Diverged, Guards, Learner, Optimizer
 from bough.train.deadrun import Pulse, check_gap, check_paths, feel
+from bough.train.columns import Aids
 from bough.train.loop import admit
 from bough.train.schedule import scale
 from bough.train.summary import summarize
@@ -94,7 +95,7 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Share) -> Non
     for micro_tokens in (1, 37, 10**6):
         one = learner(micro_tokens=micro_tokens)
         reference = learner().policy.replica()
-        metrics = one.backward(batch, ALL, share, reference=reference)
+        metrics = one.backward(batch, ALL, share, aids=Aids(reference=reference))
         gradient = {name: weight.grad.clone() for name, weight in one.policy.parameters().items()}
         results.append((metrics, gradient))
     for metrics, gradient in results[:2]:
@@ -108,17 +109,17 @@ def test_parts_and_epochs_make_steps() -> None:
     rng = np.random.default_rng(1)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
     one = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
-    metrics = one.learn(batch, PpoClip(), Share(), reference=None, seed=0)
+    metrics = one.learn(batch, PpoClip(), Share(), seed=0)
     assert one.updates == 6
     assert metrics["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([1.0, 0.9, 0.8, 0.7, 0.6, 0.5]))
     other = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
-    other.learn(batch, PpoClip(), Share(), reference=None, seed=0)
-    one.learn(batch, PpoClip(), Share(), reference=None, seed=1)
+    other.learn(batch, PpoClip(), Share(), seed=0)
+    one.learn(batch, PpoClip(), Share(), seed=1)
     # What a checkpoint keeps is all there is.
     third = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
     third.policy.load_state(other.policy.state())
     third.load_state(other.state(), updates=6)
-    third.learn(batch, PpoClip(), Share(), reference=None, seed=1)
+    third.learn(batch, PpoClip(), Share(), seed=1)
     for name, value in one.policy.state().items():
         assert torch.equal(value, third.policy.state()[name]), name
 

@@ -1,11 +1,15 @@
 """Texts laid end to end, with what is to be learned from them."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from bough.batch.walks import Walks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -32,6 +36,12 @@ class Batch:
         inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
             tokens of whole trees it sums to the number of paths.
         even: [M] bool, whether these paths have equally many trained tokens.
+        origin: [M] int64, which token of all the tokens of the trees that were packed, end to end.
+        turn: [M] int64, number of its turn on each of these paths, 0 for the first.
+        expert: [M] bool, whether a demonstration wrote it.
+        goals: By the name of a value head, [M] float32, as in `Credited`.
+        thoughts: By the name of a value head, [M] float32: what it said before the update.
+        walks: The same tokens path by path; None in a micro-batch, or when nobody asked.
 
     Raises:
         ValueError: when a trained token has no token before it to be predicted from.
@@ -48,6 +58,12 @@ class Batch:
     paths: Int[Tensor, " M"]
     inverse_length: Float[Tensor, " M"]
     even: Bool[Tensor, " M"]
+    origin: Int[Tensor, " M"]
+    turn: Int[Tensor, " M"]
+    expert: Bool[Tensor, " M"]
+    goals: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    thoughts: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    walks: Walks | None = None
 
     def __post_init__(self) -> None:
         if bool((self.position[self.at] == 0).any()):
@@ -105,7 +121,12 @@ class Batch:
         tree = self.tree.cpu().numpy()
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
-        return [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
+        parts = [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
+        if self.walks is None:
+            return parts
+        return [
+            Part(batch=replace(part.batch, walks=self.walks.take(part.trained)), trained=part.trained) for part in parts
+        ]
 
     def take(self, rows: Int[Tensor, " r"]) -> "Part":
         """The given rows, in the given order."""
@@ -127,24 +148,27 @@ class Batch:
             paths=self.paths[trained],
             inverse_length=self.inverse_length[trained],
             even=self.even[trained],
+            origin=self.origin[trained],
+            turn=self.turn[trained],
+            expert=self.expert[trained],
+            goals={name: goal[trained] for name, goal in self.goals.items()},
+            thoughts={name: thought[trained] for name, thought in self.thoughts.items()},
         )
         return Part(batch=batch, trained=trained)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
-        return Batch(
-            tokens=self.tokens.to(device),
-            position=self.position.to(device),
-            tree=self.tree.to(device),
-            row=self.row.to(device),
-            at=self.at.to(device),
-            behaviour=self.behaviour.to(device),
-            gain=self.gain.to(device),
-            lose=self.lose.to(device),
-            paths=self.paths.to(device),
-            inverse_length=self.inverse_length.to(device),
-            even=self.even.to(device),
-        )
+        moved: dict[str, Any] = {}
+        for each in fields(self):
+            held = getattr(self, each.name)
+            if isinstance(held, Mapping):
+                moved[each.name] = {name: column.to(device) for name, column in cast("_Named", held).items()}
+            else:
+                moved[each.name] = None if held is None else held.to(device)
+        return Batch(**moved)
+
+
+_Named: TypeAlias = Mapping[str, Tensor]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,6 +1,6 @@
 """From trees to rows: each token that is learned from lies in the batch once, after exactly what was read before it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,32 +9,40 @@ import torch
 from numpy.typing import NDArray
 
 from bough.batch.batch import Batch
+from bough.batch.walks import walk
 from bough.tree import (
     Bools,
     Credited,
     Floats,
     Ints,
     Kind,
+    Rewarded,
     Source,
     Tree,
     counted,
-    paths_through,
     sum_of_subtree,
     sum_to_root,
     text_start,
+    turns,
 )
 
 
-def pack(credited: Sequence[Credited]) -> Batch:
-    """Every sampled token on a counted path, with its credit.
+def pack(credited: Sequence[Credited], *, paths: bool = False, experts: Sequence[Tree] = ()) -> Batch:
+    """Every sampled token on a counted path that is not left out, with its credit.
 
     A row is a text: it starts at the root or at an `EDIT` and follows one branch to the last token it trains. A token
     that several rows contain is trained in the first.
 
+    Args:
+        credited: The trees.
+        paths: Whether to make the path view too (`Batch.walks`).
+        experts: Demonstrations to lie beside them, marked as such.
+
     Raises:
         ValueError: when a sampled token has nothing before it.
     """
-    return _pack([_Lesson.of(tree.tree, Source.SAMPLED, tree.tree.logprob, tree.gain, tree.lose) for tree in credited])
+    lessons = [_Lesson.of_credit(tree) for tree in credited] + [_Lesson.of_expert(tree) for tree in experts]
+    return _pack(lessons, [*credited, *map(_shown, experts)] if paths else None)
 
 
 def pack_demonstrations(trees: Sequence[Tree]) -> Batch:
@@ -43,11 +51,13 @@ def pack_demonstrations(trees: Sequence[Tree]) -> Batch:
     Raises:
         ValueError: when an action has nothing before it.
     """
-    lessons: list[_Lesson] = []
-    for tree in trees:
-        zero = np.zeros(len(tree.token), dtype=np.float32)
-        lessons.append(_Lesson.of(tree, Source.TEACHER, zero, zero + 1, zero))
-    return _pack(lessons)
+    return _pack([_Lesson.of_expert(tree) for tree in trees], None)
+
+
+def _shown(tree: Tree) -> Credited:
+    """A demonstration as a tree with credit."""
+    zero = np.zeros(len(tree.token), dtype=np.float32)
+    return Credited(rewarded=Rewarded(tree=tree, channels={}), gain=zero + 1, lose=zero)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,23 +65,59 @@ class _Lesson:
     """A tree, and which of its nodes teach what.
 
     Attributes:
+        ends: The leaves of the paths that are learned from.
         teaches: [N] bool.
         behaviour: [T].
         gain: [T].
         lose: [T].
+        goals: [T] each.
+        thoughts: [T] each.
+        expert: Whether it is a demonstration.
     """
 
     tree: Tree
+    ends: Ints
     teaches: Bools
     behaviour: Floats
     gain: Floats
     lose: Floats
+    goals: Mapping[str, Floats]
+    thoughts: Mapping[str, Floats]
+    expert: bool
 
     @classmethod
-    def of(cls, tree: Tree, source: Source, behaviour: Floats, gain: Floats, lose: Floats) -> "_Lesson":
-        """The action tokens of `source` on counted paths."""
-        teaches = (tree.kind == Kind.ACTION) & (tree.source == source) & (np.diff(tree.span) > 0)
-        return cls(tree=tree, teaches=teaches & (paths_through(tree) > 0), behaviour=behaviour, gain=gain, lose=lose)
+    def of_credit(cls, credited: Credited) -> "_Lesson":
+        """What the policy sampled."""
+        tree = credited.tree
+        ends = np.setdiff1d(counted(tree), credited.left_out)
+        return cls(
+            tree=tree,
+            ends=ends,
+            teaches=_teaches(tree, ends, Source.SAMPLED),
+            behaviour=tree.logprob,
+            gain=credited.gain,
+            lose=credited.lose,
+            goals=credited.goals,
+            thoughts={name: credited.rewarded.estimates[name] for name in credited.goals},
+            expert=False,
+        )
+
+    @classmethod
+    def of_expert(cls, tree: Tree) -> "_Lesson":
+        """What a teacher wrote."""
+        ends, zero = counted(tree), np.zeros(len(tree.token), dtype=np.float32)
+        teaches = _teaches(tree, ends, Source.TEACHER)
+        return cls(
+            tree=tree,
+            ends=ends,
+            teaches=teaches,
+            behaviour=zero,
+            gain=zero + 1,
+            lose=zero,
+            goals={},
+            thoughts={},
+            expert=True,
+        )
 
     def texts(self) -> list[list[int]]:
         """The nodes of each row: one row for each teaching node with no other after it in its text."""
@@ -97,7 +143,7 @@ class _Lesson:
         A length is the number of tokens on the path that teach.
         """
         tree = self.tree
-        ends = counted(tree)
+        ends = self.ends
         length = sum_to_root(tree, np.where(self.teaches, np.diff(tree.span), 0.0))[ends]
         ends, length = ends[length > 0], length[length > 0]
         through, inverse, total, squares = (
@@ -114,7 +160,13 @@ def _at(tree: Tree, nodes: Ints, value: Floats) -> Floats:
     return column
 
 
-def _lay(lesson: _Lesson) -> dict[str, NDArray[np.generic]]:
+def _teaches(tree: Tree, ends: Ints, source: Source) -> Bools:
+    """[N] bool: the actions of `source`, with tokens, on the way to `ends`."""
+    written = (tree.kind == Kind.ACTION) & (tree.source == source) & (np.diff(tree.span) > 0)
+    return written & (sum_of_subtree(tree, _at(tree, ends, np.ones(len(ends)))) > 0)
+
+
+def _lay(lesson: _Lesson, heads: Sequence[str]) -> dict[str, NDArray[Any]]:
     """The rows of one tree, as the columns of `_DTYPES`."""
     tree, texts = lesson.tree, lesson.texts()
     nodes = np.asarray([node for text in texts for node in text], dtype=np.int64)
@@ -126,7 +178,10 @@ def _lay(lesson: _Lesson) -> dict[str, NDArray[np.generic]]:
     taught, node = index[train], np.repeat(nodes, lengths)[train]
     paths, inverse_length, even = lesson.paths()
     ends = np.cumsum([0, *(len(text) for text in texts)])
-    return {
+    unknown = np.full(len(tree.token), np.nan, dtype=np.float32)
+    said = {f"goal/{name}": lesson.goals.get(name, unknown)[taught] for name in heads}
+    said |= {f"thought/{name}": lesson.thoughts.get(name, unknown)[taught] for name in heads}
+    return said | {
         "tokens": tree.token[index],
         "train": train,
         "length": np.diff(np.concatenate([[0], np.cumsum(lengths)])[ends]),
@@ -136,6 +191,9 @@ def _lay(lesson: _Lesson) -> dict[str, NDArray[np.generic]]:
         "paths": paths[node],
         "inverse_length": inverse_length[node],
         "even": even[node],
+        "turn": turns(tree)[node] - 1,
+        "expert": np.full(len(taught), lesson.expert),
+        "origin": taught,
     }
 
 
@@ -149,26 +207,34 @@ _DTYPES = {
     "paths": np.int64,
     "inverse_length": np.float64,
     "even": np.bool_,
+    "origin": np.int64,
+    "turn": np.int64,
+    "expert": np.bool_,
 }
+_OF_TOKENS = ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "origin", "turn", "expert")
 
 
-def _pack(lessons: Sequence[_Lesson]) -> Batch:
-    laid = [_lay(lesson) for lesson in lessons]
+def _pack(lessons: Sequence[_Lesson], credited: Sequence[Credited] | None) -> Batch:
+    heads = sorted({name for lesson in lessons for name in lesson.goals})
+    dtypes = _DTYPES | {f"{kind}/{name}": np.float32 for kind in ("goal", "thought") for name in heads}
+    laid = [_lay(lesson, heads) for lesson in lessons]
+    start = np.cumsum([0, *(len(lesson.tree.token) for lesson in lessons)])
+    for begin, part in zip(start.tolist(), laid, strict=False):
+        part["origin"] += begin
     column: dict[str, NDArray[Any]] = {
         name: np.concatenate([np.empty(0, dtype=dtype), *(part[name] for part in laid)]).astype(dtype)
-        for name, dtype in _DTYPES.items()
+        for name, dtype in dtypes.items()
     }
     row = np.concatenate([[0], np.cumsum(column["length"])])
+    of_tokens: dict[str, Any] = {name: torch.as_tensor(column[name]) for name in _OF_TOKENS}
     return Batch(
         tokens=torch.as_tensor(column["tokens"]),
         position=torch.as_tensor(np.arange(row[-1]) - np.repeat(row[:-1], column["length"])),
         tree=torch.as_tensor(np.repeat(np.arange(len(laid)), [len(part["length"]) for part in laid])),
         row=torch.as_tensor(row),
         at=torch.as_tensor(np.flatnonzero(column["train"])),
-        behaviour=torch.as_tensor(column["behaviour"]),
-        gain=torch.as_tensor(column["gain"]),
-        lose=torch.as_tensor(column["lose"]),
-        paths=torch.as_tensor(column["paths"]),
-        inverse_length=torch.as_tensor(column["inverse_length"]),
-        even=torch.as_tensor(column["even"]),
+        goals={name: torch.as_tensor(column[f"goal/{name}"]) for name in heads},
+        thoughts={name: torch.as_tensor(column[f"thought/{name}"]) for name in heads},
+        walks=None if credited is None else walk(credited, column["origin"]),
+        **of_tokens,
     )

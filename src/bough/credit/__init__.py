@@ -3,16 +3,31 @@
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from bough.credit.grpo import Grpo, dr_grpo, rloo
 from bough.tree import Credited, Rewarded
-
-__all__ = ["Credit", "Grpo", "dr_grpo", "rloo"]
 
 
 @runtime_checkable
 class Credit(Protocol):
-    """Turns rewards into one advantage per sampled token. Sees the whole batch; trees of one task form a group."""
+    """Turns rewards into one advantage per sampled token. Sees the whole batch; trees of one task form a group.
+
+    A rule that cannot do with rewards and paths alone says so in a field or constant `needs` (see `needs_of`), so that
+    a run which does not have it ends before its first rollout.
+    """
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         ...
+
+
+def needs_of(rule: Credit) -> frozenset[str]:
+    """What a rule needs beyond rewards and paths.
+
+    "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
+    of a reference policy. "critic.NAME": the head NAME of a critic. "mark.NAME": what a parser finds in an answer.
+    """
+    return frozenset(getattr(rule, "needs", ()))
+
+
+from bough.credit.grpo import Grpo, dr_grpo, rloo  # noqa: E402
+
+__all__ = ["Credit", "Grpo", "dr_grpo", "needs_of", "rloo"]

@@ -6,10 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from bough.tree import Credited, Floats, Rewarded, groups, spread_paths
-
-ROUNDING = 1e-12
-"""Returns that differ by less than this, relative to the largest, are the same sum in another order."""
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,27 +49,18 @@ class Grpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        credited: dict[int, Credited] = {}
-        for group in groups(rewarded):
-            returns = [tree.returns() for tree in group]
-            advantage = self.advantages(np.concatenate(returns))
-            parts = np.split(advantage, np.cumsum([len(part) for part in returns])[:-1])
-            credited |= {id(tree): spread_paths(tree, part) for tree, part in zip(group, parts, strict=True)}
-        return [credited[id(tree)] for tree in rewarded]
+        view = steps(rewarded)
+        return spread_steps(view, self.of_paths(view)[view.path])
 
-    def advantages(self, returns: Floats) -> Floats:
-        """[n] float64: the advantages of n paths of one task with the given returns."""
-        count = len(returns)
-        if count == 1 and self.as_released:
-            return returns / (1.0 + self.epsilon) if self.std == "group" else returns.copy()
-        if count < 2 or np.ptp(returns) <= ROUNDING * np.abs(returns).max():
-            return np.zeros(count, dtype=np.float64)
-        advantage = returns - returns.mean()
-        if self.mean == "leave_one_out":
-            advantage *= count / (count - 1)
-        if self.std == "group":
-            advantage /= returns.std(ddof=1) + self.epsilon
-        return advantage
+    def of_paths(self, view: Steps) -> Floats:
+        """[P] float64: the advantage of each path of a batch."""
+        return self.advantages(view.returns, view.task)
+
+    def advantages(self, returns: Floats, task: Ints | None = None) -> Floats:
+        """[n] float64: the advantages of n paths with the given returns, of one task or of the tasks numbered."""
+        task = np.zeros(len(returns), dtype=np.int64) if task is None else task
+        singleton = "raw" if self.as_released else "zero"
+        return normalize(returns, task, mean=self.mean, std=self.std, epsilon=self.epsilon, singleton=singleton)
 
 
 def dr_grpo() -> Grpo:

@@ -1,37 +1,94 @@
 """Objectives: losses on columns of trained tokens, in pure torch. No tree, no text, no model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-Need: TypeAlias = Literal["entropy", "reference"]
+Need: TypeAlias = Literal["entropy", "reference", "old", "paths", "values", "usual_entropy", "experts"]
+"""What an objective may ask for beyond what is always there; each is explained at the field of `Columns`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Walk:
+    """Whose tokens these are, in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
+
+    Attributes:
+        path: [M] int64, 0 to P - 1.
+        turn: [M] int64, number of the turn among all turns of all paths.
+        task: [P] int64: paths of one task may be compared.
+        fork: [turns] int64: turns with the same number were written in answer to the very same context.
+        path_of_turn: [turns] int64, the path that each turn is of.
+    """
+
+    path: Int[Tensor, " M"]
+    turn: Int[Tensor, " M"]
+    task: Int[Tensor, " P"]
+    fork: Int[Tensor, " K"]
+    path_of_turn: Int[Tensor, " K"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Head:
+    """What one head of a critic says of the state before each token.
+
+    Attributes:
+        value: [M]; carries a gradient.
+        old: [M], what it said before the update.
+        goal: [M], what it should have said; nan where nothing is known.
+    """
+
+    value: Float[Tensor, " M"]
+    old: Float[Tensor, " M"]
+    goal: Float[Tensor, " M"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Columns:
-    """M trained tokens of one micro-batch.
+    """M trained tokens: of one micro-batch, each once; or of whole paths, each once for every path through it.
+
+    The second is the path view. An objective that looks at more than one token at a time asks for it (need "paths"),
+    and then sees all paths of an optimizer step at once, whatever the micro-batches.
 
     Attributes:
         logprob: [M], of the policy being trained, at the sampling temperature; carries a gradient.
-        entropy: [M] nats, of the same distribution; carries a gradient. None unless the objective needs it.
-        behaviour: [M], log-probability under the policy that sampled the token (or its recomputation).
-        reference: [M], log-probability under the frozen reference policy. None unless the objective needs it.
+        behaviour: [M], log-probability under the policy that sampled the token.
         gain: [M] >= 0, as in `Credited`.
         lose: [M] <= 0, as in `Credited`.
         share: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
             losses and metrics of micro-batches add up.
+        entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need "entropy".
+        reference: [M], log-probability under the frozen reference policy. Need "reference".
+        old: [M], log-probability that the learner itself computes with the weights before the update; differs from
+            `behaviour` where the engine computes differently, or sampled with older weights. Need "old".
+        usual_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first. Need "usual_entropy".
+        values: By the name of a head. Need "values".
+        expert: [M] bool, tokens that a demonstration wrote; they have no behaviour, gain 1, and shares of their own
+            that sum to 1. None when there are none. Need "experts".
+        walk: The path view's ids. Need "paths".
+        progress: Share of the training that is done, in [0, 1].
     """
 
     logprob: Float[Tensor, " M"]
-    entropy: Float[Tensor, " M"] | None
     behaviour: Float[Tensor, " M"]
-    reference: Float[Tensor, " M"] | None
     gain: Float[Tensor, " M"]
     lose: Float[Tensor, " M"]
     share: Float[Tensor, " M"]
+    entropy: Float[Tensor, " M"] | None = None
+    reference: Float[Tensor, " M"] | None = None
+    old: Float[Tensor, " M"] | None = None
+    usual_entropy: Float[Tensor, " M"] | None = None
+    values: Mapping[str, Head] = field(default_factory=dict[str, Head])
+    expert: Bool[Tensor, " M"] | None = None
+    walk: Walk | None = None
+    progress: float = 0.0
+
+    @property
+    def advantage(self) -> Float[Tensor, " M"]:
+        """[M]: gain and lose in one; the advantage itself in the path view."""
+        return self.gain + self.lose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,7 +106,12 @@ class Loss:
 
 @runtime_checkable
 class Objective(Protocol):
-    """A loss: a frozen dataclass whose fields are its hyperparameters."""
+    """A loss: a frozen dataclass whose fields are its hyperparameters.
+
+    Where the paths through a token disagree about it, `gain` and `lose` are its means over them, and a loss must treat
+    the two apart: f(gain) + g(lose), which then is the mean over paths of the ordinary loss. One that can't, because
+    it is not linear in the advantage, asks for "paths".
+    """
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -57,7 +119,7 @@ class Objective(Protocol):
         ...
 
     def __call__(self, columns: Columns) -> Loss:
-        """The loss of a micro-batch; a sum over its tokens, weighted by `share`."""
+        """The loss; a sum over tokens weighted by `share`, so that the losses of micro-batches add up."""
         ...
 
 

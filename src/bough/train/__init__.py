@@ -6,7 +6,7 @@ from bough.train.heldout import Score, measure
 from bough.train.journal import read_heldout
 from bough.train.learner import Diverged, Learner
 from bough.train.override import override
-from bough.train.run import EngineRecipe, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
+from bough.train.run import EngineRecipe, Experts, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
 from bough.train.start import load_run, resume, start
 from bough.train.workshop import Workshop
 
@@ -15,6 +15,7 @@ __all__ = [
     "DeadRun",
     "Diverged",
     "EngineRecipe",
+    "Experts",
     "Guards",
     "Heldout",
     "Learner",

@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Protocol, TypeAlias, cast, runtime_checkable
+
+from torch import Tensor
 
 from bough.policy.policy import Policy
 from bough.store import Checkpoints, Metrics, RunDirectory, write_json, write_trees
@@ -26,11 +29,32 @@ class Progress:
 
     Attributes:
         step: Steps done, over all phases.
+        drawn: Training tasks drawn so far.
         pulse: Signs of life.
+        entropies: By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their
+            number.
     """
 
     step: int = 0
+    drawn: int = 0
     pulse: Pulse = field(default_factory=Pulse)
+    entropies: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """Something that learns beside the policy, or remembers."""
+
+    def state(self) -> Mapping[str, Tensor]:
+        """Everything, on the CPU."""
+        ...
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `state` gave, bit for bit."""
+        ...
+
+
+_Pairs: TypeAlias = Iterable[tuple[float, int]]
 
 
 class Journal:
@@ -44,7 +68,9 @@ class Journal:
         self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.saving.keep)
         self._row: dict[str, float | str] = {}
 
-    def restore(self, learner: Learner, progress: Progress, reference: Reference) -> bool:
+    def restore(
+        self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]
+    ) -> bool:
         """Go on from the newest whole checkpoint; False when there is none, and the run begins anew."""
         found = self._checkpoints.latest()
         for path, reason in found.skipped:
@@ -57,7 +83,11 @@ class Journal:
         reference.restore(checkpoint.tensors("reference"))
         learner.policy.load_state(checkpoint.tensors("policy"))
         learner.load_state(checkpoint.tensors("optimizer"), updates=int(str(state["updates"])))
+        for name, memory in memories.items():
+            memory.load_state(checkpoint.tensors(name))
         progress.step, progress.pulse = checkpoint.step, Pulse(flat=int(str(state["flat"])))
+        progress.drawn = int(str(state["drawn"]))
+        progress.entropies = [(float(total), int(count)) for total, count in cast("_Pairs", state["entropies"])]
         self._metrics.resume_at(checkpoint.step)
         self._live.say(f"resumed after step {checkpoint.step}")
         return True
@@ -92,10 +122,12 @@ class Journal:
         if credited and (last or (every and step % every == 0)):
             write_trees(self.directory.trees_of(step), list(credited))
 
-    def save(self, learner: Learner, progress: Progress, reference: Reference) -> None:
+    def save(self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]) -> None:
         """Make a checkpoint."""
         tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
-        self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **asdict(progress.pulse)})
+        tensors |= {name: memory.state() for name, memory in memories.items()}
+        numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.pulse)}
+        self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
 
     def save_policy(self, policy: Policy) -> None:
         """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.

@@ -2,15 +2,18 @@
 
 import math
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, chosen_logprobs, segments
-from bough.objective import Columns, Objective, Share
-from bough.policy.attention import Attend
+from bough.batch import Batch
+from bough.objective import Columns, Loss, Need, Objective, Share
+from bough.policy.critic import Critic
 from bough.policy.policy import Policy
+from bough.train.columns import NO_AIDS, Aids, by_path, by_token, shares
+from bough.train.look import Forward, Seen, look
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
 
@@ -19,25 +22,21 @@ class Diverged(RuntimeError):
     """A loss or a gradient is not finite. The weights are as they were before the update."""
 
 
-@runtime_checkable
-class Forward(Protocol):
-    """What log-probabilities are computed with: the policy, or a frozen replica of it."""
-
-    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        """Final hidden states [U, W] of tokens laid end to end."""
-        ...
-
-    def head(self) -> tuple[Tensor, Tensor | None]:
-        """Weight [V, W] and bias [V] of the output layer."""
-        ...
-
-
 class Learner:
     """AdamW on a policy, in updates that may be split into micro-batches at will without changing the gradient."""
 
-    def __init__(self, policy: Policy, settings: Optimizer, *, total_updates: int, temperature: float) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Optimizer,
+        *,
+        total_updates: int,
+        temperature: float,
+        critic: Critic | None = None,
+    ) -> None:
         self.policy = policy
         self.settings = settings
+        self.critic = critic
         self.updates = 0
         """Optimizer steps done."""
         self._total = total_updates
@@ -45,19 +44,20 @@ class Learner:
         self._named = dict(policy.parameters())
         matrices = [weight for weight in self._named.values() if weight.ndim >= 2]
         others = [weight for weight in self._named.values() if weight.ndim < 2]
+        groups: list[dict[str, Any]] = [
+            {"params": matrices, "weight_decay": settings.weight_decay, "peak": settings.learning_rate},
+            {"params": others, "weight_decay": 0.0, "peak": settings.learning_rate},
+        ]
+        if critic is not None:
+            heads = {f"critic.{name}": weight for name, weight in critic.named_parameters()}
+            groups.append({"params": [*heads.values()], "weight_decay": 0.0, "peak": critic.settings.learning_rate})
+            self._named |= heads
         self._adam = torch.optim.AdamW(
-            [
-                {"params": matrices, "weight_decay": settings.weight_decay},
-                {"params": others, "weight_decay": 0.0},
-            ],
-            lr=settings.learning_rate,
-            betas=settings.betas,
-            eps=settings.epsilon,
-            foreach=True,
+            groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, foreach=True
         )
 
     def learn(
-        self, batch: Batch, objective: Objective, share: Share, *, reference: Forward | None, seed: int
+        self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
     ) -> dict[str, float]:
         """Every epoch and part of a batch, one optimizer step each.
 
@@ -70,9 +70,11 @@ class Learner:
         """
         totals: dict[str, float] = {}
         steps = 0
+        old = self._survey(batch, frozenset()).logprob if "old" in objective.needs else None
         for epoch in range(self.settings.epochs):
             for part in batch.parts(self.settings.parts, seed + epoch):
-                metrics = self.step(part.batch, objective, share, reference=reference)
+                own = None if old is None else old[part.trained]
+                metrics = self.step(part.batch, objective, share, aids=aids, old=own)
                 if steps == 0:
                     totals["policy/gap"] = metrics.pop("policy/gap")
                 metrics.pop("policy/gap", None)
@@ -82,11 +84,11 @@ class Learner:
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
 
     def step(
-        self, batch: Batch, objective: Objective, share: Share, *, reference: Forward | None = None
+        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
         self._adam.zero_grad(set_to_none=True)
-        metrics = self.backward(batch, objective, share, reference=reference)
+        metrics = self.backward(batch, objective, share, aids=aids, old=old)
         norm = float(torch.nn.utils.clip_grad_norm_(list(self._named.values()), self.settings.clip_norm))
         if not (math.isfinite(norm) and math.isfinite(metrics["loss/total"])):
             self._adam.zero_grad(set_to_none=True)
@@ -94,41 +96,55 @@ class Learner:
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
             )
-        rate = self.settings.learning_rate * scale(
-            self.settings.schedule, self.updates, self.settings.warmup_steps, self._total
-        )
+        rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
         for group in self._adam.param_groups:
-            group["lr"] = rate
+            group["lr"] = rate * group["peak"]
         self._adam.step()  # pyright: ignore[reportUnknownMemberType]
         self.updates += 1
-        return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": rate}
+        learning_rate = rate * self.settings.learning_rate
+        return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
 
     def backward(
-        self, batch: Batch, objective: Objective, share: Share, *, reference: Forward | None = None
+        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
     ) -> dict[str, float]:
-        """Add the gradient of the objective over a whole batch, micro-batch by micro-batch, to the parameters."""
+        """Add the gradient of the objective over a whole batch, micro-batch by micro-batch, to the parameters.
+
+        An objective over tokens is a sum over micro-batches. One over paths sees everything at once: the log-probs of
+        the whole batch are computed first, the loss gives their gradient, and a second look carries it to the weights.
+
+        Args:
+            batch: Of one optimizer step.
+            objective: The loss.
+            share: Its normaliser.
+            aids: For the objective.
+            old: [M], log-probabilities before the update, when the objective needs them.
+        """
+        whole = "paths" in objective.needs
+        weight = shares(batch, share)
+        parts = batch.split(self.settings.micro_tokens)
         metrics: dict[str, float] = {}
-        gap = 0.0
-        weight = share(batch.paths, batch.inverse_length, batch.even)
-        for part in batch.split(self.settings.micro_tokens):
-            micro = part.batch
-            logprob, entropy = self._logprobs(self.policy, micro, entropy="entropy" in objective.needs)
-            gap += float((logprob.detach() - micro.behaviour).abs().sum())
-            columns = Columns(
-                logprob=logprob,
-                entropy=entropy,
-                behaviour=micro.behaviour,
-                reference=self._reference(reference, micro) if "reference" in objective.needs else None,
-                gain=micro.gain,
-                lose=micro.lose,
-                share=weight[part.trained],
-            )
-            loss = objective(columns)
-            loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
-            named = {f"policy/{name}": value for name, value in loss.metrics.items()}
-            for name, value in {"loss/total": loss.value.detach(), **named}.items():
-                metrics[name] = metrics.get(name, 0.0) + float(value)
-        return {**metrics, "policy/gap": gap / max(1, len(batch.at))}
+        if not whole:
+            gap = 0.0
+            for part in parts:
+                seen = self._look(part.batch, objective.needs)
+                gap += _gap(seen, part.batch)
+                own = None if old is None else old[part.trained]
+                columns = self._columns(part.batch, seen, objective.needs, aids, weight[part.trained], own)
+                _add(metrics, _descend(objective(columns)))
+        else:
+            seen = self._survey(batch, objective.needs)
+            gap = _gap(seen, batch)
+            leaves = [seen.logprob, *([] if seen.entropy is None else [seen.entropy]), *seen.values.values()]
+            for leaf in leaves:
+                leaf.requires_grad_()
+            columns = self._columns(batch, seen, objective.needs, aids, weight, old)
+            _add(metrics, _descend(objective(by_path(columns, batch, share))))
+            slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+            for part in parts:
+                again = self._look(part.batch, objective.needs)
+                outputs = [again.logprob, *([] if again.entropy is None else [again.entropy]), *again.values.values()]
+                torch.autograd.backward(outputs, [slope[part.trained] for slope in slopes])
+        return {**metrics, "policy/gap": gap / max(1, int((~batch.expert).sum()))}
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""
@@ -145,15 +161,59 @@ class Learner:
             name, _, moment = key.rpartition("/")
             self._adam.state[self._named[name]][moment] = value.clone()
 
-    def _reference(self, reference: Forward | None, micro: Batch) -> Tensor:
+    def _look(self, batch: Batch, needs: frozenset[Need]) -> Seen:
+        critic = self.critic if "values" in needs else None
+        return look(self.policy, batch, temperature=self._temperature, entropy="entropy" in needs, critic=critic)
+
+    @torch.no_grad()
+    def _survey(self, batch: Batch, needs: frozenset[Need]) -> Seen:
+        """What the policy thinks of a whole batch, micro-batch by micro-batch, without gradients."""
+        parts = batch.split(self.settings.micro_tokens)
+        looks = [self._look(part.batch, needs) for part in parts]
+        order = torch.cat([batch.at[:0], *(part.trained for part in parts)]).argsort()
+
+        def whole(columns: list[Tensor]) -> Tensor:
+            return torch.cat([batch.behaviour[:0], *columns])[order]
+
+        return Seen(
+            logprob=whole([each.logprob for each in looks]),
+            entropy=whole([each.entropy for each in looks if each.entropy is not None]) if "entropy" in needs else None,
+            values={name: whole([each.values[name] for each in looks]) for name in (looks[0].values if looks else {})},
+        )
+
+    def _columns(
+        self, batch: Batch, seen: Seen, needs: frozenset[Need], aids: Aids, share: Tensor, old: Tensor | None
+    ) -> Columns:
+        columns = by_token(batch, seen, needs, aids, share=share, old=old)
+        return replace(columns, reference=self._reference(aids.reference, batch)) if "reference" in needs else columns
+
+    @torch.no_grad()
+    def _reference(self, reference: Forward | None, batch: Batch) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
-        with torch.no_grad():
-            return self._logprobs(reference, micro, entropy=False)[0]
+        looks = [
+            (part.trained, look(reference, part.batch, temperature=self._temperature).logprob)
+            for part in batch.split(self.settings.micro_tokens)
+        ]
+        logprob = torch.empty_like(batch.behaviour)
+        for trained, seen in looks:
+            logprob[trained] = seen.to(logprob.dtype)
+        return logprob
 
-    def _logprobs(self, model: Forward, micro: Batch, *, entropy: bool) -> tuple[Tensor, Tensor | None]:
-        hidden = model.hidden(micro.tokens, micro.position, segments(micro.row))
-        weight, bias = model.head()
-        return chosen_logprobs(
-            hidden[micro.predictor], weight, micro.target, bias=bias, temperature=self._temperature, entropy=entropy
-        )
+
+def _gap(seen: Seen, batch: Batch) -> float:
+    """Sum over sampled tokens of how far the engine's log-probabilities are from the learner's."""
+    apart = (seen.logprob.detach() - batch.behaviour).abs()
+    return float(apart[~batch.expert].sum())
+
+
+def _descend(loss: Loss) -> dict[str, float]:
+    """Go backward from a loss; returns what it reports."""
+    loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
+    named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}
+    return {"loss/total": float(loss.value.detach()), **named}
+
+
+def _add(total: dict[str, float], more: Mapping[str, float]) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0.0) + value

@@ -6,21 +6,24 @@ Steps count over the whole run. The epochs of the warm-up come first, then `run.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from bough.batch import pack
-from bough.credit import Credit
 from bough.curate import Admit
 from bough.explore import derive
 from bough.reward import Reward, pay
+from bough.train.columns import Aids
 from bough.train.deadrun import check_gap, check_paths, feel
+from bough.train.habit import add_entropies, usual
 from bough.train.heldout import Score, measure
 from bough.train.journal import Journal, Progress
-from bough.train.reference import Reference
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
 from bough.train.warmup import warm_up
 from bough.train.workshop import Workshop
-from bough.tree import Credited, Tree, groups
+from bough.tree import Credited, Rewarded, Tree, groups
 
 
 async def train(shop: Workshop, journal: Journal) -> None:
@@ -32,54 +35,100 @@ async def train(shop: Workshop, journal: Journal) -> None:
         Stuck: when something that was waited for did not come.
     """
     run, progress = shop.run, Progress()
-    reference = Reference(shop.policy, run.objective)
     before = run.warmup_steps
-    resumed = journal.restore(shop.learner, progress, reference)
+    resumed = journal.restore(shop.learner, progress, shop.reference, shop.memories)
     await shop.sync(moved=False)
     if not resumed:
         if before:
             await warm_up(shop, journal)
-        reference.take()
+        shop.reference.take()
         progress.step = before
         await _evaluate(shop, journal, progress.step)
         journal.write_step(progress.step)
-        journal.save(shop.learner, progress, reference)
+        journal.save(shop.learner, progress, shop.reference, shop.memories)
+    experts = await shop.show()
     while progress.step < before + run.steps:
         progress.step += 1
-        credited = await _step(shop, journal, progress, reference)
+        credited = await _step(shop, journal, progress, experts)
         last = progress.step == before + run.steps
         if last or (progress.step - before) % run.heldout.every == 0:
             await _evaluate(shop, journal, progress.step)
         journal.write_step(progress.step, credited, last=last)
         if last or (progress.step - before) % run.saving.every == 0:
-            journal.save(shop.learner, progress, reference)
+            journal.save(shop.learner, progress, shop.reference, shop.memories)
 
 
-async def _step(shop: Workshop, journal: Journal, progress: Progress, reference: Reference) -> list[Credited]:
+async def _step(shop: Workshop, journal: Journal, progress: Progress, experts: Sequence[Tree]) -> list[Credited]:
     """One batch: grow, reward, credit, admit, pack, learn, sync."""
     run, watch = shop.run, Stopwatch()
     seed = derive(run.seed, "step", progress.step)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
     shop.engine.forget()
-    with watch("grow"):
-        grown = await shop.grove.grow(run.explorer, shop.tasks_of(progress.step), seed=seed)
-    check_paths(grown.trees, grown.unstarted)
-    with watch("credit"):
-        credited = score(grown.trees, run.rewards, run.credit)
-        kept, dropped = admit(credited, run.admit)
-    metrics = summarize(credited, unstarted=len(grown.unstarted), dropped=dropped)
-    lively = sum(bool(each.gain.any() or each.lose.any()) for each in kept)
+    harvest = await _gather(shop, progress, watch, seed)
+    metrics = summarize(harvest.credited, unstarted=harvest.unstarted, dropped=harvest.dropped)
+    lively = sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
     progress.pulse = feel(progress.pulse, run.guards, lively=lively, success=metrics["train/success"])
-    if kept:
+    if harvest.kept:
         with watch("learn"):
-            batch = pack(kept).to(shop.policy.device)
-            learned = shop.learner.learn(batch, run.objective, run.share, reference=reference.model, seed=seed)
+            shown = _some(experts, run.experts.per_step, seed)
+            batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
+            aids = Aids(
+                reference=shop.reference.model,
+                usual_entropy=usual(progress.entropies, shop.policy.device),
+                progress=(progress.step - 1 - run.warmup_steps) / run.steps,
+            )
+            learned = shop.learner.learn(batch, run.objective, run.share, seed=seed, aids=aids)
         check_gap(learned["policy/gap"], run.guards)
         with watch("sync"):
             metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
         metrics |= learned
+    progress.entropies = add_entropies(progress.entropies, harvest.credited)
     journal.note(metrics | watch.metrics(tokens=metrics["speed/sampled_tokens"]) | {"phase": "rl"})
-    return credited
+    return harvest.credited
+
+
+@dataclass(slots=True, kw_only=True)
+class _Harvest:
+    """What a step has to learn from.
+
+    Attributes:
+        credited: Everything that was grown.
+        kept: What was admitted.
+        dropped: How many groups were not, by reason.
+        unstarted: How many tasks did not start.
+    """
+
+    credited: list[Credited] = field(default_factory=list[Credited])
+    kept: list[Credited] = field(default_factory=list[Credited])
+    dropped: dict[str, int] = field(default_factory=dict[str, int])
+    unstarted: int = 0
+
+
+async def _gather(shop: Workshop, progress: Progress, watch: Stopwatch, seed: int) -> _Harvest:
+    """Grow, reward, credit and admit, in rounds, until the batch is full or the rounds are over."""
+    run, harvest = shop.run, _Harvest()
+    rewarded: list[Rewarded] = []
+    for number in range(run.rounds):
+        with watch("grow"):
+            tasks = shop.tasks_from(progress.drawn)
+            grown = await shop.grove.grow(run.explorer, tasks, seed=derive(seed, number) if number else seed)
+        progress.drawn += run.batch_tasks
+        check_paths(grown.trees, grown.unstarted)
+        harvest.unstarted += len(grown.unstarted)
+        with watch("credit"):
+            rewarded += shop.appraise(reward(grown.trees, run.rewards))
+            harvest.credited = run.credit(rewarded)
+            harvest.kept, harvest.dropped = admit(harvest.credited, run.admit)
+        if len(groups(harvest.kept)) >= run.batch_tasks:
+            break
+    harvest.kept = [each for group in groups(harvest.kept)[: run.batch_tasks] for each in group]
+    return harvest
+
+
+def _some(experts: Sequence[Tree], count: int, seed: int) -> list[Tree]:
+    """A few demonstrations, others at every step."""
+    order = np.random.default_rng(derive(seed, "experts")).permutation(len(experts))
+    return [experts[i] for i in order[:count]]
 
 
 async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
@@ -93,9 +142,9 @@ async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
     return result
 
 
-def score(trees: Sequence[Tree], rewards: Sequence[Reward], credit: Credit) -> list[Credited]:
-    """Reward the trees of each task together, then credit all."""
-    return credit([rewarded for group in groups(trees) for rewarded in pay(group, rewards)])
+def reward(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
+    """Reward the trees of each task together."""
+    return [rewarded for group in groups(trees) for rewarded in pay(group, rewards)]
 
 
 def admit(credited: Sequence[Credited], admits: Sequence[Admit]) -> tuple[list[Credited], dict[str, int]]:

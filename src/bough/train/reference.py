@@ -1,10 +1,9 @@
-"""The reference policy: the weights at which reinforcement began, kept only when an objective asks for them."""
+"""The reference policy: the weights at which reinforcement began, kept only when a rule or a loss asks for them."""
 
 from collections.abc import Mapping
 
 from torch import Tensor
 
-from bough.objective import Objective
 from bough.policy.policy import Policy
 from bough.policy.replica import Replica
 
@@ -12,11 +11,11 @@ from bough.policy.replica import Replica
 class Reference:
     """A frozen policy to stay close to."""
 
-    def __init__(self, policy: Policy, objective: Objective) -> None:
+    def __init__(self, policy: Policy, *, wanted: bool) -> None:
         self._policy = policy
-        self._wanted = "reference" in objective.needs
+        self._wanted = wanted
         self.model: Replica | None = None
-        """The frozen model; None when no objective needs one."""
+        """The frozen model; None when nobody needs one."""
         self.state: Mapping[str, Tensor] = {}
         """What a checkpoint keeps of it: the trainable weights as they were."""
 

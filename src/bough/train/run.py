@@ -13,6 +13,7 @@ from bough.engine.model import Model
 from bough.env import Env, Split
 from bough.explore import Chains, Explorer, Limits
 from bough.objective import Objective, PpoClip, Share
+from bough.policy import ValueHead
 from bough.policy.policy import Policy
 from bough.reward import EnvReward, Reward
 
@@ -75,6 +76,26 @@ class Warmup:
             raise ValueError(
                 f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experts:
+    """Demonstrations that lie in every batch beside what the policy sampled, for objectives that mix the two.
+
+    Attributes:
+        demonstrations: How many training tasks the oracle shows, once, at the start; 0 for none.
+        per_step: How many of them are in each batch.
+    """
+
+    demonstrations: int = 0
+    per_step: int = 8
+
+    def __post_init__(self) -> None:
+        if self.demonstrations < 0 or self.per_step < 1:
+            raise ValueError(
+                f"Experts: got demonstrations={self.demonstrations}, per_step={self.per_step}; need 0 or more, 1 or "
+                "more"
             )
 
 
@@ -203,11 +224,15 @@ class Run:
         credit: Who earned it.
         admit: What is worth learning from, in order.
         objective: The loss.
+        critic: Heads that say what a state is worth, for rules and losses that need them.
         share: What one token counts in the mean of a batch.
         optimizer: How the loss is minimised.
         warmup: Imitation before reinforcement.
+        experts: Demonstrations mixed into the batches of reinforcement.
         steps: Batches of reinforcement.
         batch_tasks: Tasks, hence trees, of one batch.
+        rounds: How often a step may grow `batch_tasks` trees to fill a batch from which `admit` dropped groups; 1
+            trains on what is left of the first (dynamic sampling, DAPO, arXiv 2503.14476, allows 10).
         tasks: Training tasks.
         heldout: Evaluation.
         saving: Checkpoints and trees.
@@ -231,11 +256,14 @@ class Run:
     credit: Credit = Grpo()
     admit: Sequence[Admit] = (Signal(),)
     objective: Objective = PpoClip()
+    critic: ValueHead | None = None
     share: Share = Share()
     optimizer: Optimizer = Optimizer()
     warmup: Warmup = Warmup()
+    experts: Experts = Experts()
     steps: int = 100
     batch_tasks: int = 16
+    rounds: int = 1
     tasks: Tasks = field(default_factory=lambda: Tasks(split="train", count=1000))
     heldout: Heldout = field(default_factory=Heldout)
     saving: Saving = Saving()
@@ -246,7 +274,7 @@ class Run:
     def __post_init__(self) -> None:
         if self.name in ("", ".", "..") or "/" in self.name:
             raise ValueError(f"Run.name: got {self.name!r}; need a name that can be a folder's")
-        for name, least in (("workers", 0), ("steps", 0), ("batch_tasks", 1), ("threads", 0)):
+        for name, least in (("workers", 0), ("steps", 0), ("batch_tasks", 1), ("rounds", 1), ("threads", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"Run.{name}: got {getattr(self, name)}; need at least {least}")
         if self.sampling.temperature == 0:

@@ -37,7 +37,7 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
     for epoch in range(1, settings.epochs + 1):
         with watch("learn"):
             seed = derive(run.seed, "warm-up", epoch)
-            metrics = learner.learn(batch, Imitation(), Share(), reference=None, seed=seed)
+            metrics = learner.learn(batch, Imitation(), Share(), seed=seed)
         metrics.pop("policy/gap")
         journal.note(metrics | watch.metrics() | {"phase": "warmup"})
         if epoch == settings.epochs:

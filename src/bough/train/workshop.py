@@ -1,6 +1,6 @@
 """The heavy pieces of a run, built and wired: model, engine, environment, learner."""
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
@@ -8,17 +8,21 @@ from typing import cast
 import numpy as np
 import torch
 
+from bough.credit import needs_of
 from bough.engine import Engine
 from bough.env import Host, Inline, Workers
-from bough.explore import Agent, Grove, Waits, derive
+from bough.explore import Agent, Demonstration, Grove, Waits, derive
 from bough.policy.policy import Policy
 from bough.store import read_tasks
 from bough.store.atomic import explain_full_disk
+from bough.train.appraise import appraise
 from bough.train.canary import Canary
+from bough.train.journal import Memory
 from bough.train.learner import Learner
+from bough.train.reference import Reference
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
-from bough.tree import Task
+from bough.tree import Rewarded, Task, Tree
 
 TEXT_TASKS = 256
 """How many training tasks show the environment's language to a tokenizer."""
@@ -58,8 +62,16 @@ class Workshop:
             if run.workers
             else Inline(env=run.env)
         )
-        updates = run.steps * run.optimizer.epochs * run.optimizer.parts
-        self.learner = self.learner_for(updates)
+        width = self.policy.head()[0].shape[1]
+        self.critic = None if run.critic is None else run.critic.build(width).to(self.policy.device)
+        self.learner = Learner(
+            self.policy,
+            run.optimizer,
+            total_updates=run.steps * run.optimizer.epochs * run.optimizer.parts,
+            temperature=run.sampling.temperature,
+            critic=self.critic,
+        )
+        self.reference = Reference(self.policy, wanted="reference" in run.objective.needs | needs_of(run.credit))
         self.canary = self._canary()
 
     @property
@@ -82,15 +94,42 @@ class Workshop:
             at_once=run.batch_tasks,
         )
 
-    def learner_for(self, updates: int) -> Learner:
-        """A learner of the run's policy whose schedule ends after `updates`."""
-        run = self.run
-        return Learner(self.policy, run.optimizer, total_updates=updates, temperature=run.sampling.temperature)
+    @property
+    def memories(self) -> Mapping[str, Memory]:
+        """What must outlive this process besides policy and optimizer, by the name it has in a checkpoint."""
+        return {} if self.critic is None else {"critic": self.critic}
 
-    def tasks_of(self, step: int) -> list[Task]:
-        """The training tasks of a step: the pool in a new order every time it has been gone through."""
-        size, count = len(self.train_tasks), self.run.batch_tasks
-        places = range(step * count, (step + 1) * count)
+    def appraise(self, rewarded: Sequence[Rewarded]) -> list[Rewarded]:
+        """The same trees with what the run's rule needs to know from models other than the policy."""
+        needs = needs_of(self.run.credit)
+        values, reference = any(need.startswith("critic.") for need in needs), "reference" in needs
+        if not (values or reference):
+            return list(rewarded)
+        return appraise(
+            rewarded,
+            self.policy,
+            critic=self.critic if values else None,
+            reference=self.reference.model if reference else None,
+            temperature=self.run.sampling.temperature,
+            micro_tokens=self.run.optimizer.micro_tokens,
+        )
+
+    async def show(self) -> list[Tree]:
+        """The demonstrations that are mixed into batches."""
+        count = self.run.experts.demonstrations
+        if not count:
+            return []
+        if count > len(self.train_tasks):
+            raise ValueError(
+                f"experts.demonstrations: got {count}; need at most tasks.count, which is {len(self.train_tasks)}"
+            )
+        seed = derive(self.run.seed, "demonstrations")
+        return list((await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)).trees)
+
+    def tasks_from(self, first: int) -> list[Task]:
+        """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through."""
+        size = len(self.train_tasks)
+        places = range(first, first + self.run.batch_tasks)
         orders = {epoch: self._order(epoch) for epoch in {place // size for place in places}}
         return [self.train_tasks[orders[place // size][place % size]] for place in places]
 

@@ -1,0 +1,123 @@
+"""The path view of a batch: which trained tokens each path is made of, for losses over whole turns or paths."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from bough.tree import Credited, Floats, Ints, Steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Walks:
+    """The trained tokens of P paths with K turns, path by path: E of them, a shared token once for each path.
+
+    Attributes:
+        trained: [E] int64, which trained token of the batch.
+        path: [E] int64, ascending from 0.
+        turn: [E] int64, ascending from 0: which turn of all turns of all paths.
+        advantage: [E] float32, that the path gives to the token.
+        task: [P] int64, which task a path is of.
+        fork: [K] int64; turns with the same number were written in answer to the very same context.
+        path_of_turn: [K] int64.
+    """
+
+    trained: Int[Tensor, " E"]
+    path: Int[Tensor, " E"]
+    turn: Int[Tensor, " E"]
+    advantage: Float[Tensor, " E"]
+    task: Int[Tensor, " P"]
+    fork: Int[Tensor, " K"]
+    path_of_turn: Int[Tensor, " K"]
+
+    @property
+    def inverse_length(self) -> Float[Tensor, " E"]:
+        """[E] float64: one over the number of trained tokens of the path."""
+        return 1.0 / self.path.bincount(minlength=len(self.task))[self.path].double()
+
+    def take(self, trained: Int[Tensor, " m"]) -> "Walks":
+        """The paths of some trees, all of whose trained tokens are among `trained`, numbered as these."""
+        place = torch.full((int(self.trained.max()) + 1 if len(self.trained) else 0,), -1, device=self.trained.device)
+        inside = trained[trained < len(place)]
+        place[inside] = torch.arange(len(trained), device=place.device)[trained < len(place)]
+        kept = place[self.trained] >= 0
+        (paths, path), (turns, turn) = _numbered(self.path[kept]), _numbered(self.turn[kept])
+        return Walks(
+            trained=place[self.trained[kept]],
+            path=path,
+            turn=turn,
+            advantage=self.advantage[kept],
+            task=self.task[paths],
+            fork=self.fork[turns],
+            path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
+        )
+
+    def to(self, device: torch.device | str) -> "Walks":
+        """The same on another device."""
+        return Walks(**{name: getattr(self, name).to(device) for name in self.__slots__})
+
+
+def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " n"]]:
+    """The different ones of ascending ids, and for each id which of them it is."""
+    new = torch.cat([ids.new_ones(min(1, len(ids))), (ids.diff() > 0).to(ids.dtype)])
+    return ids[new > 0], new.cumsum(0) - 1
+
+
+def walk(credited: Sequence[Credited], origin: Ints) -> Walks:
+    """The paths of a batch.
+
+    Args:
+        credited: The trees.
+        origin: [M] int64, which token of all the trees' tokens each trained token of the batch is.
+
+    Raises:
+        ValueError: when paths through a token disagree and their rule does not say what each of them gives.
+    """
+    view = steps([each.rewarded for each in credited])
+    words = view.words
+    slot = np.full(int(view.lengths.sum()), -1, dtype=np.int64)
+    slot[origin] = np.arange(len(origin))
+    stays = slot[words.token] >= 0
+    left_out = np.concatenate([at + each.left_out for at, each in zip(view.offset, credited, strict=False)])
+    stays &= ~np.isin(view.leaf, left_out)[view.path[words.step]]
+    token, step = words.token[stays], words.step[stays]
+    turns, turn = np.unique(step, return_inverse=True)
+    paths, path = np.unique(view.path[step], return_inverse=True)
+    return Walks(
+        trained=torch.as_tensor(slot[token]),
+        path=torch.as_tensor(path),
+        turn=torch.as_tensor(turn),
+        advantage=torch.as_tensor(_advantage(credited, view)[stays]),
+        task=torch.as_tensor(view.task[paths]),
+        fork=torch.as_tensor(_fork(view)[turns]),
+        path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
+    )
+
+
+def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
+    """[E] float32: what each path gives to each of its tokens."""
+    words, nothing = view.words, np.zeros(0, dtype=np.float32)
+    gain = np.concatenate([nothing, *(each.gain for each in credited)])[words.token]
+    lose = np.concatenate([nothing, *(each.lose for each in credited)])[words.token]
+    turns = np.bincount(view.tree[view.path], minlength=len(credited)).tolist()
+    said = (np.full(n, np.nan) if c.by_turn is None else c.by_turn for c, n in zip(credited, turns, strict=True))
+    by_turn = np.concatenate([nothing, *said])[words.step]
+    silent = np.isnan(by_turn)
+    if mixed := len(np.unique(words.token[silent & (gain > 0) & (lose < 0)])):
+        raise ValueError(
+            f"pack: got {mixed} tokens about which the paths through them disagree, from a rule whose credit differs "
+            "within a turn; need one advantage a turn for a loss over whole turns or paths. Grow chains, or take a "
+            "loss over tokens"
+        )
+    return np.where(silent, gain + lose, by_turn).astype(np.float32)
+
+
+def _fork(view: Steps) -> Ints:
+    """[S] int64: the node a turn was acted from; all first turns of a task count as acted from one place."""
+    root = view.offset[:-1][view.tree[view.path]]
+    first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
+    first[view.task[::-1]] = view.offset[:-1][view.tree[::-1]]
+    return np.where(view.place == root, first[view.task[view.path]], view.place)

@@ -1,0 +1,69 @@
+"""How much better than the others: centring and scaling within groups, the step that nearly all rules share."""
+
+from functools import partial
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from bough.tree import Floats, Ints, sum_at
+
+Mean: TypeAlias = Literal["group", "leave_one_out", "batch", "none"]
+Std: TypeAlias = Literal["group", "batch", "none"]
+
+ROUNDING = 1e-12
+"""Values that differ by less than this, relative to their size, are the same sum in another order."""
+
+
+def normalize(
+    value: Floats,
+    group: Ints,
+    *,
+    mean: Mean = "group",
+    std: Std = "group",
+    weight: Floats | None = None,
+    ddof: int = 1,
+    epsilon: float = 1e-6,
+    singleton: Literal["zero", "raw"] = "zero",
+) -> Floats:
+    """[n] float64: (value - mean) / (std + epsilon), each over the group, the batch, or left out.
+
+    A value that is alone in its group, or whose group is all equal, gets exactly 0 where a mean or a standard deviation
+    of the group is asked for: there is nothing to compare it with.
+
+    Args:
+        value: [n].
+        group: [n] int64, from 0: which values are compared.
+        mean: What is subtracted. "leave_one_out" is the mean of the other values of the group.
+        std: What is divided by.
+        weight: [n], of each value in means and standard deviations: a token count makes them means over tokens.
+        ddof: Subtracted from the sum of weights in the variance.
+        epsilon: Added to the standard deviation.
+        singleton: "raw" gives a value alone in its group mean 0 and standard deviation 1, as released code often does.
+    """
+    groups = int(group.max(initial=-1)) + 1
+    total = partial(sum_at, group, count=groups)
+    mass = np.ones_like(value) if weight is None else weight
+    masses, members = total(mass), np.bincount(group, minlength=groups)
+    apart = value - (total(mass * value) / np.where(masses > 0, masses, 1.0))[group]
+    alone, even = members < 2, total(apart**2) <= ROUNDING**2 * total(value**2)
+    result = {
+        "group": apart,
+        "leave_one_out": apart * (members / np.maximum(members - 1, 1))[group],
+        "batch": value - _mean(value, mass),
+        "none": value.copy(),
+    }[mean]
+    if std == "group":
+        result /= np.sqrt(total(mass * apart**2) / np.maximum(masses - ddof, ddof or 1))[group] + epsilon
+    elif std == "batch":
+        spread = np.sum(mass * (value - _mean(value, mass)) ** 2) / max(mass.sum() - ddof, ddof or 1)
+        result /= np.sqrt(spread) + epsilon
+    if mean in ("group", "leave_one_out") or std == "group":
+        result[even[group] | alone[group]] = 0.0
+        if singleton == "raw":
+            scale = 1.0 if std == "none" else 1.0 + epsilon
+            result[alone[group]] = value[alone[group]] / scale
+    return result
+
+
+def _mean(value: Floats, mass: Floats) -> float:
+    return float((mass * value).sum() / max(mass.sum(), np.finfo(np.float64).tiny))

@@ -1,0 +1,53 @@
+"""Sums over what comes later: discounted returns and generalised advantages, over turns or tokens."""
+
+import numpy as np
+
+from bough.tree import Floats, Ints
+
+
+def sum_ahead(value: Floats, decay: Floats, start: Ints) -> Floats:
+    """[n] float64: out[i] = value[i] + decay[i] * out[i + 1], the last of each run being value[i] alone.
+
+    Returns-to-go with `decay` the discount; generalised advantages with `value` the temporal-difference errors and
+    `decay` discount times lambda; a decay of 0 starts the sum anew; one of 1 passes it on.
+
+    Args:
+        value: [n], runs laid end to end.
+        decay: [n].
+        start: [runs + 1] int64; run k is start[k] : start[k + 1].
+    """
+    out = np.array(value, dtype=np.float64)
+    length = np.diff(start)
+    order = np.argsort(-length, kind="stable")
+    last, length = start[1:][order] - 1, length[order]
+    # All runs at once, from their ends; the longest first, so that those still running are the first ones.
+    longest = int(length.max(initial=0))
+    running = np.cumsum(np.bincount(length, minlength=longest + 1)[::-1])[::-1]
+    for back, runs in enumerate(running[2:].tolist(), start=1):
+        here = last[:runs] - back
+        out[here] += decay[here] * out[here + 1]
+    return out
+
+
+def ahead(value: Floats, start: Ints, end: float = 0.0) -> Floats:
+    """[n] float64: the value after each one in its run, and `end` after the last."""
+    after = np.empty(len(value), dtype=np.float64)
+    after[:-1] = value[1:]
+    after[start[1:][np.diff(start) > 0] - 1] = end
+    return after
+
+
+def gae(reward: Floats, value: Floats, start: Ints, *, discount: Floats | float, decay: Floats | float) -> Floats:
+    """[n] float64: generalised advantage estimates (arXiv 1506.02438), with a value of 0 after the end of each run.
+
+        A[i] = reward[i] + discount[i] * value[i + 1] - value[i] + decay[i] * A[i + 1]
+
+    Args:
+        reward: [n].
+        value: [n], of the state before each step.
+        start: [runs + 1].
+        discount: [n] or one number: of the value that follows.
+        decay: [n] or one number: discount times lambda.
+    """
+    error = reward + discount * ahead(value, start) - value
+    return sum_ahead(error, np.broadcast_to(np.asarray(decay, dtype=np.float64), value.shape), start)

@@ -1,0 +1,35 @@
+"""The critic as it runs."""
+
+from collections.abc import Mapping
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from bough.policy.valuehead import ValueHead
+
+
+class Critic(nn.Module):
+    """Value heads with their weights. Made by `ValueHead.build`."""
+
+    def __init__(self, settings: ValueHead, width: int) -> None:
+        super().__init__()
+        self.settings = settings
+        self.linear = nn.Linear(width, len(settings.heads))
+        nn.init.zeros_(self.linear.weight)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, hidden: Float[Tensor, "M W"]) -> dict[str, Float[Tensor, " M"]]:
+        """What each head says of M hidden states, float32 (float64 if the heads are)."""
+        hidden = hidden.detach() if self.settings.detach else hidden
+        return dict(zip(self.settings.heads, self.linear(hidden.to(self.linear.weight.dtype)).unbind(-1), strict=True))
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of the weights, on the CPU."""
+        return {name: weight.detach().to("cpu", copy=True) for name, weight in self.named_parameters()}
+
+    @torch.no_grad()
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `state` gave, bit for bit."""
+        for name, weight in self.named_parameters():
+            weight.copy_(state[name])

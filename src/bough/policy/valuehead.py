@@ -1,0 +1,36 @@
+"""What is the state worth: numbers read off the policy's own hidden states."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import bough.policy.critic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueHead:
+    """Linear heads on the policy's last hidden states, trained with it by a loss on values (`ValueClip`).
+
+    Before the first update every value is 0.
+
+    Attributes:
+        heads: A name for each: "value" for a critic of one; "low", "high" and "switch" for a hierarchical one.
+        learning_rate: Of the heads; follows the optimizer's schedule.
+        detach: Whether the loss on values leaves the policy's own weights alone.
+    """
+
+    heads: tuple[str, ...] = ("value",)
+    learning_rate: float = 1e-3
+    detach: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.heads or len(set(self.heads)) < len(self.heads):
+            raise ValueError(f"ValueHead.heads: got {self.heads}; need at least one name, each once")
+        if not self.learning_rate > 0:
+            raise ValueError(f"ValueHead.learning_rate: got {self.learning_rate}; need a number above 0")
+
+    def build(self, width: int) -> "bough.policy.critic.Critic":
+        """Heads on hidden states of `width` numbers."""
+        from bough.policy.critic import Critic
+
+        return Critic(self, width)

@@ -1,0 +1,27 @@
+"""How undecided the policy usually is at each turn, over the steps of a training."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bough.tree import Credited, sum_at, token_node, turns
+
+
+def add_entropies(known: Sequence[tuple[float, int]], credited: Sequence[Credited]) -> list[tuple[float, int]]:
+    """What is known of entropies by turn, with a batch more: sums in nats over its tokens, and their number."""
+    turn = [turns(each.tree)[token_node(each.tree)] - 1 for each in credited]
+    entropy = np.concatenate([np.zeros(0), *(each.tree.entropy for each in credited)]).astype(np.float64)
+    heard = ~np.isnan(entropy)
+    places = np.concatenate([np.zeros(0, dtype=np.int64), *turn])[heard]
+    length = max(len(known), int(places.max(initial=-1)) + 1)
+    total, count = sum_at(places, entropy[heard], length), np.bincount(places, minlength=length)
+    before = [*known, *[(0.0, 0)] * (length - len(known))]
+    return [(a + float(b), m + int(n)) for (a, m), b, n in zip(before, total, count, strict=True)]
+
+
+def usual(known: Sequence[tuple[float, int]], device: torch.device) -> Tensor:
+    """[turns] float32 nats: the mean entropy at each turn so far; nan where nothing is known."""
+    means = [total / count if count else float("nan") for total, count in known]
+    return torch.tensor(means, dtype=torch.float32, device=device)
