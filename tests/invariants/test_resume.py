@@ -14,6 +14,7 @@ from pathlib import Path
 from safetensors.numpy import load_file
 
 import small
+from bough.curate import Signal
 from bough.train import Saving, resume, start
 
 SMALL = Path(__file__).parents[1] / "small.py"
@@ -67,22 +68,15 @@ def test_a_killed_run_ends_as_if_it_had_not_been_killed(tmp_path: Path) -> None:
 
 
 def test_steps_without_an_update_are_resumed_exactly_too(tmp_path: Path) -> None:
-    """Nothing is synced after such a step, so only `forget` keeps its cache from the next."""
-    run = replace(small.slow(), name="whole", steps=17, saving=Saving(every=1, keep=100))
-    start(run, tmp_path)
-    whole, again = tmp_path / "whole", tmp_path / "again"
-    rows = _rows(whole)
-    idle = [int(str(row["step"])) for row in rows if row["phase"] == "rl" and "policy/gap" not in row][1:]
-    two_in_a_row = [step for step in idle if step + 1 in idle]
-    assert two_in_a_row
-    for step in two_in_a_row:
-        shutil.copytree(whole, again)
-        for checkpoint in sorted((again / "checkpoints").iterdir()):
-            if int(checkpoint.name.removeprefix("step_")) > step:
-                shutil.rmtree(checkpoint)
-        resume(again)
-        assert _rows(again) == rows, step
-        shutil.rmtree(again)
+    """Nothing is synced after such a step, so only `forget` keeps its cache from the next: step 25 would differ."""
+    idle = replace(small.slow(), name="idle", steps=6, admit=(Signal(tolerance=9.0),), saving=Saving(every=1, keep=100))
+    directory = start(idle, tmp_path).path
+    rows = _rows(directory)
+    assert all("policy/gap" not in row for row in rows if row["phase"] == "rl")
+    for checkpoint in sorted((directory / "checkpoints").iterdir())[-3:]:
+        shutil.rmtree(checkpoint)
+    resume(directory)
+    assert _rows(directory) == rows
 
 
 def _lines(directory: Path) -> int:

@@ -86,8 +86,8 @@ def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pyt
 
     save = journal.Journal.save
 
-    def stop(self: journal.Journal, learner: object, progress: journal.Progress, reference: object) -> None:
-        save(self, learner, progress, reference)  # type: ignore[arg-type]
+    def stop(self: journal.Journal, learner: object, progress: journal.Progress, *others: object) -> None:
+        save(self, learner, progress, *others)  # type: ignore[arg-type]
         if progress.step == 23:
             raise Interrupted
 
