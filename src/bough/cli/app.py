@@ -63,12 +63,12 @@ def evaluate(
 @app.command("list")
 @explained
 def list_pieces(
-    name: Annotated[Optional[str], typer.Argument(help="A piece or a recipe to show whole.")] = None,  # noqa: UP045
+    name: Annotated[Optional[str], typer.Argument(help="A room, a piece or a recipe to show.")] = None,  # noqa: UP045
 ) -> None:
-    """Recipes and pieces, each with what it does; with a name, all about one."""
-    from bough.cli.catalogue import show_all, show_one
+    """Recipes and pieces, each with what it does; with a name, one room, or all about one piece."""
+    from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
 
-    typer.echo(show_one(name) if name else show_all())
+    typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))
 
 
 @app.command()

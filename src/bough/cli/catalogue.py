@@ -59,7 +59,7 @@ def entries() -> Iterator[Entry]:
             for part in module.body:
                 if isinstance(part, ast.ClassDef) and part.name in exported and _is_piece(part):
                     yield Entry(room=room, name=part.name, text=ast.get_docstring(part) or "", fields=_fields(part))
-                if isinstance(part, ast.FunctionDef) and part.name in exported and room == "credit":
+                if isinstance(part, ast.FunctionDef) and part.name in exported and _makes_piece(part, exported):
                     yield Entry(room=room, name=part.name, text=ast.get_docstring(part) or "", fields=())
 
 
@@ -74,6 +74,13 @@ def show_all() -> str:
     return "\n".join(
         [*lines[1:], "", "`bough list NAME` shows one whole; `bough train RECIPE field=value ...` trains."]
     )
+
+
+def show_room(room: str) -> str:
+    """One line for each entry of a room."""
+    found = [entry for entry in entries() if entry.room == room]
+    width = max(len(entry.name) for entry in found)
+    return "\n".join([ROOMS[room], *(f"  {entry.name:{width}}  {entry.summary}" for entry in found)])
 
 
 def show_one(name: str) -> str:
@@ -106,6 +113,13 @@ def _is_piece(part: ast.ClassDef) -> bool:
     frozen = any("frozen=True" in ast.unparse(decorator) for decorator in part.decorator_list)
     methods = [each.name for each in part.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
     return frozen and any(name == "__call__" or not name.startswith("_") for name in methods)
+
+
+def _makes_piece(part: ast.FunctionDef, exported: set[str]) -> bool:
+    """Whether a function is a piece by another name: it returns one, and can be called with nothing."""
+    arguments = part.args
+    required = len(arguments.args) - len(arguments.defaults) + sum(value is None for value in arguments.kw_defaults)
+    return required == 0 and isinstance(part.returns, ast.Name) and part.returns.id in exported
 
 
 def _fields(part: ast.ClassDef) -> tuple[str, ...]:

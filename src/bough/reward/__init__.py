@@ -7,9 +7,10 @@ from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
 from bough.reward.length import Length
 from bough.reward.outcome import EnvReward, Success
+from bough.reward.overlong import Overlong
 from bough.tree import Floats, Rewarded, Tree
 
-__all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Reward", "Success", "pay"]
+__all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Overlong", "Reward", "Success", "pay"]
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bough.explore import Waits
 from bough.store import RunDirectory, describe, digest_tasks
+from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
 from bough.train.finish import finish
 from bough.train.journal import Journal
@@ -30,6 +31,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
 
     Raises:
         StoreError: when the directory is there already, or the disk is full.
+        ConfigError: when the run's pieces do not fit together.
         DeadRun: when the run cannot learn.
     """
     directory = RunDirectory.create(out / run.name)
@@ -67,6 +69,7 @@ def load_run(directory: RunDirectory) -> Run:
 
 
 def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirectory:
+    check(run)
     waits = Waits()
     with (
         Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live,

@@ -17,6 +17,7 @@ from bough.store import read_tasks
 from bough.store.atomic import explain_full_disk
 from bough.train.appraise import appraise
 from bough.train.canary import Canary
+from bough.train.check import check_state
 from bough.train.journal import Memory
 from bough.train.learner import Learner
 from bough.train.reference import Reference
@@ -52,6 +53,7 @@ class Workshop:
         with self._asking_env("tasks"):
             self.train_tasks = draw_tasks(run, run.tasks)
             self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
+            check_state(run, run.env.start(self.train_tasks[0]))
         with self._asking_env("first words"):
             texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], turns=run.limits.turns))
         with explain_full_disk(assets, None):

@@ -1,12 +1,13 @@
 """From advantages of turns to the credit of tokens: the one helper that every credit rule ends with."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from bough.tree.stages import Credited, Rewarded
 from bough.tree.steps import Steps, join, steps
-from bough.tree.tree import Floats
+from bough.tree.tree import Floats, Ints
 from bough.tree.walk import sum_at
 
 NO_GOALS: Mapping[str, Floats] = {}
@@ -69,6 +70,27 @@ def spread_nodes(rewarded: Rewarded, advantage: Floats) -> Credited:
     """
     view = steps([rewarded])
     return spread_steps(view, advantage[view.node])[0]
+
+
+def leave_out(credited: Credited, leaves: Ints) -> Credited:
+    """The same credit without some paths: what they gave to tokens that they share with others is taken back.
+
+    Args:
+        credited: The tree.
+        leaves: The leaves of the paths; those that are left out already stay so.
+    """
+    view = steps([credited.rewarded])
+    out = np.union1d(credited.left_out, leaves).astype(np.int64)
+    stays = ~np.isin(view.leaf, out)[view.path]
+    if credited.by_turn is None:
+        # The paths through a token are taken to agree about it.
+        return replace(credited, left_out=out)
+    node, advantage = view.node[stays], credited.by_turn[stays].astype(np.float64)
+    through = np.maximum(np.bincount(node, minlength=len(view.through)), 1)
+    sides = [sum_at(node, side, len(through)) / through for side in _sides(advantage)]
+    trained = credited.tree.sampled
+    gain, lose = (np.where(trained, np.repeat(side, view.lengths), 0.0).astype(np.float32) for side in sides)
+    return replace(credited, gain=gain, lose=lose, left_out=out)
 
 
 def _sides(advantage: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,52 @@
+"""Paths that would hardly move the policy are not worth their compute."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.curate import Admitted
+from bough.tree import Credited, Ints, groups, leave_out, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmallAdvantage:
+    """LOOP's filter (arXiv 2502.01600): leaves out the paths none of whose advantages reaches a threshold.
+
+    What is left out is gone from the batch: its tokens do not count in the mean of the loss either. Groups of which no
+    path is left are dropped under "small_advantage".
+
+    Attributes:
+        threshold: Smallest absolute advantage that counts, > 0 (0.01 in the paper).
+    """
+
+    threshold: float = 0.01
+
+    def __post_init__(self) -> None:
+        if not self.threshold > 0:
+            raise ValueError(f"SmallAdvantage.threshold: got {self.threshold}; need a number above 0")
+
+    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+        """Leave paths out, and drop the groups that are then empty."""
+        thinned = [self._thin(each) for each in credited]
+        kept: list[Credited] = []
+        dropped = 0
+        for group in groups(thinned):
+            left = [each for each in group if len(each.left_out) < len(steps([each.rewarded]).leaf)]
+            kept += left
+            dropped += not left
+        order = {id(each): place for place, each in enumerate(thinned)}
+        return Admitted(
+            trees=tuple(sorted(kept, key=lambda each: order[id(each)])), dropped={"small_advantage": dropped}
+        )
+
+    def _thin(self, credited: Credited) -> Credited:
+        view = steps([credited.rewarded])
+        if credited.by_turn is None:
+            size, path = np.abs(credited.advantage)[view.words.token], view.path[view.words.step]
+        else:
+            size, path = np.abs(credited.by_turn), view.path
+        largest = np.zeros(view.paths)
+        np.maximum.at(largest, path, size)
+        small: Ints = view.leaf[largest < self.threshold]
+        return leave_out(credited, small)

@@ -1,0 +1,58 @@
+"""A soft end to what may be written."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.reward.endings import last_action
+from bough.tree import Floats, Tree, counted, sum_to_root, token_node
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlong:
+    """Channel "overlong": DAPO's soft punishment (arXiv 2503.14476) of paths near the limit of what may be written.
+
+    With n the tokens that the policy sampled on a path, paid at its last action:
+
+        0 up to limit - buffer;        factor * (limit - buffer - n) / buffer above, down to -factor at the limit
+
+    The paper counts the tokens of one response of at most 20,480, of which the last 4,096 are the buffer; here those of
+    all turns of a path count.
+
+    Attributes:
+        limit_tokens: Where the punishment is full.
+        buffer_tokens: Over how many tokens it grows, from 1 to the limit.
+        factor: The full punishment, >= 0.
+    """
+
+    limit_tokens: int = 20480
+    buffer_tokens: int = 4096
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.buffer_tokens <= self.limit_tokens:
+            raise ValueError(
+                f"Overlong.buffer_tokens: got {self.buffer_tokens}; need 1 to {self.limit_tokens}, the limit"
+            )
+        if not self.factor >= 0:
+            raise ValueError(f"Overlong.factor: got {self.factor}; need 0 or more, it is subtracted")
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pay at the last action of each counted path.
+
+        Raises:
+            ValueError: when one action ends several paths.
+        """
+        return [{"overlong": self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        ends = counted(tree)
+        last = last_action(tree)[ends]
+        if len(np.unique(last)) < len(last):
+            raise ValueError(f"Overlong: got an action of task {tree.task.id} that ends several paths; need one each")
+        sampled = np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)
+        over = sum_to_root(tree, sampled)[ends] - (self.limit_tokens - self.buffer_tokens)
+        paid = np.zeros(tree.nodes, dtype=np.float64)
+        paid[last] = 0.0 - self.factor * np.clip(over / self.buffer_tokens, 0.0, 1.0)
+        return paid

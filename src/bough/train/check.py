@@ -1,0 +1,84 @@
+"""Combinations that cannot work are refused before anything is built."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+
+from bough.credit import needs_of
+from bough.env import State
+from bough.objective import Objective
+from bough.train.config import ConfigError
+from bough.train.run import Run
+
+
+def check(run: Run) -> None:
+    """Refuse a run whose pieces do not fit together.
+
+    Raises:
+        ConfigError: says which two, why, and what to do.
+    """
+    rule, needs, loss = type(run.credit).__name__, needs_of(run.credit), run.objective.needs
+    heads = () if run.critic is None else run.critic.heads
+    for name in sorted(need.removeprefix("critic.") for need in needs if need.startswith("critic.")):
+        if name not in heads:
+            raise ConfigError(
+                f"credit={rule}: needs the head {name!r} of a critic; got "
+                f"{'no critic' if not heads else f'a critic with {list(heads)}'}; give the run "
+                f"critic=ValueHead(heads=(..., {name!r})) and an objective with ValueClip"
+            )
+    marks: Iterable[str] = getattr(run.parser, "marks", ())
+    given = set(marks)
+    for name in sorted(need.removeprefix("mark.") for need in needs if need.startswith("mark.")):
+        if name not in given:
+            raise ConfigError(
+                f"credit={rule}: needs turns annotated with {name!r}; the parser {type(run.parser).__name__} finds "
+                f"{sorted(given) or 'no annotations'}; take a parser that finds it"
+            )
+    if not run.sampling.entropies and ("entropy" in needs or "usual_entropy" in loss):
+        who = f"credit={rule}" if "entropy" in needs else "the objective"
+        raise ConfigError(f"{who}: needs the entropies of what was sampled; set sampling.entropies=true")
+    if "values" in loss and run.critic is None:
+        raise ConfigError("the objective has a loss on values; got no critic; set critic=ValueHead()")
+    if "experts" in loss and not run.experts.demonstrations:
+        raise ConfigError("the objective learns from demonstrations beside samples; set experts.demonstrations")
+    if run.experts.demonstrations and "experts" not in loss:
+        raise ConfigError(
+            f"experts.demonstrations: got {run.experts.demonstrations} and an objective that does not tell them from "
+            "samples; take one that does (Chord, SftMix), or use warmup.demonstrations"
+        )
+    _check_ratio(run)
+
+
+def check_state(run: Run, state: State) -> None:
+    """Refuse a rule that compares states in an environment that does not name them.
+
+    Raises:
+        ConfigError: when the first state has no key.
+    """
+    if "state_key" in needs_of(run.credit) and not state.key:
+        raise ConfigError(
+            f"credit={type(run.credit).__name__}: compares turns taken in the same state; {type(run.env).__name__} "
+            "gives its states no key; set State.key in the environment, or take a rule without state keys"
+        )
+
+
+def _check_ratio(run: Run) -> None:
+    for piece in _objectives(run.objective):
+        ratio = getattr(piece, "ratio", "token")
+        if ratio != "token" and "reference" in needs_of(run.credit):
+            raise ConfigError(
+                f"objective={type(piece).__name__}(ratio={ratio!r}) with credit={type(run.credit).__name__} and a KL "
+                f"in the reward: the KL gives every token an advantage of its own, a ratio over a whole {ratio} has "
+                "one for all of them; put the KL into the loss (Kl), or take ratio='token'"
+            )
+
+
+def _objectives(piece: object) -> Iterator[Objective]:
+    """An objective and every objective inside it."""
+    if isinstance(piece, tuple):
+        for each in piece:  # pyright: ignore[reportUnknownVariableType]
+            yield from _objectives(each)  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(piece, Objective):
+        yield piece
+        if is_dataclass(piece):
+            for each in fields(piece):
+                yield from _objectives(getattr(piece, each.name))

@@ -1,0 +1,24 @@
+"""DAPO's soft punishment."""
+
+import pytest
+from tests.trees import chains
+
+from bough.reward import Overlong, pay
+
+
+@pytest.mark.parametrize(("tokens", "paid"), [(2, 0.0), (16384, 0.0), (18432, -0.5), (20480, -1.0), (30000, -1.0)])
+def test_the_cards_example(tokens: int, paid: float) -> None:
+    (rewarded,) = pay([chains([1.0], action_tokens=tokens)], (Overlong(),))
+    assert rewarded.returns().tolist() == [pytest.approx(paid)]
+
+
+def test_all_turns_of_a_path_count() -> None:
+    (rewarded,) = pay([chains([1.0, 1.0], turns=[3, 1], action_tokens=2)], (Overlong(limit_tokens=6, buffer_tokens=2),))
+    assert rewarded.returns().tolist() == [-1.0, 0.0]
+
+
+def test_bad_settings() -> None:
+    with pytest.raises(ValueError, match=r"buffer_tokens: got 7; need 1 to 6, the limit"):
+        Overlong(limit_tokens=6, buffer_tokens=7)
+    with pytest.raises(ValueError, match=r"factor: got -1"):
+        Overlong(factor=-1.0)
