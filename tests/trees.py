@@ -1,17 +1,31 @@
 """Trees for tests: from a list of nodes, from the returns of chains, and at random."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from hypothesis import settings, strategies
 
-from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree, counted, spread_paths
+from bough.tree import (
+    DTYPES,
+    Bools,
+    Credited,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Task,
+    Tree,
+    counted,
+    spread_paths,
+    token_node,
+)
 
 # A deadline says something about the machine, not about the property.
 settings.register_profile("bough", deadline=None, max_examples=50)
 settings.load_profile("bough")
 
+PER_TOKEN = ("token", "logprob", "entropy")
 PROMPT, ACTION, OBSERVATION, EDIT = Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.EDIT
 
 
@@ -163,6 +177,58 @@ def random_tree(
 def rewarded(tree: Tree) -> Rewarded:
     """The tree with what its environment paid."""
     return Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)})
+
+
+def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -> Rewarded:
+    """A random version of everything that a credit rule may need: entropies, states, estimates and marks by name.
+
+    Args:
+        tree: Its entropies and, where they are unknown, some state keys are drawn anew.
+        rng: Where the numbers come from.
+        needs: As `needs_of` says them.
+    """
+    acts, written = tree.kind == Kind.ACTION, (tree.kind == Kind.ACTION)[token_node(tree)]
+    columns = tree.columns()
+    columns["entropy"] = np.where(tree.sampled, rng.uniform(0.0, 2.0, len(tree.token)), np.nan).astype(np.float32)
+    unknown = ~acts & (tree.state_key == 0) & (rng.random(tree.nodes) < 0.8)
+    columns["state_key"] = np.where(unknown, rng.integers(1, 5, tree.nodes), tree.state_key)
+    marks = [need.removeprefix("mark.") for need in sorted(needs) if need.startswith("mark.")]
+    lengths = np.diff(tree.span).tolist()
+    info = tuple(
+        {**given, **found(marks, length, rng)} if act else given
+        for given, act, length in zip(tree.info, acts.tolist(), lengths, strict=True)
+    )
+    heads = [need.removeprefix("critic.") for need in sorted(needs) if need.startswith("critic.")]
+    estimates = {name: np.where(written, rng.normal(size=len(written)), np.nan) for name in heads}
+    if "reference" in needs:
+        estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
+    whole = Tree(task=tree.task, info=info, **columns)  # type: ignore[arg-type]
+    return Rewarded(tree=whole, channels={"env": np.asarray(tree.env_reward)}, estimates=estimates)
+
+
+def found(marks: Collection[str], tokens: int, rng: np.random.Generator) -> dict[str, object]:
+    """What a parser may have found in an answer of so many tokens: for each mark whether, and where."""
+    ends = {mark: sorted(rng.integers(0, tokens, 2, endpoint=True).tolist()) for mark in marks}
+    return {**{mark: bool(rng.random() < 0.5) for mark in marks}, "spans": ends}
+
+
+def subtree(given: Rewarded, kept: Bools) -> Rewarded:
+    """The tree of the kept nodes, [N] bool; whatever is below a dropped node must be dropped too."""
+    tree, words = given.tree, kept[token_node(given.tree)]
+    number = np.cumsum(kept) - 1
+    columns = {
+        name: column[words] if name in PER_TOKEN else column[kept]
+        for name, column in tree.columns().items()
+        if name != "span"
+    }
+    columns["parent"] = np.where(columns["parent"] < 0, -1, number[columns["parent"]]).astype(np.int32)
+    columns["span"] = np.concatenate([[0], np.cumsum(np.diff(tree.span)[kept])])
+    info = tuple(each for each, stays in zip(tree.info, kept.tolist(), strict=True) if stays)
+    return Rewarded(
+        tree=Tree(task=tree.task, info=info, **columns),  # type: ignore[arg-type]
+        channels={name: paid[kept] for name, paid in given.channels.items()},
+        estimates={name: thought[words] for name, thought in given.estimates.items()},
+    )
 
 
 def credited(tree: Tree, rng: np.random.Generator) -> Credited:

@@ -1,7 +1,7 @@
 """Credit: which token is to thank for a return, in pure numpy."""
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from bough.tree import Credited, Rewarded
 
@@ -28,6 +28,16 @@ def needs_of(rule: Credit) -> frozenset[str]:
     return frozenset(getattr(rule, "needs", ()))
 
 
+def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
+    """What an advantage is relative to, which says what gets exactly zero; a rule's field or constant `compares`.
+
+    "task", unless a rule says otherwise: what a task's other paths did. A path that is its task's only one, and paths
+    of a task that are all alike, get zero. "batch": what the paths of all tasks did. A batch of paths that are all alike
+    gets zero, a path alone in its task may not. "nothing": a number given from outside, such as a critic's value.
+    """
+    return getattr(rule, "compares", "task")
+
+
 from bough.credit.grpo import Grpo, dr_grpo, rloo  # noqa: E402
 
-__all__ = ["Credit", "Grpo", "dr_grpo", "needs_of", "rloo"]
+__all__ = ["Credit", "Grpo", "compares_with", "dr_grpo", "needs_of", "rloo"]

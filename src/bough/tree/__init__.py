@@ -4,7 +4,7 @@ from bough.tree.group import groups
 from bough.tree.marks import COUNTED, Kind, Outcome, Source
 from bough.tree.spread import leave_out, spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded
-from bough.tree.steps import Steps, Words, steps, steps_info
+from bough.tree.steps import Steps, Words, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
@@ -42,6 +42,7 @@ __all__ = [
     "context",
     "counted",
     "groups",
+    "join",
     "leave_out",
     "leaves",
     "levels",

@@ -1,0 +1,287 @@
+"""Invariants 2 to 4 for every credit rule there is: a rule that is added to the room is tested here without an edit."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, dressed, random_tree, seeds, subtree
+
+from bough.credit import Credit, compares_with, needs_of
+from bough.tree import (
+    COUNTED,
+    Credited,
+    Kind,
+    Outcome,
+    Rewarded,
+    Task,
+    Tree,
+    counted,
+    paths_through,
+    steps,
+    token_node,
+    trained,
+)
+from rules import rules
+
+RULES = rules()
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+few = settings(max_examples=12)
+CLOSE = 1e-5
+"""Sums in another order, in float32, relative to credit of size 1."""
+
+
+def forest(rng: np.random.Generator, rule: Credit, **shape: float) -> list[Rewarded]:
+    """Four trees of three tasks, the second of which has two."""
+    needs = needs_of(rule)
+    return [dressed(random_tree(rng, task=task, **shape), rng, needs) for task in ("a", "b", "c", "b")]  # type: ignore[arg-type]
+
+
+def same(one: Credited, other: Credited) -> bool:
+    """Whether both say the same of all tokens and turns, but for rounding."""
+    pairs = [(one.gain, other.gain), (one.lose, other.lose)]
+    if one.by_turn is not None and other.by_turn is not None:
+        pairs.append((one.by_turn, other.by_turn))
+    pairs += [(goal, other.goals[name]) for name, goal in one.goals.items()]
+    return (one.by_turn is None) == (other.by_turn is None) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=CLOSE, atol=CLOSE, equal_nan=True) for a, b in pairs
+    )
+
+
+def nothing(credited: Credited) -> bool:
+    """Whether no token is to thank or to blame, exactly."""
+    return not (credited.gain.any() or credited.lose.any())
+
+
+def test_the_scan_finds_rules() -> None:
+    assert {"Grpo", "dr_grpo", "rloo"} <= set(RULES)
+    assert not {"Credit", "needs_of", "compares_with"} & set(RULES)
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_credit_is_finite_has_its_sign_and_is_of_trained_tokens_alone(rule: Credit, rng: np.random.Generator) -> None:
+    given_trees = forest(rng, rule)
+    credited = rule(given_trees)
+    assert [c.rewarded.tree for c in credited] == [each.tree for each in given_trees]
+    for c in credited:
+        outside = ~trained(c.tree)
+        assert np.isfinite(c.gain).all()
+        assert np.isfinite(c.lose).all()
+        assert (c.gain >= 0).all()
+        assert (c.lose <= 0).all()
+        assert not c.gain[outside].any()
+        assert not c.lose[outside].any()
+        assert all(np.isnan(goal[outside]).all() for goal in c.goals.values())
+        assert set(c.left_out.tolist()) <= set(counted(c.tree).tolist())
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_what_is_packed_is_the_mean_of_what_the_paths_say(rule: Credit, rng: np.random.Generator) -> None:
+    """A rule on turns says what each path gives to each turn, and a node gets the means of what gains and loses."""
+    for c in rule(forest(rng, rule)):
+        if c.by_turn is None:
+            continue
+        view = steps([c.rewarded])
+        for node in np.flatnonzero((c.tree.kind == Kind.ACTION) & (view.through > 0)).tolist():
+            said = c.by_turn[view.node == node]
+            mine = (token_node(c.tree) == node) & trained(c.tree)
+            assert len(said) == view.through[node]
+            assert c.gain[mine] == pytest.approx(np.maximum(said, 0).mean(), rel=CLOSE, abs=CLOSE)
+            assert c.lose[mine] == pytest.approx(np.minimum(said, 0).mean(), rel=CLOSE, abs=CLOSE)
+            assert len(set(c.gain[mine].tolist())) <= 1
+            assert len(set(c.lose[mine].tolist())) <= 1
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_refused_failed_and_open_paths_move_nobodys_credit(rule: Credit, rng: np.random.Generator) -> None:
+    with_them = forest(rng, rule, unusual=0.5)
+    kept = [(paths_through(each.tree) > 0) | (np.arange(each.tree.nodes) == 0) for each in with_them]
+    without = [subtree(each, stays) for each, stays in zip(with_them, kept, strict=True)]
+    for one, stays, other in zip(rule(with_them), kept, rule(without), strict=True):
+        words = stays[token_node(one.tree)]
+        goals = {name: goal[words] for name, goal in one.goals.items()}
+        cut = replace(one, rewarded=other.rewarded, gain=one.gain[words], lose=one.lose[words], goals=goals)
+        assert same(cut, other)
+        assert not one.gain[~words].any()
+        assert not one.lose[~words].any()
+
+
+def chain(
+    rng: np.random.Generator, rule: Credit, copies: int, task: str = "task", returns: float | None = None
+) -> Rewarded:
+    """Chains that are the same in everything: tokens, rewards, states, estimates, marks. No state comes twice."""
+    turns = int(rng.integers(1, 5))
+    nodes = [N(parent=-1, kind=PROMPT, state_key=100)]
+    for turn in range(turns):
+        written = tuple(rng.integers(4, 9, size=int(rng.integers(1, 4))).tolist())
+        paid = float(rng.integers(-2, 3)) if returns is None else returns
+        nodes.append(N(parent=len(nodes) - 1, kind=ACTION, tokens=written, env_reward=paid))
+        ending = Outcome.TERMINATED if turn == turns - 1 else Outcome.OPEN
+        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, state_key=101 + turn))
+    return twins(dressed(build(*nodes, task=task), rng, needs_of(rule)), copies)
+
+
+def twins(one: Rewarded, copies: int) -> Rewarded:
+    """A chain, several times from its prompt."""
+    tree = one.tree
+    below = tree.nodes - 1
+    prompt = tree.span[1]
+    columns = {}
+    for name, column in tree.columns().items():
+        head = prompt if name in ("token", "logprob", "entropy") else 1
+        columns[name] = np.concatenate([column[:head], *([column[head:]] * copies)])
+    shift = np.repeat(np.arange(copies) * below, below)
+    parent = columns["parent"].copy()
+    parent[1:] += np.where(parent[1:] > 0, shift, 0).astype(parent.dtype)
+    columns["parent"] = parent
+    columns["span"] = np.cumsum([0, prompt, *(np.diff(tree.span)[1:].tolist() * copies)])
+    whole = Tree(task=tree.task, info=(tree.info[0], *(tree.info[1:] * copies)), **columns)
+    return Rewarded(
+        tree=whole,
+        channels={n: np.concatenate([c[:1], *([c[1:]] * copies)]) for n, c in one.channels.items()},
+        estimates={n: np.concatenate([c[:prompt], *([c[prompt:]] * copies)]) for n, c in one.estimates.items()},
+    )
+
+
+@every_rule
+@few
+@given(rng=seeds(), copies=st.integers(1, 4))
+def test_groups_of_one_and_groups_that_are_all_alike(rule: Credit, rng: np.random.Generator, copies: int) -> None:
+    """Exactly zero for what compares within a task, over the batch when that is all alike; never nan."""
+    tasks = [chain(rng, rule, copies, task=str(number)) for number in range(3)]
+    credited = rule(tasks)
+    assert all(np.isfinite(c.gain + c.lose).all() for c in credited)
+    match compares_with(rule):
+        case "task":
+            assert all(nothing(c) for c in credited)
+            assert all(nothing(c) for c in rule(tasks[:1]))
+        case "batch":
+            even = [chain(np.random.default_rng(3), rule, copies, task=str(n), returns=1.0) for n in range(3)]
+            assert all(nothing(c) for c in rule(even))
+        case "nothing":
+            pass
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_paths_that_are_alike_get_the_same(rule: Credit, rng: np.random.Generator) -> None:
+    pair, other = chain(rng, rule, 2), chain(rng, rule, 1)
+    credited = rule([pair, other])[0]
+    half = (len(credited.gain) - int(credited.tree.span[1])) // 2
+    assert np.allclose(credited.gain[-half:], credited.gain[-2 * half : -half], rtol=0, atol=CLOSE)
+    assert np.allclose(credited.lose[-half:], credited.lose[-2 * half : -half], rtol=0, atol=CLOSE)
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_statistics_are_over_paths_however_many_texts_they_are_read_in(rule: Credit, rng: np.random.Generator) -> None:
+    """Whether a turn is read as more of one text or begins a new one, which is a row of its own, changes nothing."""
+    whole = forest(rng, rule, edits=0.0)
+    inner = [np.isin(np.arange(each.tree.nodes), each.tree.parent) for each in whole]
+    rebuilt = []
+    for each, goes_on in zip(whole, inner, strict=True):
+        columns = each.tree.columns()
+        again = (columns["kind"] == OBSERVATION) & goes_on & (np.diff(each.tree.span) > 0)
+        columns["kind"] = np.where(again, EDIT, columns["kind"]).astype(np.int8)
+        tree = Tree(task=each.tree.task, info=each.tree.info, **columns)  # type: ignore[arg-type]
+        rebuilt.append(replace(each, tree=tree))
+    for one, other in zip(rule(whole), rule(rebuilt), strict=True):
+        assert same(one, other)
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_the_order_of_trees_does_not_matter(rule: Credit, rng: np.random.Generator) -> None:
+    trees = forest(rng, rule)
+    order = rng.permutation(len(trees)).tolist()
+    credited = rule(trees)
+    for place, again in zip(order, rule([trees[place] for place in order]), strict=True):
+        assert same(again, credited[place])
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_the_order_of_paths_does_not_matter(rule: Credit, rng: np.random.Generator) -> None:
+    """The branches of a root, in another order."""
+    trees = forest(rng, rule)
+    orders = [shuffled(each, rng) for each in trees]
+    turned = [subtree_in_order(each, order) for each, order in zip(trees, orders, strict=True)]
+    for one, order, other in zip(rule(trees), orders, rule(turned), strict=True):
+        words = words_of(one.tree, order)
+        assert np.allclose(one.gain[words], other.gain, rtol=CLOSE, atol=CLOSE)
+        assert np.allclose(one.lose[words], other.lose, rtol=CLOSE, atol=CLOSE)
+
+
+def shuffled(given_tree: Rewarded, rng: np.random.Generator) -> list[int]:
+    """The nodes with the branches of the root in another order."""
+    tree = given_tree.tree
+    branch = np.cumsum(tree.parent == 0)
+    order = [0]
+    for number in (rng.permutation(int(branch[-1])) + 1).tolist():
+        order += np.flatnonzero(branch == number).tolist()
+    return order
+
+
+def words_of(tree: Tree, order: Sequence[int]) -> np.ndarray:
+    """The tokens of the nodes, in their order."""
+    return np.concatenate([np.arange(tree.span[node], tree.span[node + 1]) for node in order])
+
+
+def subtree_in_order(one: Rewarded, order: list[int]) -> Rewarded:
+    """The same tree with its nodes in another order."""
+    tree, words = one.tree, words_of(one.tree, order)
+    columns = {
+        name: column[words] if name in ("token", "logprob", "entropy") else column[order]
+        for name, column in tree.columns().items()
+        if name != "span"
+    }
+    number = np.argsort(order)
+    columns["parent"] = np.where(columns["parent"] < 0, -1, number[columns["parent"]]).astype(np.int32)
+    columns["span"] = np.concatenate([[0], np.cumsum(np.diff(tree.span)[order])])
+    return Rewarded(
+        tree=Tree(task=tree.task, info=tuple(tree.info[node] for node in order), **columns),  # type: ignore[arg-type]
+        channels={name: paid[order] for name, paid in one.channels.items()},
+        estimates={name: thought[words] for name, thought in one.estimates.items()},
+    )
+
+
+@every_rule
+@few
+@given(rng=seeds())
+def test_what_is_given_stays_as_it_is(rule: Credit, rng: np.random.Generator) -> None:
+    trees = forest(rng, rule)
+    arrays = [column for each in trees for column in (*each.channels.values(), *each.estimates.values())]
+    before = [column.copy() for column in arrays]
+    infos = [repr(each.tree.info) for each in trees]
+    rule(trees)
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(arrays, before, strict=True))
+    assert infos == [repr(each.tree.info) for each in trees]
+
+
+@every_rule
+def test_batches_with_nothing_in_them(rule: Credit) -> None:
+    rng = np.random.default_rng(0)
+    assert rule([]) == []
+    bare = dressed(build(N(parent=-1, kind=PROMPT)), rng, needs_of(rule))
+    failed = chain(rng, rule, 2, task="failed")
+    columns = failed.tree.columns()
+    columns["outcome"] = np.where(np.isin(columns["outcome"], COUNTED), Outcome.FAILED, columns["outcome"]).astype(
+        np.int8
+    )
+    failed = replace(failed, tree=Tree(task=Task(id="failed"), info=failed.tree.info, **columns))  # type: ignore[arg-type]
+    for batch in ([bare], [failed], [bare, failed]):
+        for c in rule(batch):
+            assert nothing(c)
+            assert all(np.isnan(goal).all() for goal in c.goals.values())
