@@ -11,8 +11,8 @@ from bough.credit import Grpo
 from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
 from bough.policy import Tiny
 from bough.train import DeadRun, Diverged, Guards, Learner, Optimizer
-from bough.train.deadrun import Pulse, check_gap, check_paths, feel
 from bough.train.columns import Aids
+from bough.train.deadrun import Pulse, check_gap, check_paths, feel
 from bough.train.loop import admit
 from bough.train.schedule import scale
 from bough.train.summary import summarize

@@ -1,0 +1,131 @@
+"""Runs whose pieces do not fit are refused before the first rollout, with the reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+from tests.small import run as small
+
+from bough.credit import Grpo
+from bough.engine import Sampling
+from bough.env import Branching, Split, State, Step
+from bough.objective import Columns, Loss, Need, PpoClip, Sum
+from bough.policy import ValueHead
+from bough.train import ConfigError, Experts, Run, start
+from bough.train.check import check
+from bough.tree import Credited, Rewarded, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needy:
+    """A rule that needs whatever it is told to."""
+
+    needs: frozenset[str]
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        return Grpo()(rewarded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asks:
+    """An objective that asks for whatever it is told to."""
+
+    needs: frozenset[Need]
+    ratio: str = "token"
+
+    def __call__(self, columns: Columns) -> Loss:
+        return PpoClip()(columns)
+
+
+def asks(*needs: Need, ratio: str = "token") -> Asks:
+    return Asks(needs=frozenset(needs), ratio=ratio)
+
+
+def needy(*needs: str) -> Needy:
+    return Needy(needs=frozenset(needs))
+
+
+REFUSED = [
+    ({"credit": needy("critic.value")}, "needs the head 'value' of a critic; got no critic; give the run critic="),
+    (
+        {"credit": needy("critic.low", "critic.value"), "critic": ValueHead()},
+        r"needs the head 'low' of a critic; got a critic with \['value'\]",
+    ),
+    ({"credit": needy("mark.switch")}, "needs turns annotated with 'switch'; the parser Plain finds no annotations"),
+    ({"credit": needy("entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
+    ({"objective": asks("usual_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
+    ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
+    ({"objective": asks("experts")}, "set experts.demonstrations"),
+    ({"experts": Experts(demonstrations=3)}, "an objective that does not tell them from samples"),
+    (
+        {"credit": needy("reference"), "objective": Sum(terms=(asks("paths", ratio="sequence"),))},
+        r"ratio='sequence'\) with credit=Needy and a KL in the reward",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check(replace(small(), **changes))
+
+
+FITS = [
+    {},
+    {"credit": needy("critic.value"), "critic": ValueHead()},
+    {"credit": needy("entropy"), "sampling": Sampling(entropies=True)},
+    {"credit": needy("reference")},
+    {"objective": asks("paths", ratio="sequence")},
+    {"objective": asks("experts"), "experts": Experts(demonstrations=3)},
+]
+
+
+@pytest.mark.parametrize("changes", FITS, ids=str)
+def test_fits(changes: dict[str, object]) -> None:
+    check(replace(small(), **changes))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparesStates(Grpo):
+    """A rule that needs states with names."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantsValues(Grpo):
+    """A rule that needs a critic."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"critic.value"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nameless:
+    """An environment that does not say where one is."""
+
+    branching: ClassVar[Branching] = Branching.COPY
+    instructions: ClassVar[str] = "Say yes."
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return [Task(id=f"{split}{seed}{i}") for i in range(count)]
+
+    def start(self, task: Task) -> State:
+        return State(observation=f"{task.id}?", key="", value=0)
+
+    def step(self, state: State, action: str) -> Step:
+        raise AssertionError(f"nobody gets that far: {state} {action}")
+
+
+def test_states_without_keys_are_noticed_before_the_first_rollout(tmp_path: Path) -> None:
+    run: Run = replace(small(), env=Nameless(), credit=ComparesStates())
+    with pytest.raises(ConfigError, match="compares turns taken in the same state; Nameless gives its states no key"):
+        start(run, tmp_path, terminal=False)
+    assert not list(tmp_path.iterdir()), "the name is free for the next attempt"
+
+
+def test_nothing_is_built_of_a_refused_run(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="needs the head 'value'"):
+        start(replace(small(), credit=WantsValues()), tmp_path, terminal=False)
+    assert not list(tmp_path.iterdir())
