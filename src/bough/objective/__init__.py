@@ -124,11 +124,51 @@ class Objective(Protocol):
 
 
 # Last, because every piece takes `Columns` and returns a `Loss`.
+from bough.objective.aepo import Aepo  # noqa: E402
+from bough.objective.chord import Chord  # noqa: E402
+from bough.objective.cispo import Cispo  # noqa: E402
+from bough.objective.corrections import Mis, Reject, Tis  # noqa: E402
 from bough.objective.entropy import Entropy  # noqa: E402
+from bough.objective.epo import Epo  # noqa: E402
+from bough.objective.gspo import gspo  # noqa: E402
 from bough.objective.imitation import Imitation  # noqa: E402
 from bough.objective.kl import Kl  # noqa: E402
-from bough.objective.ppo import PpoClip  # noqa: E402
+from bough.objective.opmd import Opmd  # noqa: E402
+from bough.objective.ppo import PpoClip, loop_clip  # noqa: E402
+from bough.objective.rec import Rec  # noqa: E402
+from bough.objective.sapo import Sapo  # noqa: E402
+from bough.objective.sft_mix import SftMix  # noqa: E402
 from bough.objective.share import Share  # noqa: E402
+from bough.objective.sppo import Sppo  # noqa: E402
 from bough.objective.sum import Sum  # noqa: E402
+from bough.objective.take import take  # noqa: E402
+from bough.objective.topr import Topr  # noqa: E402
 
-__all__ = ["Columns", "Entropy", "Imitation", "Kl", "Loss", "Need", "Objective", "PpoClip", "Share", "Sum"]
+__all__ = [
+    "Aepo",
+    "Chord",
+    "Cispo",
+    "Columns",
+    "Entropy",
+    "Epo",
+    "Imitation",
+    "Kl",
+    "Loss",
+    "Mis",
+    "Need",
+    "Objective",
+    "Opmd",
+    "PpoClip",
+    "Rec",
+    "Reject",
+    "Sapo",
+    "SftMix",
+    "Share",
+    "Sppo",
+    "Sum",
+    "Tis",
+    "Topr",
+    "gspo",
+    "loop_clip",
+    "take",
+]

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bough.objective import Columns, Loss, Need
 
@@ -15,6 +16,8 @@ class Entropy:
     Attributes:
         coefficient: Multiplies the bonus; a negative one is a penalty.
     """
+
+    regularises: ClassVar[bool] = True
 
     coefficient: float = 0.001
 

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bough.objective import Columns, Loss, Need
 
@@ -31,6 +31,8 @@ class Kl:
         coefficient: Multiplies the penalty, >= 0.
         estimator: Which estimate.
     """
+
+    regularises: ClassVar[bool] = True
 
     coefficient: float = 0.001
     estimator: Literal["k1", "k2", "k3"] = "k3"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from bough.objective import Columns, Loss, Need
+from bough.objective.spans import Ratio, span_log_ratio
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,11 @@ class PpoClip:
     Written with what gains and what loses apart, this is the mean over paths of the ordinary loss even where the paths
     through a token disagree about it; one summed advantage with one clip would be another loss.
 
+    The ratio may be that of the token's whole turn (ST-PPO, 2511.20718; Turn-PPO, 2512.17008) or path (GSPO,
+    2507.18071): exp of the mean log ratio over its trained tokens, which is clipped for all of them together; each
+    token's gradient goes through its own log-probability. Such a loss takes the path view. `gspo()` and `loop_clip()`
+    are settings with a name.
+
     Metrics, all weighted by `share`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off
     (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled.
 
@@ -26,11 +32,13 @@ class PpoClip:
         low: How far below 1 the ratio of a losing token still matters, in [0, 1).
         high: How far above 1 the ratio of a gaining token still matters, >= 0.
         dual: Ratio of a losing token above which it no longer matters, > 1 (3 in the paper); None for no such bound.
+        ratio: Of what.
     """
 
     low: float = 0.2
     high: float = 0.2
     dual: float | None = None
+    ratio: Ratio = "token"
 
     def __post_init__(self) -> None:
         if not 0 <= self.low < 1:
@@ -42,12 +50,12 @@ class PpoClip:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
-        return frozenset()
+        """Paths, when the ratio is of more than one token."""
+        return frozenset() if self.ratio == "token" else frozenset({"paths"})
 
     def __call__(self, columns: Columns) -> Loss:
         """The loss."""
-        log_ratio = columns.logprob - columns.behaviour
+        log_ratio = span_log_ratio(columns, self.ratio, "PpoClip")
         gains, loses = columns.gain > 0, columns.lose < 0
         # Bounds are set before the exponential, and only where they matter: a ratio too large for a float would make
         # nan out of a gradient that is 0.
@@ -67,3 +75,13 @@ class PpoClip:
             if ceiling is not None:
                 metrics["clip_dual"] = columns.share[loses & (log_ratio > ceiling)].sum()
         return Loss(value=value, metrics=metrics)
+
+
+def loop_clip(epsilon: float = 0.1) -> PpoClip:
+    """LOOP's range (arXiv 2502.01600): ratios from 1 / (1 + epsilon) to 1 + epsilon, even in the logarithm.
+
+    LOOP clips at .1, on top of a leave-one-out baseline, with no divergence in the loss. In `PpoClip` the lower bound
+    is 1 - low, hence low = epsilon / (1 + epsilon). At epsilon .1, ratios .8, 1, 1.05, 1.3 cost -.8, -1, -1.05, -1.1
+    with an advantage of 1, and .9091, 1, 1.05, 1.3 with -1.
+    """
+    return PpoClip(low=epsilon / (1 + epsilon), high=epsilon)

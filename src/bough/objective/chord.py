@@ -1,0 +1,80 @@
+"""From imitation to reinforcement by degrees."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from bough.objective import Columns, Loss, Need, Objective
+from bough.objective.ppo import PpoClip
+from bough.objective.sft_mix import mix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chord:
+    """CHORD (arXiv 2508.11408): imitation fading into reinforcement; needs demonstrations in the batches.
+
+        loss = (1 - mu) * objective of what was sampled - mu * mean over demonstrated tokens of phi * log p
+
+    With p the probability of a demonstrated token, held fixed, phi is p (1 - p): most where the policy is of two minds,
+    least where it knows or would never; or p, which corrects for the token being another's; or 1. With two tokens of
+    p = .9 and .4, phi is .09 and .24.
+
+    mu rises linearly from 0 to its peak over the first `warm` of the training, falls as a half cosine to its valley
+    over the following `decay`, and stays there. With warm = decay = .5, peak .9 and valley .05, it is 0, .45, .9, .475,
+    .05 at progress 0, .25, .5, .75, 1. The defaults are the release's: .1 throughout, with phi = p (1 - p).
+
+    Either mean is over its own tokens of the whole optimizer step; see `SftMix` for what the release does.
+
+    Metrics: those of the objective; `expert_nll`, nats, the mean over demonstrated tokens; `expert_mu`.
+
+    Attributes:
+        objective: For what was sampled.
+        peak: Highest mu, in [0, 1].
+        valley: mu at the end, in [0, peak].
+        warm: Share of the training in which mu rises.
+        decay: Share of the training in which it falls.
+        phi: How demonstrated tokens are weighed.
+    """
+
+    objective: Objective = PpoClip()
+    peak: float = 0.1
+    valley: float = 0.1
+    warm: float = 0.0
+    decay: float = 0.0
+    phi: Literal["p(1-p)", "p", "none"] = "p(1-p)"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.peak <= 1:
+            raise ValueError(f"Chord.peak: got {self.peak}; need a number from 0 to 1")
+        if not 0 <= self.valley <= self.peak:
+            raise ValueError(f"Chord.valley: got {self.valley}; need a number from 0 to peak={self.peak}")
+        if self.warm < 0 or self.decay < 0 or not self.warm + self.decay <= 1:
+            raise ValueError(
+                f"Chord: got warm={self.warm}, decay={self.decay}; need shares of 0 or more, at most 1 in all"
+            )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What the objective needs, and demonstrations."""
+        return frozenset({*self.objective.needs, "experts"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The mixture at the present progress."""
+        likely = columns.logprob.detach().exp()
+        match self.phi:
+            case "p(1-p)":
+                weight = likely * (1 - likely)
+            case "p":
+                weight = likely
+            case "none":
+                weight = None
+        return mix(columns, self.objective, self.mu(columns.progress), weight)
+
+    def mu(self, progress: float) -> float:
+        """What imitation weighs when a share of the training is done."""
+        if progress < self.warm:
+            return self.peak * progress / self.warm
+        if progress >= self.warm + self.decay:
+            return self.valley
+        down = (progress - self.warm) / self.decay
+        return self.valley + (self.peak - self.valley) * (1 + math.cos(math.pi * down)) / 2

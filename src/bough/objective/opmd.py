@@ -1,0 +1,41 @@
+"""Mirror descent without a ratio."""
+
+import math
+from dataclasses import dataclass
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opmd:
+    """OPMD (Kimi k1.5, arXiv 2501.12599, as in Trinity-RFT, 2505.17826): mirror descent; REINFORCE over 1 + T.
+
+        loss = - sum share * A * log p / (1 + temperature)
+
+    There is no ratio and nothing is clipped: what an older policy wrote counts as if it were the policy's own. The
+    temperature is how strongly an update holds to the policy it started from. Of the variants in the release this is
+    the simple one; its advantage is the reward less the mean of its group.
+
+    At temperature 1, advantages 1 and -1 over five tokens have gradients of -.1 and .1.
+
+    Metrics: `surrogate`, minus the loss.
+
+    Attributes:
+        temperature: >= 0.
+    """
+
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.temperature < math.inf:
+            raise ValueError(f"Opmd.temperature: got {self.temperature}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Nothing beyond what is always there."""
+        return frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        total = (columns.share * columns.advantage * columns.logprob).sum() / (1 + self.temperature)
+        return Loss(value=-total, metrics={"surrogate": total.detach()})

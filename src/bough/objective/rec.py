@@ -1,0 +1,120 @@
+"""REINFORCE off-policy: what is kept, how it is weighed, what holds it back."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rec:
+    """REC (arXiv 2509.24203): REINFORCE on old samples, in a family of masks, weights and regularisers.
+
+    With r the ratio of a token, held fixed in mask and weight:
+
+        loss = sum share * (- keep(r, A) * weight(r, A) * A * log p + regulariser)
+
+        keep            where A > 0                                where A < 0
+        none            everywhere                                 everywhere
+        one_side        r <= 1 + high                              r >= 1 - low
+        two_side        1 - low <= r <= 1 + high                   the same
+        ring            two_side, or r <= 1 - low_far              two_side, or r >= 1 + high_far
+
+        weight          none: 1        ratio: r        advantage: exp(A / temperature)
+        regulariser     none: 0        k2: coefficient * log(r)^2        forward_kl: - coefficient * log p
+
+    one_side with the weight "ratio" has the gradient of PPO's clipping. The paper's claim is that the mask matters and
+    the weight hardly does, so that the default is one_side without a weight. Ratios 1.4, 1.1, .6 that gain are kept by
+    one_side at .2: no, yes, yes; by two_side: no, yes, no; by ring with low_far .6 also below .4.
+
+    The half of k2 is in the coefficient, as in Trinity's release. The release's default is keep="none". Its advantage
+    is the reward less the mean of the group; there a group of one ends in an exception, here credit gives it 0.
+
+    Metrics, weighted by `share`: `ratio`; `dropped`, what gains or loses and is not kept; `regulariser`, if there is
+    one, before the coefficient.
+
+    Attributes:
+        keep: Which tokens are learned from.
+        weight: How they are weighed; "advantage" is not linear in the advantage and takes the path view.
+        regulariser: What keeps the policy near the one that sampled.
+        coefficient: Of the regulariser, >= 0.
+        low: In [0, 1).
+        high: >= 0.
+        low_far: From `low` to 1; of the ring.
+        high_far: At least `high`; of the ring.
+        temperature: Of the weight "advantage", > 0.
+    """
+
+    keep: Literal["none", "one_side", "two_side", "ring"] = "one_side"
+    weight: Literal["none", "ratio", "advantage"] = "none"
+    regulariser: Literal["none", "k2", "forward_kl"] = "none"
+    coefficient: float = 0.1
+    low: float = 0.2
+    high: float = 0.2
+    low_far: float = 0.6
+    high_far: float = 2.0
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low < 1:
+            raise ValueError(f"Rec.low: got {self.low}; need a number from 0 to below 1")
+        if not 0 <= self.high < math.inf:
+            raise ValueError(f"Rec.high: got {self.high}; need 0 or more")
+        if not self.low <= self.low_far <= 1:
+            raise ValueError(f"Rec.low_far: got {self.low_far}; need a number from low={self.low} to 1")
+        if not self.high <= self.high_far < math.inf:
+            raise ValueError(f"Rec.high_far: got {self.high_far}; need at least high={self.high}")
+        if not 0 <= self.coefficient < math.inf:
+            raise ValueError(f"Rec.coefficient: got {self.coefficient}; need 0 or more")
+        if not 0 < self.temperature < math.inf:
+            raise ValueError(f"Rec.temperature: got {self.temperature}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Paths, when the weight is by advantage."""
+        return frozenset({"paths"}) if self.weight == "advantage" else frozenset()
+
+    @property
+    def regularises(self) -> bool:
+        """Whether there is a regulariser."""
+        return self.regulariser != "none"
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        log_ratio = columns.logprob - columns.behaviour
+        ratio = log_ratio.detach().exp()
+        gaining, losing = self._kept(ratio)
+        kept = columns.gain * gaining + columns.lose * losing
+        match self.weight:
+            case "none":
+                weighed = kept
+            case "ratio":
+                weighed = kept * ratio
+            case "advantage":
+                weighed = kept * (columns.advantage / self.temperature).exp()
+        total = -(columns.share * weighed * columns.logprob).sum()
+        with torch.no_grad():
+            dropped = (columns.gain > 0) & ~gaining | (columns.lose < 0) & ~losing
+            metrics = {"ratio": (columns.share * ratio).sum(), "dropped": columns.share[dropped].sum()}
+        if self.regulariser == "none":
+            return Loss(value=total, metrics=metrics)
+        held = log_ratio.square() if self.regulariser == "k2" else -columns.logprob
+        holding = (columns.share * held).sum()
+        return Loss(value=total + self.coefficient * holding, metrics=metrics | {"regulariser": holding.detach()})
+
+    def _kept(self, ratio: Tensor) -> tuple[Tensor, Tensor]:
+        """[M] bool each: whether a token is learned from when it gains, and when it loses."""
+        low, high = ratio >= 1 - self.low, ratio <= 1 + self.high
+        match self.keep:
+            case "none":
+                return torch.ones_like(low), torch.ones_like(low)
+            case "one_side":
+                return high, low
+            case "two_side":
+                return low & high, low & high
+            case "ring":
+                return low & high | (ratio <= 1 - self.low_far), low & high | (ratio >= 1 + self.high_far)

@@ -1,0 +1,53 @@
+"""A gate that closes softly."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from bough.objective import Columns, Loss, Need
+
+_FAR = 20.0
+"""Log ratio from which a sigmoid is flat in double precision; beyond it a ratio might not fit into a float."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sapo:
+    """SAPO (arXiv 2511.20347): a sigmoid of the ratio in place of PPO's bounds; steeper for tokens that lose.
+
+    With r the ratio of a token and T the temperature of its side:
+
+        loss = - sum share * f(r) * A        f(r) = 4 / T * sigmoid(T * (r - 1))
+
+    At r = 1 the slope of f is 1, as PPO's; it falls off smoothly on both sides: to .9242 at a ratio of 1.4 with T = 1,
+    so that the gradient of log p is .9242 * 1.4 * .8667 there.
+
+    Metrics, weighted by `share`: `ratio`; `gate`, the slope of f, 1 where nothing is held back.
+
+    Attributes:
+        gaining: Temperature of tokens that gain, > 0.
+        losing: Temperature of tokens that lose, > 0; a little higher, since what is pushed down spreads over all words.
+    """
+
+    gaining: float = 1.0
+    losing: float = 1.05
+
+    def __post_init__(self) -> None:
+        for name in ("gaining", "losing"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"Sapo.{name}: got {getattr(self, name)}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Nothing beyond what is always there."""
+        return frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        ratio = (columns.logprob - columns.behaviour).clamp(max=_FAR).exp()
+        up, down = (torch.sigmoid(heat * (ratio - 1)) for heat in (self.gaining, self.losing))
+        gated = columns.gain * up * (4 / self.gaining) + columns.lose * down * (4 / self.losing)
+        with torch.no_grad():
+            slope = torch.where(columns.advantage >= 0, 4 * up * (1 - up), 4 * down * (1 - down))
+            metrics = {"ratio": (columns.share * ratio).sum(), "gate": (columns.share * slope).sum()}
+        return Loss(value=-(columns.share * gated).sum(), metrics=metrics)

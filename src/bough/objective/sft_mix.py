@@ -1,0 +1,69 @@
+"""Demonstrations beside samples."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from bough.objective import Columns, Loss, Need, Objective
+from bough.objective.ppo import PpoClip
+from bough.objective.take import take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SftMix:
+    """Imitation mixed into reinforcement (Trinity-RFT, arXiv 2505.17826); needs demonstrations in the batches.
+
+        loss = (1 - mu) * objective of what was sampled - mu * mean over demonstrated tokens of log p
+
+    Either mean is over its own tokens of the whole optimizer step. In the release each part is a mean over its rows of
+    a micro-batch, scaled by how many rows of its kind were expected there: right only as long as the micro-batches are
+    as expected.
+
+    Metrics: those of the objective; `expert_nll`, nats, the mean over demonstrated tokens; `expert_mu`.
+
+    Attributes:
+        objective: For what was sampled.
+        mu: What imitation weighs, in [0, 1].
+    """
+
+    objective: Objective = PpoClip()
+    mu: float = 0.1
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.mu <= 1:
+            raise ValueError(f"SftMix.mu: got {self.mu}; need a number from 0 to 1")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What the objective needs, and demonstrations."""
+        return frozenset({*self.objective.needs, "experts"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The mixture."""
+        return mix(columns, self.objective, self.mu, None)
+
+
+def mix(columns: Columns, objective: Objective, mu: float, weight: Tensor | None) -> Loss:
+    """An objective on what was sampled, and imitation of what was demonstrated.
+
+    Args:
+        columns: Of both.
+        objective: Sees the sampled tokens alone.
+        mu: What imitation weighs; the objective has the rest.
+        weight: [M], of each demonstrated token; None for 1.
+
+    Raises:
+        ValueError: when the columns do not tell the two apart.
+    """
+    if columns.expert is None:
+        raise ValueError("got columns without `expert`; need demonstrations: `experts=Experts(...)` in the run")
+    sampled = objective(take(columns, ~columns.expert))
+    share = columns.share.where(columns.expert, 0.0)
+    likelihood = columns.logprob if weight is None else weight * columns.logprob
+    metrics = {
+        **sampled.metrics,
+        "expert_nll": -(share * columns.logprob).sum().detach(),
+        # Shares of demonstrations sum to 1 over a step, so that this is mu however the step is split.
+        "expert_mu": mu * share.sum(),
+    }
+    return Loss(value=(1 - mu) * sampled.value - mu * (share * likelihood).sum(), metrics=metrics)

@@ -1,0 +1,68 @@
+"""Sums and means over the turns and paths of the path view."""
+
+from typing import Literal, TypeAlias
+
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from bough.objective import Columns, Walk
+
+Span: TypeAlias = Literal["turn", "sequence"]
+"""What belongs together: the tokens of one turn, or those of a whole path."""
+
+Ratio: TypeAlias = Literal["token", "turn", "sequence"]
+"""Over what a ratio of probabilities is taken."""
+
+
+def walk_of(columns: Columns, who: str) -> Walk:
+    """The path view's ids.
+
+    Raises:
+        ValueError: when there are none; `who` says who wanted them.
+    """
+    if columns.walk is None:
+        raise ValueError(f"{who}: got columns without `walk`; need the path view")
+    return columns.walk
+
+
+def spans(walk: Walk, over: Span) -> tuple[Int[Tensor, " M"], int]:
+    """[M]: which turn or path each token is of, and how many of these there are."""
+    return (walk.turn, len(walk.path_of_turn)) if over == "turn" else (walk.path, len(walk.task))
+
+
+def span_sums(value: Float[Tensor, " M"], span: Int[Tensor, " M"], count: int) -> Float[Tensor, " n"]:
+    """[count]: the sum over the tokens of each span."""
+    return value.new_zeros(count).index_add(0, span, value)
+
+
+def span_means(value: Float[Tensor, " M"], span: Int[Tensor, " M"], count: int) -> Float[Tensor, " n"]:
+    """[count]: the mean over the tokens of each span; 0 where there is none."""
+    return span_sums(value, span, count) / span.bincount(minlength=count).clamp(min=1)
+
+
+def span_log_ratio(columns: Columns, ratio: Ratio, who: str, *, product: bool = False) -> Float[Tensor, " M"]:
+    """[M]: the log ratio of the trained policy's probability to the behaviour's, at each token.
+
+        token       log p - log b of the token itself
+        turn        the mean of that over the trained tokens of its turn: the log of a geometric mean
+        sequence    the same over its path
+
+    Two turns of one path with log ratios .3 .1 | .6 have .2 .2 | .6 by turn and .3333 throughout by sequence.
+
+    The *value* is the span's, and the *gradient* goes through the token's own log-probability, with slope 1
+    (GSPO-token, arXiv 2507.18071). Where all tokens of a span have one advantage and one share, this is the
+    gradient of the span's own ratio.
+
+    Args:
+        columns: In the path view, unless `ratio` is "token".
+        ratio: Over what.
+        who: Is named when there is no path view.
+        product: Whether a span's ratio is the product of its tokens' ratios and not their geometric mean.
+    """
+    own = columns.logprob - columns.behaviour
+    if ratio == "token":
+        return own
+    span, count = spans(walk_of(columns, who), ratio)
+    held = own.detach()
+    whole = span_sums(held, span, count) if product else span_means(held, span, count)
+    return own - held + whole[span]

@@ -1,0 +1,50 @@
+"""Only what the policy still does about as often."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+from bough.objective import Columns, Loss, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sppo:
+    """sPPO (Trinity-RFT, arXiv 2505.17826): the log ratio, dropped outside a range that is even in the logarithm.
+
+    With r the ratio of a token:
+
+        loss = - sum share * A * log r        where 1 / (1 + epsilon) <= r <= 1 + epsilon, else nothing
+
+    A token outside has neither value nor gradient, whichever way its advantage would move it. At epsilon .3 the range
+    is .7692 to 1.3: of ratios 1.4, 1.1, .6 only the second is learned from. The formula is that of the release; no
+    paper was found that derives it.
+
+    Metrics, weighted by `share`: `ratio`; `dropped`, what lies outside.
+
+    Attributes:
+        epsilon: > 0.
+    """
+
+    epsilon: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0 < self.epsilon < math.inf:
+            raise ValueError(f"Sppo.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Nothing beyond what is always there."""
+        return frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        log_ratio = columns.logprob - columns.behaviour
+        inside = log_ratio.abs() <= math.log1p(self.epsilon)
+        value = -(columns.share * columns.advantage * log_ratio.where(inside, 0.0)).sum()
+        with torch.no_grad():
+            metrics = {
+                "ratio": (columns.share * log_ratio.exp()).sum(),
+                "dropped": columns.share[~inside].sum(),
+            }
+        return Loss(value=value, metrics=metrics)

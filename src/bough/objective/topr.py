@@ -1,0 +1,49 @@
+"""Learn from success as it is, from failure no more than one still fails."""
+
+from dataclasses import dataclass
+
+import torch
+
+from bough.objective import Columns, Loss, Need
+from bough.objective.spans import Ratio, span_log_ratio
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topr:
+    """TOPR (arXiv 2503.14286): gains unweighted, losses weighted by their ratio cut at 1; stable off-policy.
+
+    With r the ratio and sg what is held fixed:
+
+        loss = - sum share * (gain + sg(min(r, 1)) * lose) * log p
+
+    What was good is imitated, however unlikely it has become; what was bad is pushed away only as far as the policy
+    would still do it, so that the loss of a forgotten mistake can't grow without bound. With ratios 1.8 and .8 a token
+    that loses weighs 1 and .8.
+
+    The paper weighs whole paths by the product of their ratios, with rewards of 1 and -1 in place of advantages;
+    Trinity's release has the ratio of each token (ratio="token"). The chunks of IPA (2512.24873) are turns, weighed by
+    the geometric mean: ratio="turn", mean=True.
+
+    Metrics, weighted by `share`: `weight_lose`, the mean weight of what loses, over all tokens.
+
+    Attributes:
+        ratio: Of what.
+        mean: Whether the ratio of a turn or path is the geometric mean of its tokens' ratios and not their product.
+    """
+
+    ratio: Ratio = "sequence"
+    mean: bool = False
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Paths, when the ratio is of more than one token."""
+        return frozenset() if self.ratio == "token" else frozenset({"paths"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        log_ratio = span_log_ratio(columns, self.ratio, "Topr", product=not self.mean).detach()
+        weight = log_ratio.clamp(max=0.0).exp()
+        value = -(columns.share * (columns.gain + columns.lose * weight) * columns.logprob).sum()
+        with torch.no_grad():
+            metrics = {"weight_lose": (columns.share * weight)[columns.lose < 0].sum()}
+        return Loss(value=value, metrics=metrics)
