@@ -1,7 +1,7 @@
 """Contexts: what of the past the policy reads before it acts."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from bough.tree import Kind
@@ -15,11 +15,13 @@ class Turn:
         observation: What was read.
         action: What was written, as text.
         tokens: What was written, as sampled (with the stop token, where one was sampled).
+        marks: What the parser found in it besides the action.
     """
 
     observation: str
     action: str
     tokens: tuple[int, ...]
+    marks: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
 @runtime_checkable
@@ -84,24 +86,80 @@ class Parsed:
     Attributes:
         action: What the environment gets.
         well_formed: Whether the text had the form that was asked for.
+        marks: What else was found, values that JSON can write; goes into the info of the `ACTION` node.
+        spans: Where the parts of the text stand, as ranges of characters. The info of the node has them under "spans"
+            as ranges of tokens.
     """
 
     action: str
     well_formed: bool
+    marks: Mapping[str, object] = field(default_factory=dict[str, object])
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
 
 
 @runtime_checkable
 class Parser(Protocol):
-    """Finds the action in what the policy wrote. Never fails: text without the right form still gives an action."""
+    """Finds the action in what the policy wrote. Never fails: text without the right form still gives an action.
+
+    One that finds more than the action names it in a constant `marks` (see `marks_of`), so that a run whose other
+    pieces need what it does not give ends before its first rollout.
+    """
 
     def __call__(self, text: str) -> Parsed:
         """Parse the whole text of one turn."""
         ...
 
 
+@runtime_checkable
+class Form(Parser, Protocol):
+    """A parser of answers in a form that has to be asked for, and in which a demonstration has to be written."""
+
+    @property
+    def instructions(self) -> str:
+        """What the agent is told of the form, after what the environment tells it."""
+        ...
+
+    def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
+        """The text of a turn in which someone else than the policy (a teacher) acts.
+
+        Args:
+            action: What it does.
+            past: The turns before.
+            ahead: What it means to do from here on, `action` first.
+        """
+        ...
+
+
+def marks_of(parser: Parser) -> frozenset[str]:
+    """What a parser puts into the info of `ACTION` nodes when an answer has it; "spans" are ranges of tokens."""
+    return frozenset(getattr(parser, "marks", ()))
+
+
+def told(instructions: str, parser: Parser) -> str:
+    """What the agent is told first: the environment's instructions, then the form of its answers."""
+    return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, Form) else instructions
+
+
 # The pieces need the protocols above.
 from bough.context.full import Full  # noqa: E402
 from bough.context.parse import Plain, Tagged  # noqa: E402
+from bough.context.plan import PlanAct, Planned  # noqa: E402
 from bough.context.window import Window  # noqa: E402
 
-__all__ = ["Context", "Extension", "Full", "Parsed", "Parser", "Plain", "Renderer", "Tagged", "Turn", "Window"]
+__all__ = [
+    "Context",
+    "Extension",
+    "Form",
+    "Full",
+    "Parsed",
+    "Parser",
+    "Plain",
+    "PlanAct",
+    "Planned",
+    "Renderer",
+    "Tagged",
+    "Turn",
+    "Window",
+    "marks_of",
+    "told",
+]

@@ -1,9 +1,10 @@
 """Where the action stands in what the policy wrote."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context import Parsed
+from bough.context import Parsed, Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +41,12 @@ class Tagged:
         if not (closed and opened):
             return Parsed(action=text.strip(), well_formed=False)
         return Parsed(action=action.strip(), well_formed=bool(action.strip()))
+
+    @property
+    def instructions(self) -> str:
+        """See `Form`."""
+        return f"Write your action between <{self.tag}> and </{self.tag}>."
+
+    def write(self, action: str, past: Sequence[Turn] = (), ahead: Sequence[str] = ()) -> str:  # noqa: ARG002
+        """See `Form`."""
+        return f"<{self.tag}>{action}</{self.tag}>"

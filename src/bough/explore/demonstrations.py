@@ -27,6 +27,6 @@ class Demonstration:
                 "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
             )
         while isinstance(place, Cursor) and plan:
-            place = await player.advance(place, action=plan[0])
+            place = await player.advance(place, action=plan[0], ahead=plan)
             if isinstance(place, Cursor):
                 plan = await player.plan(place)

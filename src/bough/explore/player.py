@@ -1,10 +1,11 @@
 """An agent in an environment, turn by turn, writing down everything in a growing tree."""
 
-from collections.abc import Awaitable
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bough.context import Turn
+from bough.context import Form, Parsed, Turn, told
 from bough.engine import EngineFault, Finish, Request
 from bough.env import EnvFault, Host, State, Step
 from bough.explore.agent import Agent, Limits
@@ -55,7 +56,7 @@ class Player:
         """Sampled tokens so far in the whole tree."""
         self._agent = agent
         self._host = host
-        self._instructions = instructions
+        self._instructions = told(instructions, agent.parser)
         self._seed = seed
         self._waits = waits
 
@@ -83,15 +84,22 @@ class Player:
         return await self._from_env(self._host.plan(cursor.state), "plan", cursor.branches)
 
     async def advance(
-        self, cursor: Cursor, *, branch: int = 0, action: str | None = None, source: Source = Source.TEACHER
+        self,
+        cursor: Cursor,
+        *,
+        branch: int = 0,
+        action: str | None = None,
+        source: Source = Source.TEACHER,
+        ahead: Sequence[str] = (),
     ) -> Cursor | Outcome:
         """Take one turn: write an action, step the environment, read what it says.
 
         Args:
             cursor: Where to act.
             branch: Tells the branches from one cursor apart, and seeds what they sample.
-            action: Text to act with in place of sampling.
+            action: What to do in place of sampling; it is written in the form that the parser asks for.
             source: Who wrote `action`.
+            ahead: What whoever wrote `action` means to do from here on, `action` first; () when that is all.
 
         Returns:
             Where the agent now stands, or how the path ended.
@@ -99,20 +107,25 @@ class Player:
         branches = (*cursor.branches, branch)
         node = Node(parent=cursor.node, kind=Kind.ACTION, branch=branch)
         try:
-            text = await self._sample(node, cursor, branches) if action is None else self._force(node, action, source)
+            if action is None:
+                parsed = await self._sample(node, cursor, branches)
+            else:
+                parsed = self._force(node, cursor, action, source, ahead)
         except EngineFault as fault:
             return self._fail(node, fault)
         self.growth.add(node)
         number = len(self.growth.nodes) - 1
         try:
-            step = await self._from_env(self._host.step(cursor.state, text), "step", branches)
+            step = await self._from_env(self._host.step(cursor.state, parsed.action), "step", branches)
         except EnvFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
         node.env_reward = step.reward
         node.info["valid"] = step.valid
         self.spent_turns += 1 + step.replayed_steps
-        turn = Turn(observation=cursor.state.observation, action=text, tokens=tuple(node.tokens))
+        turn = Turn(
+            observation=cursor.state.observation, action=parsed.action, tokens=tuple(node.tokens), marks=parsed.marks
+        )
         sampled = 0 if node.logprobs is None else len(node.tokens)
         after = Cursor(
             node=number,
@@ -131,8 +144,8 @@ class Player:
             place = await self.advance(place)
         return place
 
-    async def _sample(self, node: Node, cursor: Cursor, branches: tuple[int, ...]) -> str:
-        """Let the policy write the action; returns its text."""
+    async def _sample(self, node: Node, cursor: Cursor, branches: tuple[int, ...]) -> Parsed:
+        """Let the policy write the action."""
         agent = self._agent
         request = Request(
             prompt_tokens=cursor.text,
@@ -155,15 +168,38 @@ class Player:
         parsed = agent.parser(raw)
         # An action cut off at the token limit is not what the policy meant to say in full.
         well_formed = parsed.well_formed and completion.finish is Finish.STOP
-        node.info |= {"text": parsed.action, "well_formed": well_formed, "finish": str(completion.finish)}
+        self._note(node, raw, replace(parsed, well_formed=well_formed))
+        node.info["finish"] = str(completion.finish)
+        return parsed
+
+    def _force(self, node: Node, cursor: Cursor, action: str, source: Source, ahead: Sequence[str]) -> Parsed:
+        """Put an action in the place of the policy's."""
+        renderer, parser = self._agent.renderer, self._agent.parser
+        written = parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, Form) else action
+        node.tokens, node.source = renderer.write(written), source
+        found = parser(written) if isinstance(parser, Form) else Parsed(action=action, well_formed=True)
+        parsed = replace(found, action=action)
+        self._note(node, written, parsed)
+        return parsed
+
+    def _note(self, node: Node, raw: str, parsed: Parsed) -> None:
+        """Write down what was found in an action's text."""
+        node.info |= parsed.marks
+        node.info |= {"text": parsed.action, "well_formed": parsed.well_formed}
         if raw != parsed.action:
             node.info["raw"] = raw
-        return parsed.action
+        if parsed.spans:
+            node.info["spans"] = {name: self._tokens(node, raw, span) for name, span in parsed.spans.items()}
 
-    def _force(self, node: Node, action: str, source: Source) -> str:
-        node.tokens, node.source = self._agent.renderer.write(action), source
-        node.info |= {"text": action, "well_formed": True}
-        return action
+    def _tokens(self, node: Node, raw: str, span: tuple[int, int]) -> list[int]:
+        """The tokens of a range of characters: from the first after all of `raw` before it to the last in it."""
+        tokens, text = node.tokens, self._agent.renderer.text
+
+        def needed(characters: int) -> int:
+            begins = raw[:characters]
+            return bisect_left(range(len(tokens)), True, key=lambda count: text(tokens[:count]).startswith(begins))
+
+        return [needed(place) for place in span]
 
     def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
         """Add what the environment said; `after.node` is the action that it answers."""

@@ -55,7 +55,7 @@ class Workshop:
             self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
             check_state(run, run.env.start(self.train_tasks[0]))
         with self._asking_env("first words"):
-            texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], turns=run.limits.turns))
+            texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], run.parser, turns=run.limits.turns))
         with explain_full_disk(assets, None):
             self.policy: Policy = run.policy.build(texts, assets)
         self.engine: Engine = run.engine.build(self.policy.replica())
