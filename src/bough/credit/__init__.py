@@ -38,6 +38,36 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     return getattr(rule, "compares", "task")
 
 
-from bough.credit.grpo import Grpo, dr_grpo, rloo  # noqa: E402
+from bough.credit.aspo import Aspo  # noqa: E402
+from bough.credit.asymre import AsymRe  # noqa: E402
+from bough.credit.flow_grpo import FlowGrpo  # noqa: E402
+from bough.credit.foresight import Foresight  # noqa: E402
+from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo  # noqa: E402
+from bough.credit.opmd import OpmdBaseline  # noqa: E402
+from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  # noqa: E402
+from bough.credit.step_grpo import StepGrpo  # noqa: E402
+from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
+from bough.credit.stratified import StratifiedGrpo  # noqa: E402
 
-__all__ = ["Credit", "Grpo", "compares_with", "dr_grpo", "needs_of", "rloo"]
+__all__ = [
+    "Aspo",
+    "AsymRe",
+    "Credit",
+    "FlowGrpo",
+    "Foresight",
+    "Grpo",
+    "OpmdBaseline",
+    "ReinforcePlusPlus",
+    "StepGrpo",
+    "StepwiseGrpo",
+    "StratifiedGrpo",
+    "compares_with",
+    "dr_grpo",
+    "lite_ppo",
+    "loop",
+    "needs_of",
+    "opo",
+    "rec",
+    "reinforce_pp_baseline",
+    "rloo",
+]

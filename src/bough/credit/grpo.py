@@ -1,4 +1,4 @@
-"""Credit by comparing the paths of one task: GRPO, with the switches that make it Dr.GRPO and RLOO."""
+"""Credit by comparing the paths of one task: GRPO, and the settings of it that have names of their own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy as np
 
+from bough.credit.marks import written
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +17,9 @@ class Grpo:
 
     Over the n counted paths of all trees of a task, with returns R and standard deviation s (ddof 1):
 
-        A_p = (R_p - baseline_p) / (s + epsilon)        baseline_p = mean of R, or mean of R without R_p
+        A_p = (R_p - baseline_p) / (s + epsilon)
+
+        baseline_p = mean of R, or mean of R without R_p, or sum of length * R / sum of length
 
     and every trained token of path p gets A_p. Statistics are per path, however many turns or texts a path has. A
     group of one, and a group whose returns are all equal, get exactly 0: nothing can be learned from it.
@@ -26,26 +29,34 @@ class Grpo:
         dr_grpo()   0.5    -0.5    -0.5    0.5
         rloo()    0.667  -0.667  -0.667  0.667
 
+        length        3       2       3      1
+        opo()     0.556  -0.444  -0.444  0.556
+
     Paths are taken to be independent given the task. Where they share sampled turns (a search tree), each baseline has
     seen the shared turns too, and the estimate at those turns is biased toward zero.
 
     Attributes:
-        mean: Baseline: the mean of the group, or of the other paths.
-        std: Whether to divide by the standard deviation of the group. Doing so weighs tasks that are rarely or nearly
-            always solved more than the gradient of the success rate would.
+        mean: Baseline: the mean of the group, of the other paths, or over the tokens that the policy wrote in the
+            group ("tokens"; the standard deviation of the group is over them, too).
+        std: Divides by the standard deviation of the group, of all returns of the batch, or not at all. The first
+            weighs tasks that are rarely or nearly always solved more than the gradient of the success rate would.
         epsilon: Added to the standard deviation, > 0.
+        ddof: Subtracted from the number of returns in the standard deviation, 0 or 1.
         as_released: What the released code does with a group of one (verl, `compute_grpo_outcome_advantage`): mean 0
             and standard deviation 1, so that its advantage is its return.
     """
 
-    mean: Literal["group", "leave_one_out"] = "group"
-    std: Literal["group", "none"] = "group"
+    mean: Literal["group", "leave_one_out", "tokens"] = "group"
+    std: Literal["group", "batch", "none"] = "group"
     epsilon: float = 1e-6
+    ddof: int = 1
     as_released: bool = False
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"Grpo.epsilon: got {self.epsilon}; need a number above 0")
+        if self.ddof not in (0, 1):
+            raise ValueError(f"Grpo.ddof: got {self.ddof}; need 0 or 1")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
@@ -54,13 +65,27 @@ class Grpo:
 
     def of_paths(self, view: Steps) -> Floats:
         """[P] float64: the advantage of each path of a batch."""
-        return self.advantages(view.returns, view.task)
+        tokens = sum_at(view.path, written(view), view.paths) if self.mean == "tokens" else None
+        return self.advantages(view.returns, view.task, tokens)
 
-    def advantages(self, returns: Floats, task: Ints | None = None) -> Floats:
-        """[n] float64: the advantages of n paths with the given returns, of one task or of the tasks numbered."""
-        task = np.zeros(len(returns), dtype=np.int64) if task is None else task
-        singleton = "raw" if self.as_released else "zero"
-        return normalize(returns, task, mean=self.mean, std=self.std, epsilon=self.epsilon, singleton=singleton)
+    def advantages(self, returns: Floats, task: Ints | None = None, tokens: Floats | None = None) -> Floats:
+        """[n] float64: the advantages of n paths with the given returns.
+
+        Args:
+            returns: [n].
+            task: [n], number of the task; None when all are of one.
+            tokens: [n], how many tokens the policy wrote; None when all are of one length.
+        """
+        return normalize(
+            returns,
+            np.zeros(len(returns), dtype=np.int64) if task is None else task,
+            mean="group" if self.mean == "tokens" else self.mean,
+            std=self.std,
+            weight=tokens if self.mean == "tokens" else None,
+            ddof=self.ddof,
+            epsilon=self.epsilon,
+            singleton="raw" if self.as_released else "zero",
+        )
 
 
 def dr_grpo() -> Grpo:
@@ -78,3 +103,54 @@ def rloo() -> Grpo:
     no others and gets 0, where released code gives its return (`as_released`).
     """
     return Grpo(mean="leave_one_out", std="none")
+
+
+def loop() -> Grpo:
+    """LOOP (arXiv 2502.01600): RLOO over whole episodes of an agent, for PPO with several epochs and no critic.
+
+    The rest of the method is in its loss, a clip to [1 / (1 + e), 1 + e] and a mean within each path before the mean
+    over paths, and in its filter, `SmallAdvantage`. The released code (apple/ml-loop) can also divide by the population
+    standard deviation, `Grpo(mean="leave_one_out", ddof=0, epsilon=1e-7)`.
+
+        returns      1       0    0.5
+        loop()    0.75   -0.75      0
+        divided  1.837  -1.837      0
+    """
+    return Grpo(mean="leave_one_out", std="none")
+
+
+def opo() -> Grpo:
+    """On-policy RL with the optimal baseline (arXiv 2505.23585): mean of the returns, weighted by path length.
+
+    That is the baseline of least variance when the squared norm of a path's gradient grows with its length. A path's
+    length is the number of tokens that the policy wrote. The method takes one exactly on-policy step per batch, with
+    neither a clip nor a divergence in the loss.
+    """
+    return Grpo(mean="tokens", std="none")
+
+
+def lite_ppo() -> Grpo:
+    """Lite PPO (arXiv 2508.08221): minus the mean of the task, over the standard deviation of the whole batch.
+
+    The batch is steadier than a small group, and gives tasks that are nearly always solved no more weight than others.
+    The deviation is of the raw returns, not of the centred ones. The other half of the method is a loss whose mean is
+    over tokens, `Share(by="path_tokens")`.
+
+        task       a       a      b       b
+        returns    1       0      3       1
+        A      0.397  -0.397  0.795  -0.795
+    """
+    return Grpo(std="batch")
+
+
+def rec() -> Grpo:
+    """Group-relative REINFORCE (REC, arXiv 2509.24203): minus the mean of the task, for losses that clip by a mask.
+
+    The advantage of `dr_grpo`; what makes the method is its loss. Trinity-RFT can also divide by the population
+    standard deviation, `Grpo(ddof=0)`, and ends with an error at a group of one, which gets 0 here.
+
+        returns      1    0.5       0
+        rec()      0.5      0    -0.5
+        divided  1.225      0  -1.225
+    """
+    return Grpo(std="none")

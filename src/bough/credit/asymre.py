@@ -1,0 +1,53 @@
+"""Credit with a baseline that is lowered on purpose."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsymRe:
+    """AsymRE (arXiv 2506.20520): a baseline a little below the task's mean; paths may come from an older policy.
+
+        A_p = R_p - (mean of R + shift)
+
+    Off-policy, a loss that pushes down what was sampled long ago does harm, and one that pulls it up does little; the
+    paper shows a collapse as soon as the baseline exceeds the behaviour policy's mean return. A negative shift stays on
+    the safe side: what is average is imitated. The loss has no ratio.
+
+        returns      1    0.5      0
+        AsymRe()   0.6    0.1   -0.4
+
+    So the paths of a group that is all equal get -shift each: they are as good as the mean, above the baseline. A group
+    of one has no mean to be compared with and gets 0; in Trinity-RFT it keeps its return (`as_released`).
+
+    Attributes:
+        shift: Added to the mean; -0.1 in the paper's experiments with language models and in Trinity-RFT.
+        as_released: A group of one keeps its return.
+    """
+
+    # Ties get the shift, so that nothing is zero for being alike.
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    shift: float = -0.1
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.shift):
+            raise ValueError(f"AsymRe.shift: got {self.shift}; need a finite number")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        return spread_steps(view, self.advantages(view.returns, view.task)[view.path])
+
+    def advantages(self, returns: Floats, task: Ints) -> Floats:
+        """[n] float64: the advantages of n paths with the given returns and tasks."""
+        alone = np.bincount(task)[task] == 1
+        return np.where(alone, returns if self.as_released else 0.0, normalize(returns, task, std="none") - self.shift)

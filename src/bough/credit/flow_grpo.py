@@ -1,0 +1,43 @@
+"""Credit by one outcome for every turn of a planner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Rewarded, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlowGrpo:
+    """Flow-GRPO (AgentFlow, arXiv 2510.05592): the outcome of a path goes to all its turns, compared over the task.
+
+    With ddof 1 over the paths p of a task, for every turn t:
+
+        A_(p,t) = (R_p - mean of R) / (std of R + epsilon)
+
+    This is the advantage of `Grpo()`. The released code keeps each turn as a row of its own and takes mean and
+    deviation over rows, so that a path weighs as much as it has turns (`as_released`). Two paths, of 3 turns and of 1:
+
+        returns           1       0
+        FlowGrpo()    0.707  -0.707
+        as_released   0.5    -1.5
+
+    Attributes:
+        epsilon: Added to the standard deviation, > 0.
+        as_released: Statistics over turns; a turn that is alone with its task keeps its return.
+    """
+
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(f"FlowGrpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        if self.as_released:
+            value, task = view.returns[view.path], view.task[view.path]
+            return spread_steps(view, normalize(value, task, std="group", epsilon=self.epsilon, singleton="raw"))
+        return spread_steps(view, normalize(view.returns, view.task, std="group", epsilon=self.epsilon)[view.path])

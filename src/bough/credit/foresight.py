@@ -1,0 +1,53 @@
+"""Credit for the part of an answer that sets a subgoal."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bough.credit.grpo import Grpo
+from bough.credit.marks import marked, spans
+from bough.tree import Credited, Rewarded, spread_words, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foresight:
+    """Hi-Agent's foresight advantage (arXiv 2510.14388): GRPO on the subgoals that a parser finds in answers.
+
+    Experimental: the exact formula was not available here. In the paper a planner proposes several subgoals for a
+    state, each is scored by what an executor makes of it, and the scores, normalised over the proposals, train the
+    planner alone. Here one policy writes subgoal and action, and with A the advantage of `base` for a path:
+
+        a token inside a subgoal gets A, every other one gets rest * A
+
+        answer    open the door ; go east
+        rest=0    A    A   A    0 0  0
+
+    A turn sets a subgoal when its info has one under "subgoal"; its tokens are the span of that name. A turn that keeps
+    the subgoal of an earlier one is all action.
+
+    Attributes:
+        base: The advantages of paths: what came of their subgoals.
+        rest: Share of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"mark.subgoal"})
+
+    base: Grpo = Grpo()
+    rest: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rest <= 1:
+            raise ValueError(f"Foresight.rest: got {self.rest}; need a number from 0 to 1")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        step = view.words.step
+        count = view.lengths[view.node]
+        place = np.arange(len(step)) - (np.cumsum(count) - count)[step]
+        first, end = spans(view, "subgoal")
+        inside = (place >= first[step]) & (place < end[step]) & marked(view, "subgoal")[step]
+        advantage = self.base.of_paths(view)[view.path][step]
+        return spread_words(view, np.where(inside, advantage, self.rest * advantage))

@@ -1,0 +1,67 @@
+"""Credit for policy mirror descent."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps, sum_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpmdBaseline:
+    """Online policy mirror descent (Kimi k1.5, arXiv 2501.12599): the return minus a plain or a soft mean of the task.
+
+    The best policy within a divergence of weight tau from the old one has
+
+        R_p = tau * log (mean of exp(R / tau)) + tau * log(policy / old policy)
+
+    Its first term is the soft mean, the mean over paths that the old policy sampled; as tau grows it becomes the plain
+    mean, which is what the paper uses in its gradient.
+
+        returns                       1     0.5       0
+        OpmdBaseline()              0.5       0    -0.5
+        log_mean_exp, tau 1       0.418  -0.082  -0.582
+        log_mean_exp, tau 0.1     0.109  -0.391  -0.891
+
+    A group of one gets 0, here as in a group that is all equal.
+
+    Attributes:
+        baseline: Which mean.
+        tau: Temperature of the soft mean, > 0.
+        as_released: A group of one keeps its return (Trinity-RFT).
+    """
+
+    baseline: Literal["mean", "log_mean_exp"] = "mean"
+    tau: float = 1.0
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.tau < math.inf:
+            raise ValueError(f"OpmdBaseline.tau: got {self.tau}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        return spread_steps(view, self.advantages(view.returns, view.task)[view.path])
+
+    def advantages(self, returns: Floats, task: Ints) -> Floats:
+        """[n] float64: the advantages of n paths with the given returns and tasks."""
+        apart = normalize(returns, task, std="none")
+        if self.baseline == "log_mean_exp":
+            # The mean is out already, so that groups with nothing to compare stay at exactly 0.
+            apart = apart - self._soft_mean(apart, task)[task]
+        if not self.as_released:
+            return apart
+        return np.where(np.bincount(task)[task] == 1, returns, apart)
+
+    def _soft_mean(self, value: Floats, task: Ints) -> Floats:
+        """[tasks]: tau * log mean exp(value / tau)."""
+        tasks = int(task.max(initial=-1)) + 1
+        top = np.full(tasks, -np.inf)
+        np.maximum.at(top, task, value)
+        mass = sum_at(task, np.exp((value - top[task]) / self.tau), tasks)
+        return top + self.tau * np.log(mass / np.bincount(task, minlength=tasks))

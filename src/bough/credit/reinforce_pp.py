@@ -1,0 +1,115 @@
+"""Credit without groups: every token against every token of the batch."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.credit.returns import sum_ahead
+from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, Words, spread_words, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReinforcePlusPlus:
+    """REINFORCE++ (arXiv 2501.03262): each token's return to go, whitened over the batch; one path a task is enough.
+
+    For token j of a path, r_j what is paid at it (a turn's reward at the turn's last token) and k_j the divergence
+    log policy - log reference there:
+
+        G_j = sum over i >= j of (r_i - kl * k_i)          A_j = (G_j - mean of G) / (std of G + epsilon)
+
+    with mean and standard deviation (ddof 1) over all trained tokens of all counted paths of the batch, so that long
+    paths weigh more in them; a shared token counts for each path through it. Nothing is discounted. Tokens that the
+    policy did not sample are in no sum, mean or deviation, and what is paid later passes through them.
+
+    With `baseline="group"`, or `reinforce_pp_baseline()`, the paper's variant for several paths a task: every token of
+    a path starts from its return minus the mean return of the task, and the divergence belongs into the loss, as
+    `Kl(estimator="k2")`. Five paths, four of them of one task, without a reference:
+
+        task         p      p      p      p      q
+        returns      1      0      0      1    0.5
+        tokens       3      2      3      1      2
+        kl=0     1.156 -0.963 -0.963  1.156  0.096
+        baseline 1.156 -0.963 -0.963  1.156      0
+        released 0.870 -1.044 -1.044  0.870  0.870
+
+    A group of one and a group whose returns are all equal get exactly 0 with that baseline. In the paper's formula they
+    get minus the mean over tokens of the centred returns, which says how long other tasks' paths are. In released code
+    (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) nothing is subtracted from a group of one.
+
+    Attributes:
+        baseline: What is subtracted from returns before the whitening.
+        kl: Coefficient of the divergence in the reward, >= 0; 0 does without a reference. The paper leaves its value
+            open; 0.01 is the default of OpenRLHF, the authors' code. Without `baseline` only.
+        epsilon: Added to the standard deviation, > 0.
+        as_released: With `baseline`: a group of one keeps its return, and ties get what the whitening gives them.
+    """
+
+    baseline: Literal["none", "group"] = "none"
+    kl: float = 0.01
+    epsilon: float = 1e-8
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.kl < math.inf:
+            raise ValueError(f"ReinforcePlusPlus.kl: got {self.kl}; need 0 or more")
+        if self.baseline == "group" and self.kl:
+            raise ValueError(
+                f"ReinforcePlusPlus.kl: got {self.kl} with baseline='group'; need kl=0, and Kl(estimator='k2') in the "
+                "objective"
+            )
+        if not self.epsilon > 0:
+            raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The reference's log-probabilities, when the divergence is in the reward."""
+        return frozenset({"reference"} if self.kl else ())
+
+    @property
+    def compares(self) -> Literal["task", "nothing"]:
+        """Without `baseline`, tokens: those of one path differ in what is still to come, however alike paths are."""
+        return "task" if self.baseline == "group" else "nothing"
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        words = view.words
+        sampled = ~np.isnan(view.of_tokens("logprob")[words.token])
+        if self.baseline == "group":
+            value, idle = self._beyond_group(view)
+            goes, idle = value[view.path][words.step], idle[view.path][words.step]
+        else:
+            goes, idle = self._to_go(view, words, sampled), np.zeros(len(words.step), dtype=np.bool_)
+        advantage = np.zeros(len(goes))
+        batch = np.zeros(int(sampled.sum()), dtype=np.int64)
+        advantage[sampled] = normalize(goes[sampled], batch, epsilon=self.epsilon)
+        return spread_words(view, np.where(idle, 0.0, advantage))
+
+    def _beyond_group(self, view: Steps) -> tuple[Floats, Bools]:
+        """[P] each: returns minus the mean of the task, and whether there was nothing to compare with."""
+        singleton = "raw" if self.as_released else "zero"
+        value = normalize(view.returns, view.task, std="none", singleton=singleton)
+        some = np.bincount(view.task[value != 0], minlength=int(view.task.max(initial=-1)) + 1)
+        idle = np.zeros(view.paths, dtype=np.bool_) if self.as_released else some[view.task] == 0
+        return value, idle
+
+    def _to_go(self, view: Steps, words: Words, sampled: Bools) -> Floats:
+        """[E]: what is still paid from each token on, less the divergence."""
+        paid = sum_ahead(view.reward, np.ones(len(view.reward)), view.start)[words.step]
+        if not self.kl:
+            return paid
+        apart = view.of_tokens("logprob")[words.token] - view.of_tokens("reference")[words.token]
+        start: Ints = np.searchsorted(view.path[words.step], np.arange(view.paths + 1))
+        return paid - self.kl * sum_ahead(np.where(sampled, apart, 0.0), np.ones(len(apart)), start)
+
+
+def reinforce_pp_baseline() -> ReinforcePlusPlus:
+    """REINFORCE++-baseline (arXiv 2501.03262): minus the mean of the task, then whitened over the batch's tokens.
+
+    The divergence from a reference is in the loss, `Kl(estimator="k2")`, not in the reward.
+    """
+    return ReinforcePlusPlus(baseline="group", kl=0.0)

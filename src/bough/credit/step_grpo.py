@@ -1,0 +1,55 @@
+"""Credit by comparing the paths of a task turn by turn: first turns with first turns, second with second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.credit.keys import group_by
+from bough.credit.normalize import normalize
+from bough.credit.returns import sum_ahead
+from bough.tree import Credited, Rewarded, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepGrpo:
+    """Step-GRPO (arXiv 2505.22095): turns of a task with the same number, by what each of them is paid.
+
+    Experimental: the paper (R1-Router) was not available here; this is its idea as others describe it, a z-score over
+    the samples of each step. Other methods of the name (R1-VL, 2503.12937) differ. Over the paths of a task that have
+    a turn t, with r what a turn is paid and ddof 1:
+
+        G_t = r_t + discount * G_(t+1)          A_t = (G_t - mean of G_t) / (std of G_t + epsilon)
+
+                 rewards     discount=0         discount=1
+        path 0     1 0     0.707  -0.707        0  -0.707
+        path 1     0 1    -0.707   0.707        0   0.707
+
+    The k-th turns of two paths are seldom taken in the same state, so what they are compared with is more noise than
+    in rules that need state keys; nothing but rewards is needed here. A turn that no other path of the task has got to,
+    and a tie, get 0.
+
+    Attributes:
+        discount: How much of what later turns are paid counts, in [0, 1]; 0 is the paper's comparison of each turn's
+            own reward, which needs an environment or a reward that pays turns.
+        std: Whether to divide by the standard deviation.
+        epsilon: Added to the standard deviation, > 0.
+    """
+
+    discount: float = 0.0
+    std: Literal["group", "none"] = "group"
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"StepGrpo.discount: got {self.discount}; need a number from 0 to 1")
+        if not self.epsilon > 0:
+            raise ValueError(f"StepGrpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        value = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
+        peers = group_by(view.task[view.path], view.turn)
+        return spread_steps(view, normalize(value, peers, std=self.std, epsilon=self.epsilon))
