@@ -42,7 +42,7 @@ def check(grown: Grown, chains: int, faults: tuple[str, ...]) -> None:
         for leaf in failed:
             assert not one.advantage[tree.span[leaf] : tree.span[leaf + 1]].any()
     assert failures > 0
-    told = summarize(credited, unstarted=len(grown.unstarted), dropped={})
+    told = summarize([each.rewarded for each in credited], unstarted=len(grown.unstarted), dropped={})
     assert told["paths/failed"] == failures
     assert told["train/paths"] == chains * len(grown.trees)
     assert len(pack(credited).at) == sum(_sampled_on_counted(tree) for tree in grown.trees)

@@ -57,7 +57,7 @@ def test_paths() -> None:
 def test_a_batch_in_numbers() -> None:
     ends = [Outcome.TERMINATED, Outcome.TRUNCATED, Outcome.FAILED, Outcome.TERMINATED]
     tree = chains([1.0, 0.0, 5.0, 1.0], turns=[1, 3, 2, 2], outcomes=ends)
-    told = summarize(Grpo()([rewarded(tree)]), unstarted=2, dropped={"no_signal": 1})
+    told = summarize([rewarded(tree)], unstarted=2, dropped={"no_signal": 1})
     assert told["train/success"] == pytest.approx(2 / 3)
     assert told["train/paths"] == 3
     assert told["train/turns"] == 2

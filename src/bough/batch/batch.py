@@ -39,6 +39,7 @@ class Batch:
         origin: [M] int64, which token of all the tokens of the trees that were packed, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
         expert: [M] bool, whether a demonstration wrote it.
+        fresh: [M] bool, whether the newest of the policies that sampled the batch did: the others are of earlier steps.
         goals: By the name of a value head, [M] float32, as in `Credited`.
         thoughts: By the name of a value head, [M] float32: what it said before the update.
         walks: The same tokens path by path; None in a micro-batch, or when nobody asked.
@@ -61,6 +62,7 @@ class Batch:
     origin: Int[Tensor, " M"]
     turn: Int[Tensor, " M"]
     expert: Bool[Tensor, " M"]
+    fresh: Bool[Tensor, " M"]
     goals: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     thoughts: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     walks: Walks | None = None
@@ -151,6 +153,7 @@ class Batch:
             origin=self.origin[trained],
             turn=self.turn[trained],
             expert=self.expert[trained],
+            fresh=self.fresh[trained],
             goals={name: goal[trained] for name, goal in self.goals.items()},
             thoughts={name: thought[trained] for name, thought in self.thoughts.items()},
         )

@@ -193,6 +193,7 @@ def _lay(lesson: _Lesson, heads: Sequence[str]) -> dict[str, NDArray[Any]]:
         "even": even[node],
         "turn": turns(tree)[node] - 1,
         "expert": np.full(len(taught), lesson.expert),
+        "version": tree.policy_version[node],
         "origin": taught,
     }
 
@@ -210,8 +211,9 @@ _DTYPES = {
     "origin": np.int64,
     "turn": np.int64,
     "expert": np.bool_,
+    "version": np.int64,
 }
-_OF_TOKENS = ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "origin", "turn", "expert")
+_OF_TOKENS = ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "origin", "turn", "expert", "fresh")
 
 
 def _pack(lessons: Sequence[_Lesson], credited: Sequence[Credited] | None) -> Batch:
@@ -226,6 +228,7 @@ def _pack(lessons: Sequence[_Lesson], credited: Sequence[Credited] | None) -> Ba
         for name, dtype in dtypes.items()
     }
     row = np.concatenate([[0], np.cumsum(column["length"])])
+    column["fresh"] = ~column["expert"] & (column["version"] == column["version"].max(initial=-1))
     of_tokens: dict[str, Any] = {name: torch.as_tensor(column[name]) for name in _OF_TOKENS}
     return Batch(
         tokens=torch.as_tensor(column["tokens"]),

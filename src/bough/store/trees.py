@@ -37,10 +37,9 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from bough.store.atomic import StoreError, digest, write_bytes
-from bough.tree import DTYPES, Credited, Rewarded, Task, Tree
+from bough.tree import Credited, Rewarded, Task, Tree, cut_tree, join_column, join_trees, rows_of
 
 FORMAT = "bough-trees-1"
-OF_TOKENS = ("token", "logprob", "entropy", "gain", "lose")
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 
@@ -94,7 +93,7 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
     lines = [json.loads(line) for line in words.read_text(encoding="utf-8").splitlines()]
     if stage and lines and about["stage"] != stage.__name__:
         raise StoreError(f"{path}: got trees of stage {about['stage']}; need {stage.__name__}")
-    return [_staged(_tree_at(columns, line, at), about["stage"], columns, line, at) for at, line in enumerate(lines)]
+    return [_staged(about["stage"], columns, line, at) for at, line in enumerate(lines)]
 
 
 def _tree(each: Tree | Rewarded | Credited) -> Tree:
@@ -115,27 +114,15 @@ def _words(each: Tree | Rewarded | Credited) -> dict[str, object]:
 
 
 def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
-    trees = [_tree(each) for each in stages]
-    lengths = [len(tree.token) for tree in trees]
-    first_token = np.cumsum([0, *lengths])[:-1]
-    columns: Columns = {"first_node": np.cumsum([0, *(tree.nodes for tree in trees)]).astype(np.int64)}
-    for name, dtype in DTYPES.items():
-        # `join` begins with an empty column, so that no trees still make columns of the right dtype.
-        columns[name] = _join(dtype, [tree.columns()[name] for tree in trees])
-    starts = [tree.span[:-1] + first for tree, first in zip(trees, first_token, strict=True)]
-    columns["span"] = _join(DTYPES["span"], [*starts, np.array([sum(lengths)])])
+    columns: Columns = join_trees([_tree(each) for each in stages])
     rewarded = [each for each in map(_rewarded, stages) if each]
     for name in dict.fromkeys(name for each in rewarded for name in each.channels):
         paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in rewarded]
-        columns[f"channel/{name}"] = _join(np.dtype(np.float64), paid)
+        columns[f"channel/{name}"] = join_column(np.dtype(np.float64), paid)
     if credited := [each for each in stages if isinstance(each, Credited)]:
-        columns["gain"] = _join(np.dtype(np.float32), [each.gain for each in credited])
-        columns["lose"] = _join(np.dtype(np.float32), [each.lose for each in credited])
+        columns["gain"] = join_column(np.dtype(np.float32), [each.gain for each in credited])
+        columns["lose"] = join_column(np.dtype(np.float32), [each.lose for each in credited])
     return columns
-
-
-def _join(dtype: np.dtype[np.generic], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 
 def _read(path: Path) -> tuple[Columns, dict[str, str]]:
@@ -152,26 +139,14 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
     return columns, header.get("__metadata__", {})
 
 
-def _tree_at(columns: Columns, line: Mapping[str, Any], at: int) -> Tree:
-    first, last = (int(node) for node in columns["first_node"][at : at + 2])
-    span = columns["span"][first : last + 1]
-    of_tree = {name: columns[name][_rows(columns, name, at)] for name in DTYPES} | {"span": span - span[0]}
-    return Tree(task=Task(**line["task"]), info=tuple(line["info"]), **of_tree)
-
-
-def _rows(columns: Columns, name: str, at: int) -> slice:
-    """Where tree `at` stands in a column."""
-    rows = columns["first_node"][at : at + 2]
-    return slice(*(columns["span"][rows] if name in OF_TOKENS else rows).tolist())
-
-
-def _staged(tree: Tree, stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:
+def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:
+    tree = cut_tree(columns, at, Task(**line["task"]), line["info"])
     if stage == "Tree":
         return tree
     names = cast("list[str]", line["channels"])
-    channels = {name: columns[f"channel/{name}"][_rows(columns, "channel", at)] for name in names}
+    channels = {name: columns[f"channel/{name}"][rows_of(columns, "channel", at)] for name in names}
     rewarded = Rewarded(tree=tree, channels=channels)
     if stage == "Rewarded":
         return rewarded
-    gain, lose = (columns[name][_rows(columns, name, at)] for name in ("gain", "lose"))
+    gain, lose = (columns[name][rows_of(columns, name, at)] for name in ("gain", "lose"))
     return Credited(rewarded=rewarded, gain=gain, lose=lose)

@@ -33,6 +33,13 @@ def check(run: Run) -> None:
                 f"credit={rule}: needs turns annotated with {name!r}; the parser {type(run.parser).__name__} finds "
                 f"{sorted(given) or 'no annotations'}; take a parser that finds it"
             )
+    advice = {name for recipe in run.advisers for name in getattr(recipe, "gives", ())}
+    for name in sorted(need.removeprefix("adviser.") for need in needs if need.startswith("adviser.")):
+        if name not in advice:
+            raise ConfigError(
+                f"credit={rule}: needs the estimate {name!r} of an adviser; got advisers that give "
+                f"{sorted(advice) or 'nothing'}; put one that gives it into advisers=(...)"
+            )
     if not run.sampling.entropies and ("entropy" in needs or "usual_entropy" in loss):
         who = f"credit={rule}" if "entropy" in needs else "the objective"
         raise ConfigError(f"{who}: needs the entropies of what was sampled; set sampling.entropies=true")

@@ -6,13 +6,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.tree import Credited, sum_at, token_node, turns
+from bough.tree import Rewarded, sum_at, token_node, turns
 
 
-def add_entropies(known: Sequence[tuple[float, int]], credited: Sequence[Credited]) -> list[tuple[float, int]]:
+def add_entropies(known: Sequence[tuple[float, int]], rewarded: Sequence[Rewarded]) -> list[tuple[float, int]]:
     """What is known of entropies by turn, with a batch more: sums in nats over its tokens, and their number."""
-    turn = [turns(each.tree)[token_node(each.tree)] - 1 for each in credited]
-    entropy = np.concatenate([np.zeros(0), *(each.tree.entropy for each in credited)]).astype(np.float64)
+    turn = [turns(each.tree)[token_node(each.tree)] - 1 for each in rewarded]
+    entropy = np.concatenate([np.zeros(0), *(each.tree.entropy for each in rewarded)]).astype(np.float64)
     heard = ~np.isnan(entropy)
     places = np.concatenate([np.zeros(0, dtype=np.int64), *turn])[heard]
     length = max(len(known), int(places.max(initial=-1)) + 1)

@@ -63,7 +63,8 @@ class Learner:
 
         Returns:
             Means over the steps of the losses and of the objective's metrics; `policy/gap`, the mean absolute
-            difference in nats between the engine's and the learner's log-probabilities before the first step.
+            difference in nats between the engine's and the learner's log-probabilities before the first step, over
+            what was sampled last.
 
         Raises:
             Diverged: when a loss or a gradient is not finite.
@@ -121,19 +122,19 @@ class Learner:
         """
         whole = "paths" in objective.needs
         weight = shares(batch, share)
-        parts = batch.split(self.settings.micro_tokens)
+        parts, fresh = batch.split(self.settings.micro_tokens), batch.fresh
         metrics: dict[str, float] = {}
         if not whole:
             gap = 0.0
             for part in parts:
                 seen = self._look(part.batch, objective.needs)
-                gap += _gap(seen, part.batch)
+                gap += _gap(seen, part.batch, fresh[part.trained])
                 own = None if old is None else old[part.trained]
                 columns = self._columns(part.batch, seen, objective.needs, aids, weight[part.trained], own)
                 _add(metrics, _descend(objective(columns)))
         else:
             seen = self._survey(batch, objective.needs)
-            gap = _gap(seen, batch)
+            gap = _gap(seen, batch, fresh)
             leaves = [seen.logprob, *([] if seen.entropy is None else [seen.entropy]), *seen.values.values()]
             for leaf in leaves:
                 leaf.requires_grad_()
@@ -144,7 +145,16 @@ class Learner:
                 again = self._look(part.batch, objective.needs)
                 outputs = [again.logprob, *([] if again.entropy is None else [again.entropy]), *again.values.values()]
                 torch.autograd.backward(outputs, [slope[part.trained] for slope in slopes])
-        return {**metrics, "policy/gap": gap / max(1, int((~batch.expert).sum()))}
+        return {**metrics, "policy/gap": gap / max(1, int(fresh.sum()))}
+
+    def divergence(self, batch: Batch) -> float:
+        """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
+
+        With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
+        the expectation is KL(before || now). Tokens of earlier steps do not count.
+        """
+        moved = (self._survey(batch, frozenset()).logprob - batch.behaviour)[batch.fresh]
+        return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""
@@ -201,10 +211,9 @@ class Learner:
         return logprob
 
 
-def _gap(seen: Seen, batch: Batch) -> float:
-    """Sum over sampled tokens of how far the engine's log-probabilities are from the learner's."""
-    apart = (seen.logprob.detach() - batch.behaviour).abs()
-    return float(apart[~batch.expert].sum())
+def _gap(seen: Seen, batch: Batch, fresh: Tensor) -> float:
+    """Sum over the tokens that the present policy sampled of how far engine and learner are apart about them."""
+    return float((seen.logprob.detach() - batch.behaviour)[fresh].abs().sum())
 
 
 def _descend(loss: Loss) -> dict[str, float]:

@@ -7,6 +7,7 @@ Steps count over the whole run. The epochs of the warm-up come first, then `run.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -65,10 +66,12 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, experts: S
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
     shop.engine.forget()
     harvest = await _gather(shop, progress, watch, seed)
-    metrics = summarize(harvest.credited, unstarted=harvest.unstarted, dropped=harvest.dropped)
+    metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
     lively = sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
-    progress.pulse = feel(progress.pulse, run.guards, lively=lively, success=metrics["train/success"])
-    if harvest.kept:
+    ready, divergence = shop.advisers.ready, _still
+    if ready:
+        progress.pulse = feel(progress.pulse, run.guards, lively=lively, success=metrics["train/success"])
+    if harvest.kept and ready:
         with watch("learn"):
             shown = _some(experts, run.experts.per_step, seed)
             batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
@@ -78,11 +81,13 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, experts: S
                 progress=(progress.step - 1 - run.warmup_steps) / run.steps,
             )
             learned = shop.learner.learn(batch, run.objective, run.share, seed=seed, aids=aids)
+        divergence = partial(shop.learner.divergence, batch)
         check_gap(learned["policy/gap"], run.guards)
         with watch("sync"):
             metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
         metrics |= learned
-    progress.entropies = add_entropies(progress.entropies, harvest.credited)
+    metrics |= shop.advisers.observe(divergence)
+    progress.entropies = add_entropies(progress.entropies, harvest.grown)
     journal.note(metrics | watch.metrics(tokens=metrics["speed/sampled_tokens"]) | {"phase": "rl"})
     return harvest.credited
 
@@ -92,12 +97,14 @@ class _Harvest:
     """What a step has to learn from.
 
     Attributes:
-        credited: Everything that was grown.
+        grown: What was grown.
+        credited: What was credited; the same, but for what an adviser put in its place.
         kept: What was admitted.
         dropped: How many groups were not, by reason.
         unstarted: How many tasks did not start.
     """
 
+    grown: list[Rewarded] = field(default_factory=list[Rewarded])
     credited: list[Credited] = field(default_factory=list[Credited])
     kept: list[Credited] = field(default_factory=list[Credited])
     dropped: dict[str, int] = field(default_factory=dict[str, int])
@@ -109,20 +116,28 @@ async def _gather(shop: Workshop, progress: Progress, watch: Stopwatch, seed: in
     run, harvest = shop.run, _Harvest()
     rewarded: list[Rewarded] = []
     for number in range(run.rounds):
+        own = derive(seed, number) if number else seed
         with watch("grow"):
             tasks = shop.tasks_from(progress.drawn)
-            grown = await shop.grove.grow(run.explorer, tasks, seed=derive(seed, number) if number else seed)
+            grown = await shop.grove.grow(run.explorer, tasks, seed=own)
         progress.drawn += run.batch_tasks
         check_paths(grown.trees, grown.unstarted)
         harvest.unstarted += len(grown.unstarted)
         with watch("credit"):
-            rewarded += shop.appraise(reward(grown.trees, run.rewards))
+            fresh = reward(grown.trees, run.rewards)
+            harvest.grown += fresh
+            rewarded += shop.appraise(fresh, own)
             harvest.credited = run.credit(rewarded)
             harvest.kept, harvest.dropped = admit(harvest.credited, run.admit)
         if len(groups(harvest.kept)) >= run.batch_tasks:
             break
     harvest.kept = [each for group in groups(harvest.kept)[: run.batch_tasks] for each in group]
     return harvest
+
+
+def _still() -> float:
+    """How far the policy moved in a step without an update."""
+    return 0.0
 
 
 def _some(experts: Sequence[Tree], count: int, seed: int) -> list[Tree]:

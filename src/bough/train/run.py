@@ -16,6 +16,7 @@ from bough.objective import Objective, PpoClip, Share
 from bough.policy import ValueHead
 from bough.policy.policy import Policy
 from bough.reward import EnvReward, Reward
+from bough.train.adviser import AdviserRecipe
 
 
 @runtime_checkable
@@ -221,6 +222,8 @@ class Run:
         workers: Processes that run the environment; 0 runs it in this one.
         worker_deadline_s: How long a worker may take over one call before it is replaced.
         rewards: What is paid.
+        advisers: What remembers across steps, asked in order between reward and credit. One that puts paths of earlier
+            steps into the batch comes first, so that the others see them too.
         credit: Who earned it.
         admit: What is worth learning from, in order.
         objective: The loss.
@@ -253,6 +256,7 @@ class Run:
     workers: int = 0
     worker_deadline_s: float = 60.0
     rewards: Sequence[Reward] = (EnvReward(),)
+    advisers: Sequence[AdviserRecipe] = ()
     credit: Credit = Grpo()
     admit: Sequence[Admit] = (Signal(),)
     objective: Objective = PpoClip()

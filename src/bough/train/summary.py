@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bough.tree import Credited, Kind, Outcome, counted, groups, leaves, sum_to_root, turns
+from bough.tree import Kind, Outcome, Rewarded, counted, groups, leaves, sum_to_root, turns
 
 
-def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
+def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
     """Success, rewards by channel, lengths, faults, entropy, of a batch with at least one counted path."""
-    trees = [each.tree for each in credited]
+    trees = [each.tree for each in rewarded]
     ends = [counted(tree) for tree in trees]
     paths = max(1, sum(map(len, ends)))
     outcomes = np.concatenate([tree.outcome[leaves(tree)] for tree in trees])
@@ -19,9 +19,9 @@ def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[
     solved = [
         tree.info[int(leaf)].get("success") is True for tree, end in zip(trees, ends, strict=True) for leaf in end
     ]
-    channels = {name for each in credited for name in each.rewarded.channels}
+    channels = {name for each in rewarded for name in each.channels}
     means = {
-        f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in credited) / paths for name in channels
+        f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in rewarded) / paths for name in channels
     }
     known = entropy[~np.isnan(entropy)]
     return {
@@ -30,9 +30,9 @@ def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
         "train/valid_actions": sum(valid) / max(1, len(valid)),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
-        "reward/mean": sum(float(each.rewarded.returns().sum()) for each in credited) / paths,
+        "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
         **means,
-        "groups/total": float(len(groups(credited))),
+        "groups/total": float(len(groups(rewarded))),
         "groups/dropped": float(sum(dropped.values())),
         **{f"groups/dropped_{reason}": float(count) for reason, count in dropped.items()},
         "paths/failed": float(np.sum(outcomes == Outcome.FAILED)),
@@ -43,7 +43,7 @@ def summarize(credited: Sequence[Credited], *, unstarted: int, dropped: Mapping[
     }
 
 
-def _sum_over_paths(credited: Credited, channel: str) -> float:
+def _sum_over_paths(rewarded: Rewarded, channel: str) -> float:
     """What a channel paid, summed over the counted paths of a tree."""
-    tree = credited.tree
-    return float(sum_to_root(tree, credited.rewarded.channels[channel])[counted(tree)].sum())
+    tree = rewarded.tree
+    return float(sum_to_root(tree, rewarded.channels[channel])[counted(tree)].sum())

@@ -15,6 +15,7 @@ from bough.explore import Agent, Demonstration, Grove, Waits, derive
 from bough.policy.policy import Policy
 from bough.store import read_tasks
 from bough.store.atomic import explain_full_disk
+from bough.train.adviser import Advisers
 from bough.train.appraise import appraise
 from bough.train.canary import Canary
 from bough.train.check import check_state
@@ -73,6 +74,9 @@ class Workshop:
             temperature=run.sampling.temperature,
             critic=self.critic,
         )
+        self.advisers = Advisers(
+            run.advisers, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
+        )
         self.reference = Reference(self.policy, wanted="reference" in run.objective.needs | needs_of(run.credit))
         self.canary = self._canary()
 
@@ -99,14 +103,18 @@ class Workshop:
     @property
     def memories(self) -> Mapping[str, Memory]:
         """What must outlive this process besides policy and optimizer, by the name it has in a checkpoint."""
-        return {} if self.critic is None else {"critic": self.critic}
+        return self.advisers.memories | ({} if self.critic is None else {"critic": self.critic})
 
-    def appraise(self, rewarded: Sequence[Rewarded]) -> list[Rewarded]:
-        """The same trees with what the run's rule needs to know from models other than the policy."""
+    def appraise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The trees that are credited, with what the run's rule needs to know from models other than the policy.
+
+        The advisers come first: those that put other paths into the batch do so before these are looked at.
+        """
+        rewarded = self.advisers.advise(rewarded, seed)
         needs = needs_of(self.run.credit)
         values, reference = any(need.startswith("critic.") for need in needs), "reference" in needs
         if not (values or reference):
-            return list(rewarded)
+            return rewarded
         return appraise(
             rewarded,
             self.policy,
@@ -129,7 +137,16 @@ class Workshop:
         return list((await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)).trees)
 
     def tasks_from(self, first: int) -> list[Task]:
-        """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through."""
+        """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through.
+
+        Where an adviser weighs tasks, they are drawn by its weights instead, each at most once.
+        """
+        weights = self.advisers.weigh([task.id for task in self.train_tasks])
+        if weights is not None:
+            generator = np.random.default_rng(derive(self.run.seed, "draw", first))
+            again = self.run.batch_tasks > len(self.train_tasks)
+            drawn = generator.choice(len(self.train_tasks), self.run.batch_tasks, replace=again, p=weights)
+            return [self.train_tasks[place] for place in drawn.tolist()]
         size = len(self.train_tasks)
         places = range(first, first + self.run.batch_tasks)
         orders = {epoch: self._order(epoch) for epoch in {place // size for place in places}}

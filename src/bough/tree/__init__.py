@@ -1,7 +1,9 @@
 """The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
 
+from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
 from bough.tree.marks import COUNTED, Kind, Outcome, Source
+from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.spread import leave_out, spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded
 from bough.tree.steps import Steps, Words, join, steps, steps_info
@@ -41,13 +43,20 @@ __all__ = [
     "Words",
     "context",
     "counted",
+    "cut_tree",
     "groups",
     "join",
     "leave_out",
+    "is_replayed",
+    "join_column",
+    "join_trees",
+    "keep_paths",
     "leaves",
     "levels",
+    "mark_replayed",
     "path",
     "paths_through",
+    "rows_of",
     "spread_nodes",
     "spread_paths",
     "spread_steps",

@@ -1,0 +1,48 @@
+"""Many trees as one set of columns, and back: what lies on disk and in checkpoints."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree.task import Task
+from bough.tree.tree import DTYPES, Info, Tree
+
+OF_TOKENS = ("token", "logprob", "entropy", "gain", "lose")
+"""The columns with one value a token; all others have one a node."""
+
+
+def join_trees(trees: Sequence[Tree]) -> dict[str, NDArray[Any]]:
+    """The columns of K trees, one after the other: N nodes and T tokens in all.
+
+    `first_node` [K + 1] says where each tree begins, `span` [N + 1] where the tokens of each node do, over all trees;
+    the other columns are those of `Tree`, `parent` counted from the first node of its tree.
+    """
+    lengths = [len(tree.token) for tree in trees]
+    columns: dict[str, NDArray[Any]] = {"first_node": np.cumsum([0, *(tree.nodes for tree in trees)]).astype(np.int64)}
+    for name, dtype in DTYPES.items():
+        columns[name] = join_column(dtype, [tree.columns()[name] for tree in trees])
+    begins = np.cumsum([0, *lengths])[:-1]
+    starts = [tree.span[:-1] + begin for tree, begin in zip(trees, begins, strict=True)]
+    columns["span"] = join_column(DTYPES["span"], [*starts, np.array([sum(lengths)])])
+    return columns
+
+
+def join_column(dtype: np.dtype[np.generic], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The parts end to end. It begins with an empty one, so that no parts still make a column of the right dtype."""
+    return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
+
+
+def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
+    """Where tree `at` stands in a column."""
+    rows = columns["first_node"][at : at + 2]
+    return slice(*(columns["span"][rows] if name in OF_TOKENS else rows).tolist())
+
+
+def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, task: Task, info: Sequence[Info]) -> Tree:
+    """Tree `at` of `join_trees`, with the words that columns do not hold."""
+    first, last = (int(node) for node in columns["first_node"][at : at + 2])
+    span = columns["span"][first : last + 1]
+    of_tree = {name: columns[name][rows_of(columns, name, at)] for name in DTYPES} | {"span": span - span[0]}
+    return Tree(task=task, info=tuple(info), **of_tree)

@@ -1,0 +1,56 @@
+"""Trees with some of their paths, and paths that come from an earlier step."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bough.tree.columns import OF_TOKENS
+from bough.tree.stages import Rewarded
+from bough.tree.tree import Bools, Ints, Tree
+from bough.tree.walk import sum_of_subtree
+
+REPLAYED = "replayed"
+"""The key in the info of a root that marks a tree of an earlier step."""
+
+
+def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
+    """The same tree with the paths to some of its leaves alone, nothing about them changed.
+
+    Args:
+        rewarded: The tree.
+        ends: At least one leaf.
+
+    Raises:
+        ValueError: when there is no leaf to keep.
+    """
+    tree = rewarded.tree
+    if len(ends) == 0:
+        raise ValueError(f"keep_paths: got no leaves; need at least one (task {tree.task.id})")
+    wanted = np.zeros(tree.nodes, dtype=np.float64)
+    wanted[ends] = 1.0
+    stays: Bools = sum_of_subtree(tree, wanted) > 0
+    nodes, words = np.flatnonzero(stays), np.repeat(stays, np.diff(tree.span))
+    place = np.cumsum(stays) - 1
+    columns = {name: column for name, column in tree.columns().items() if name != "span"}
+    cut: dict[str, Any] = {name: column[words if name in OF_TOKENS else nodes] for name, column in columns.items()}
+    above = tree.parent[nodes]
+    cut["parent"] = np.where(above >= 0, place[above], -1).astype(above.dtype)
+    lengths = np.diff(tree.span)[nodes]
+    cut["span"] = np.concatenate([[0], np.cumsum(lengths)]).astype(tree.span.dtype)
+    return Rewarded(
+        tree=Tree(task=tree.task, info=tuple(tree.info[node] for node in nodes.tolist()), **cut),
+        channels={name: paid[nodes] for name, paid in rewarded.channels.items()},
+        estimates={name: thought[words] for name, thought in rewarded.estimates.items()},
+    )
+
+
+def mark_replayed(rewarded: Rewarded) -> Rewarded:
+    """The same tree, marked as one that an earlier step grew."""
+    tree = rewarded.tree
+    return replace(rewarded, tree=replace(tree, info=({**tree.info[0], REPLAYED: True}, *tree.info[1:])))
+
+
+def is_replayed(tree: Tree) -> bool:
+    """Whether an earlier step grew this tree: it says nothing about what the policy does now."""
+    return REPLAYED in tree.info[0]
