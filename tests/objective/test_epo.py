@@ -1,0 +1,90 @@
+import pytest
+import torch
+from tests.objective.example import example, run
+
+from bough.objective import Columns, Epo
+
+ENTROPY = [0.1, 0.5, 1.2, 0.4, 2.5, 0.0]
+USUAL = [0.5] * 3 + [1.0] * 3
+"""Of the first turn, and of the second."""
+
+
+def columns(usual: list[float] = USUAL, progress: float = 0.0) -> Columns:
+    """One path with two turns of three tokens."""
+    return example(
+        [[0.5] * 6],
+        advantage=(1.0,),
+        turns=[[3, 3]],
+        entropy=torch.tensor(ENTROPY, dtype=torch.float64, requires_grad=True),
+        usual_entropy=torch.tensor(usual, dtype=torch.float64),
+        share=torch.ones(6, dtype=torch.float64),
+        progress=progress,
+    )
+
+
+def penalties(epo: Epo, given: Columns) -> list[float]:
+    assert given.entropy is not None
+    assert given.usual_entropy is not None
+    return epo.penalty(given.entropy, given.usual_entropy).tolist()
+
+
+def slope(epo: Epo, given: Columns) -> list[float]:
+    return run(epo, given, given.entropy)[1]
+
+
+def test_worked_example_of_the_release() -> None:
+    released = Epo(as_released=True)
+    assert penalties(released, columns()) == pytest.approx([0.1, 0, 0.1, 0.1, 0.1, 0.1])
+    wide = Epo(as_released=True, low=0.0, high=2.0, constant=0.05)
+    assert penalties(wide, columns()) == pytest.approx([0, 0, 0.05, 0, 0.05, 0])
+
+
+def test_worked_example_over_turns() -> None:
+    """Mean entropies .6 and .967. The release finds the first outside its band of .4 to .6, by rounding;
+    here the usual entropy is a little lower, so that it is outside without doubt.
+    """
+    given = columns([0.499] * 3 + [1.0] * 3)
+    loss = Epo(as_released=True, over="turn")(given)
+    assert loss.metrics["entropy_penalty"].item() == pytest.approx(0.3)
+    assert loss.metrics["entropy_outside"].item() == pytest.approx(3.0)
+    pull = slope(Epo(over="turn", smoothing=3.0), given)
+    assert pull == pytest.approx([-0.001 + 0.003] * 3 + [-0.001] * 3)
+
+
+def test_worked_example_of_the_phase() -> None:
+    weights = {0: 1.0, 37: 0.874563, 75: 0.827067, 76: 0.768632, 112: 0.18211, 150: 0.03983}
+    assert [Epo().fade(epoch / 150) for epoch in weights] == pytest.approx(list(weights.values()), abs=2e-5)
+
+
+def test_the_penalty_has_a_gradient_and_in_the_release_none() -> None:
+    bonus = [-0.001] * 6
+    assert slope(Epo(as_released=True), columns()) == pytest.approx(bonus)
+    # Below the band the penalty pulls up, above it pulls down, inside there is the bonus alone.
+    pull = [-1, 0, 1, -1, 1, -1]
+    assert penalties(Epo(), columns()) == pytest.approx([0.3, 0, 0.6, 0.4, 1.3, 0.8])
+    assert slope(Epo(smoothing=3.0), columns()) == pytest.approx([-0.001 + 0.003 * each for each in pull])
+
+
+def test_the_value_and_its_phase() -> None:
+    bonus, hinge = sum(ENTROPY), 3.4
+    assert Epo()(columns()).value.item() == pytest.approx(-0.001 * (bonus - hinge))
+    late = columns(progress=1.0)
+    assert Epo()(late).value.item() == pytest.approx(-0.001 * (bonus - 0.03983 * hinge), abs=1e-7)
+    assert Epo(phase=False)(late).value.item() == pytest.approx(-0.001 * (bonus - hinge))
+
+
+def test_turns_never_seen_before_are_not_penalised() -> None:
+    unknown = columns([float("nan")] * 3 + [1.0] * 3)
+    for epo in (Epo(), Epo(over="turn"), Epo(as_released=True)):
+        assert slope(epo, unknown)[:3] == pytest.approx([-0.001] * 3)
+        assert epo(unknown).value.isfinite()
+    assert penalties(Epo(), unknown)[:3] == [0.0] * 3
+
+
+def test_settings_and_columns_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"Epo.high: got 0.5; need at least low=0.8"):
+        Epo(high=0.5)
+    with pytest.raises(ValueError, match=r"Epo.smoothing: got -1.0; need 0 or more"):
+        Epo(smoothing=-1.0)
+    with pytest.raises(ValueError, match="Epo: got columns without `entropy` or `usual_entropy`"):
+        Epo()(example())

@@ -1,0 +1,80 @@
+import pytest
+import torch
+from tests.objective.example import example, run
+
+from bough.objective import Columns, PpoClip, gspo, loop_clip
+from bough.objective.spans import span_log_ratio, span_means, span_sums, spans
+
+NEW = [[0.7, 0.55, 0.3, 0.6], [0.9]]
+
+
+def columns(advantage: tuple[float, float] = (1.0, -1.0)) -> Columns:
+    """A path with two turns of three and one tokens, and a path of one token."""
+    return example(NEW, turns=[[3, 1], [1]], advantage=advantage)
+
+
+def geometric(*probabilities: float) -> float:
+    return float(torch.tensor(probabilities).double().div(0.5).log().mean().exp())
+
+
+def test_sums_and_means() -> None:
+    given = columns()
+    assert given.walk is not None
+    value = torch.tensor([1.0, 2.0, 6.0, 5.0, 7.0])
+    turn, turns = spans(given.walk, "turn")
+    path, paths = spans(given.walk, "sequence")
+    assert span_sums(value, turn, turns).tolist() == [9.0, 5.0, 7.0]
+    assert span_means(value, turn, turns).tolist() == [3.0, 5.0, 7.0]
+    assert span_means(value, path, paths).tolist() == [3.5, 7.0]
+    assert span_means(value[:0], turn[:0], 2).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("ratio", "expected"),
+    [
+        ("token", [1.4, 1.1, 0.6, 1.2, 1.8]),
+        ("turn", [geometric(0.7, 0.55, 0.3)] * 3 + [1.2, 1.8]),
+        ("sequence", [geometric(0.7, 0.55, 0.3, 0.6)] * 4 + [1.8]),
+    ],
+)
+def test_values_are_of_the_span_and_gradients_of_the_token(ratio: str, expected: list[float]) -> None:
+    given = columns()
+    found = span_log_ratio(given, ratio, "Test")  # type: ignore[arg-type]
+    assert found.exp().tolist() == pytest.approx(expected)
+    weight = torch.arange(1.0, 6.0, dtype=torch.float64)
+    assert torch.autograd.grad((weight * found).sum(), given.logprob)[0].tolist() == weight.tolist()
+
+
+def test_a_product() -> None:
+    found = span_log_ratio(columns(), "turn", "Test", product=True)
+    assert found.exp().tolist() == pytest.approx([1.4 * 1.1 * 0.6] * 3 + [1.2, 1.8])
+
+
+def test_a_turn_is_clipped_together() -> None:
+    """Ratios 1.4, 1.1 and .6 of one turn have the mean .974, which no bound of .2 touches; that of 1.2 it just does."""
+    by_token, by_turn = (run(PpoClip(high=0.15, ratio=ratio), columns()) for ratio in ("token", "turn"))  # type: ignore[arg-type]
+    assert by_token[1][0] == 0
+    assert by_turn[1][:3] == pytest.approx([-geometric(0.7, 0.55, 0.3) / 5] * 3)
+    assert by_turn[1][3] == 0
+    assert by_turn[2].metrics["clip_high"].item() == pytest.approx(0.2)
+
+
+def test_with_one_advantage_the_gradient_is_that_of_the_mean_ratio() -> None:
+    given = columns()
+    assert given.walk is not None
+    path, paths = spans(given.walk, "sequence")
+    ratio = span_means(given.logprob - given.behaviour, path, paths).exp()
+    plain = -(ratio * torch.tensor([4.0, -1.0])).sum() / 5
+    assert run(gspo(0.9, 9.0), given)[1] == pytest.approx(torch.autograd.grad(plain, given.logprob)[0].tolist())
+
+
+def test_settings_with_a_name() -> None:
+    assert gspo() == PpoClip(low=3e-4, high=4e-4, ratio="sequence")
+    assert gspo().needs == PpoClip(ratio="turn").needs == {"paths"}
+    assert PpoClip().needs == frozenset()
+    assert 1 - loop_clip(0.25).low == pytest.approx(1 / 1.25)
+
+
+def test_no_path_view_is_refused() -> None:
+    with pytest.raises(ValueError, match="PpoClip: got columns without `walk`; need the path view"):
+        gspo()(example(walk=None))
