@@ -1,0 +1,57 @@
+"""Credit against what is known of the task from earlier steps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleStream:
+    """Single-stream PO (arXiv 2509.13232): against the task's tracked success rate; no groups; needs a `Tracker`.
+
+    With R the return of a path and p the success rate of its task, as tracked before the path was sampled:
+
+        a = R - p        A = (a - mean of a) / (standard deviation of a, ddof 1, + epsilon), over the paths of the batch
+
+    Nothing is compared within a task, so one path of each will do, and a batch is as many tasks as it is paths. Of
+    three tasks that were tracked at 0.5, 0.2 and 0.9:
+
+        R    1     0     1
+        a    0.5  -0.2   0.1
+        A    1.044  -0.949  -0.095
+
+    p does not depend on the path, so the baseline leaves no bias; the mean and the deviation of the batch do, a little,
+    and a success can get a negative advantage, as the third. A batch of one, and one of equal a, get 0.
+
+    Not to be taken for Segment PO (2505.23564), which has the same initials.
+
+    Attributes:
+        epsilon: Added to the standard deviation, > 0.
+    """
+
+    # The rate is given from outside; the batch only centres and scales.
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+    needs: ClassVar[frozenset[str]] = frozenset({"adviser.success_rate"})
+
+    epsilon: float = 1e-8
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(f"SingleStream.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        return spread_steps(view, self.of_paths(view)[view.path])
+
+    def of_paths(self, view: Steps) -> Floats:
+        """[P] float64: the advantage of each path of a batch."""
+        first = np.cumsum([0, *(len(each.tree.token) for each in view.rewarded)])[view.tree]
+        apart = view.returns - view.of_tokens("success_rate")[first]
+        batch = np.zeros(len(apart), dtype=np.int64)
+        return normalize(apart, batch, mean="group", std="group", epsilon=self.epsilon)

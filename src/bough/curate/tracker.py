@@ -1,0 +1,178 @@
+"""How well the policy does on each task, remembered from step to step."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import Floats, Rewarded, groups, is_replayed
+
+RATE = "success_rate"
+"""The estimate: at every token of a tree the success rate of its task, as tracked before the tree was grown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracker:
+    """Single-stream PO's tracker (arXiv 2509.13232): a Beta distribution of each task's success; returns in [0, 1].
+
+    A task has alpha successes and beta failures, both fractional, and the rate alpha / (alpha + beta). When its k paths
+    come with returns r, what was known fades by as much as the policy has moved since it last acted on the task:
+
+        rho = 2 ** (-D / half_nats), no lower than `least` and no higher than `most`
+        alpha <- rho * alpha + sum r        beta <- rho * beta + sum (1 - r)
+
+    With `least` = 7/8 nobody remembers more than 1 / (1 - 7/8) = 8 paths, and this is the weight of the first: n paths
+    with s successes begin a task with
+
+        alpha = 8 (s + 1/2) / (n + 1)        beta = 8 (n - s + 1/2) / (n + 1)
+
+    One success: alpha 6, beta 2, a rate of 0.75; then, D = 0, a failure: 5.76, 2.92, 0.664.
+
+    The paper begins with n samples of every task, drawn before training; here the paths of a task's first visit are
+    these, and until then (n = 0) its rate is 1/2. D is the divergence of the policies; here it is the sum, over the
+    updates since the last visit, of the divergence that each made on its own batch. The authors' code scores the task's
+    last path anew and takes the mean absolute difference of log-probabilities, from after the update of that visit.
+
+    Metrics: `tracker/divergence`, nats, of the last update; `tracker/rate`, the mean over the tasks seen so far.
+
+    Attributes:
+        half_nats: Divergence after which half is forgotten, > 0.
+        least: Least that is kept from visit to visit, in (0, 1).
+        most: Most that is kept, from `least` to 1.
+        choose: Whether tasks are drawn with a chance proportional to sqrt(rate * (1 - rate)) + `explore`, rather than
+            in turn. The authors' code chooses from a few batches that come in turn; this from all tasks.
+        explore: What keeps tasks that always, or never, succeed from being forgotten, > 0.
+    """
+
+    gives: ClassVar[frozenset[str]] = frozenset({RATE})
+
+    half_nats: float = 0.06
+    least: float = 0.875
+    most: float = 0.96
+    choose: bool = False
+    explore: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("half_nats", "explore"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"Tracker.{name}: got {getattr(self, name)}; need a number above 0")
+        if not 0 < self.least < 1 or not self.least <= self.most <= 1:
+            raise ValueError(
+                f"Tracker: got least={self.least}, most={self.most}; need 0 < least < 1 and least <= most <= 1"
+            )
+
+    def kept(self, moved_nats: float) -> float:
+        """Rho: how much of what is known of a task stays after the policy has moved so far."""
+        return float(np.clip(2.0 ** (-moved_nats / self.half_nats), self.least, self.most))
+
+    def begin(self, returns: Floats) -> tuple[float, float]:
+        """Alpha and beta of a task after its first paths, any number of them."""
+        weight = 1.0 / (1.0 - self.least) / (len(returns) + 1)
+        return weight * (float(returns.sum()) + 0.5), weight * (float((1.0 - returns).sum()) + 0.5)
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Tracked":
+        """A tracker that knows nothing yet."""
+        del vocab_tokens, device, seed
+        return Tracked(self)
+
+
+@dataclass(slots=True, kw_only=True)
+class Record:
+    """What is known of a task.
+
+    Attributes:
+        alpha: Successes.
+        beta: Failures.
+        at_nats: How far the policy had moved, since the run began, when it last acted on the task.
+    """
+
+    alpha: float
+    beta: float
+    at_nats: float
+
+    @property
+    def rate(self) -> float:
+        """The expected return."""
+        return self.alpha / (self.alpha + self.beta)
+
+
+class Tracked:
+    """A tracker at work."""
+
+    ready: bool = True
+
+    def __init__(self, settings: Tracker) -> None:
+        self.records: dict[str, Record] = {}
+        """By task id."""
+        self._settings = settings
+        self._moved_nats = 0.0
+
+    def rate(self, task: str) -> float:
+        """The success rate of a task as far as it is known."""
+        return self.records[task].rate if task in self.records else 0.5
+
+    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The trees with the rate of their task; then take note of their returns.
+
+        Raises:
+            ValueError: when a return is outside of [0, 1].
+        """
+        del seed
+        rates = [np.full(len(each.tree.token), self.rate(each.tree.task.id)) for each in rewarded]
+        for group in groups([each for each in rewarded if not is_replayed(each.tree)]):
+            returns = np.concatenate([each.returns() for each in group])
+            if len(returns):
+                self._note(group[0].tree.task.id, returns)
+        return [
+            replace(each, estimates={**each.estimates, RATE: rate}) for each, rate in zip(rewarded, rates, strict=True)
+        ]
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """The policy has moved."""
+        nats = moved()
+        self._moved_nats += nats
+        rates = [record.rate for record in self.records.values()]
+        return {"tracker/divergence": nats, "tracker/rate": float(np.mean(rates)) if rates else 0.5}
+
+    def weigh(self, tasks: Sequence[str]) -> Floats | None:
+        """[n]: the chance of each task to be drawn, times a constant; None when they come in turn."""
+        if not self._settings.choose:
+            return None
+        rate = np.asarray([self.rate(task) for task in tasks])
+        return np.sqrt(rate * (1.0 - rate)) + self._settings.explore
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Everything that is known."""
+        known = [(record.alpha, record.beta, record.at_nats) for record in self.records.values()]
+        return {
+            "tasks": np.frombuffer(json.dumps(list(self.records)).encode(), dtype=np.uint8),
+            "records": np.asarray(known, dtype=np.float64).reshape(-1, 3),
+            "moved_nats": np.asarray([self._moved_nats]),
+        }
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state` gave, bit for bit."""
+        tasks: list[str] = json.loads(state["tasks"].tobytes())
+        rows: list[list[float]] = state["records"].tolist()
+        self.records = {
+            task: Record(alpha=alpha, beta=beta, at_nats=at)
+            for task, (alpha, beta, at) in zip(tasks, rows, strict=True)
+        }
+        self._moved_nats = float(state["moved_nats"][0])
+
+    def _note(self, task: str, returns: Floats) -> None:
+        if not np.all((returns >= 0.0) & (returns <= 1.0)):
+            raise ValueError(
+                f"Tracker: got a return of {returns[np.argmax(np.abs(returns - 0.5))]:g} (task {task}); need returns "
+                "from 0 to 1. Take rewards that sum to that, or a credit rule that compares the paths of a group"
+            )
+        known = self.records.get(task)
+        if known is None:
+            alpha, beta = self._settings.begin(returns)
+        else:
+            rho = self._settings.kept(self._moved_nats - known.at_nats)
+            alpha, beta = rho * known.alpha + float(returns.sum()), rho * known.beta + float((1.0 - returns).sum())
+        self.records[task] = Record(alpha=alpha, beta=beta, at_nats=self._moved_nats)
