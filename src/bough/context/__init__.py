@@ -131,7 +131,7 @@ class Form(Parser, Protocol):
 
 
 def marks_of(parser: Parser) -> frozenset[str]:
-    """What a parser puts into the info of `ACTION` nodes when an answer has it; "spans" are ranges of tokens."""
+    """What a parser finds besides the action, by the names under which it is in `Parsed.marks` and `Parsed.spans`."""
     return frozenset(getattr(parser, "marks", ()))
 
 

@@ -23,9 +23,9 @@ class PlanAct:
     Only these two forms, with blanks between the parts, are well formed. Text without `<switch>` keeps the subgoal;
     text without `<action>...</action>` is the action as a whole.
 
-    Marks: "switch", whether a subgoal is taken up; "subgoal", its text, where one is; "spans", the tokens of the parts
-    "switch" (either decision), "subgoal" and "action", each with its tags, where there are such parts. A token that
-    reaches over the end of a part belongs to it as a whole.
+    Marks: "switch", whether a subgoal is taken up; "subgoal", its text, where one is; "action", whether there is one
+    between tags. Spans of the same names: where the decision, the subgoal and the action stand, with their tags. A
+    token that reaches over the end of a part belongs to it as a whole.
 
     The paper's prompt has the subgoal written again at every turn, and its code fines what differs from it; here a
     subgoal that is kept is not written, and `Planned` shows it.
@@ -37,7 +37,7 @@ class PlanAct:
 
     every: int = 3
 
-    marks: ClassVar[frozenset[str]] = frozenset({"spans", "subgoal", "switch"})
+    marks: ClassVar[frozenset[str]] = frozenset({"action", "subgoal", "switch"})
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -64,7 +64,7 @@ class PlanAct:
         return Parsed(
             action=acted if action else text.strip(),
             well_formed=complete and re.fullmatch(form, text) is not None,
-            marks={"switch": switch, "subgoal": goal} if goal else {"switch": switch},
+            marks={"switch": switch, "action": action is not None} | ({"subgoal": goal} if goal else {}),
             spans=spans,
         )
 

@@ -42,12 +42,16 @@ from bough.credit.aspo import Aspo  # noqa: E402
 from bough.credit.asymre import AsymRe  # noqa: E402
 from bough.credit.flow_grpo import FlowGrpo  # noqa: E402
 from bough.credit.foresight import Foresight  # noqa: E402
+from bough.credit.gae import Gae  # noqa: E402
 from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo  # noqa: E402
+from bough.credit.hae import Hae  # noqa: E402
 from bough.credit.opmd import OpmdBaseline  # noqa: E402
+from bough.credit.poad import Poad, ntpo  # noqa: E402
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  # noqa: E402
 from bough.credit.step_grpo import StepGrpo  # noqa: E402
 from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
 from bough.credit.stratified import StratifiedGrpo  # noqa: E402
+from bough.credit.turn_ppo import TurnPpo  # noqa: E402
 
 __all__ = [
     "Aspo",
@@ -55,17 +59,22 @@ __all__ = [
     "Credit",
     "FlowGrpo",
     "Foresight",
+    "Gae",
     "Grpo",
+    "Hae",
     "OpmdBaseline",
+    "Poad",
     "ReinforcePlusPlus",
     "StepGrpo",
     "StepwiseGrpo",
     "StratifiedGrpo",
+    "TurnPpo",
     "compares_with",
     "dr_grpo",
     "lite_ppo",
     "loop",
     "needs_of",
+    "ntpo",
     "opo",
     "rec",
     "reinforce_pp_baseline",

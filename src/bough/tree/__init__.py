@@ -4,7 +4,7 @@ from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
 from bough.tree.marks import COUNTED, Kind, Outcome, Source
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
-from bough.tree.spread import leave_out, spread_nodes, spread_paths, spread_steps, spread_words
+from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded
 from bough.tree.steps import Steps, Words, join, steps, steps_info
 from bough.tree.task import Task
@@ -54,6 +54,7 @@ __all__ = [
     "leaves",
     "levels",
     "mark_replayed",
+    "mean_over_paths",
     "path",
     "paths_through",
     "rows_of",

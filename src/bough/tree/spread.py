@@ -46,6 +46,20 @@ def spread_words(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = N
     return _cut(view, gain, lose, goals, None)
 
 
+def mean_over_paths(view: Steps, token: Ints, value: Floats) -> Floats:
+    """[T] float64: at each token of the batch the mean of what the paths through it say, nan where none says anything.
+
+    A squared error to the mean of several goals has the gradient of the mean of the squared errors to each.
+
+    Args:
+        view: The batch.
+        token: [n] int64, which token of the batch.
+        value: [n], what some path says of it.
+    """
+    count = np.bincount(token, minlength=int(view.lengths.sum()))
+    return np.where(count > 0, sum_at(token, value, len(count)) / np.maximum(count, 1), np.nan)
+
+
 def spread_paths(rewarded: Rewarded, advantage: Floats) -> Credited:
     """Give every trained token of a tree the advantages of the counted paths through it.
 

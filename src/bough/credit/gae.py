@@ -1,0 +1,78 @@
+"""Credit by a critic, token by token."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.returns import gae
+from bough.credit.valued import valued_words, whiten
+from bough.tree import Credited, Rewarded, mean_over_paths, spread_words, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gae:
+    """GAE over tokens (arXiv 1506.02438), the credit of PPO (1707.06347); needs the head "value" of a critic.
+
+    Over the tokens that the policy wrote on a path, with V_j the value before token j, r_j what is paid at it (a turn's
+    reward at its last token), and a value of 0 after the last token of the path, whether it ended or was cut off:
+
+        delta_j = r_j + discount * V_(j+1) - V_j        A_j = delta_j + discount * lam * A_(j+1)
+
+    What the environment wrote is transparent: it costs no discount. The goal of the critic is A_j + V_j. Then A is
+    whitened: minus the mean, over the standard deviation (ddof 1) + 1e-8, over all trained tokens of all counted paths,
+    a shared token once for each path. An observation lies between the second token and the third:
+
+        values        0.2      0.4             0.6      0.8       discount 0.9
+        rewards       0        0               0        1         lam      0.8
+        advantages    0.3977   0.3301          0.264    0.2
+        goals         0.5977   0.7301          0.864    1.0
+
+    Turns that someone else wrote are transparent too (see `credit/valued.py`). Where paths share a token, its goal is
+    the mean of theirs.
+
+    In released code (verl, `compute_gae_advantage_return`) the whitened advantages of observations are not 0 and rely
+    on a mask in the loss; here no observation has any.
+
+    Attributes:
+        discount: Of what is one token later, in (0, 1]. At 1, tokens are no measure of time.
+        lam: lambda of GAE, in [0, 1]; 1 takes the return less the value, 0 looks one token ahead.
+        kl: Coefficient, >= 0, of the divergence log policy - log reference at each token, subtracted from the reward;
+            0 does without a reference.
+        whiten: Whether advantages are whitened.
+    """
+
+    discount: float = 1.0
+    lam: float = 1.0
+    kl: float = 0.0
+    whiten: bool = True
+
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.discount <= 1:
+            raise ValueError(f"Gae.discount: got {self.discount}; need a number above 0, at most 1")
+        if not 0 <= self.lam <= 1:
+            raise ValueError(f"Gae.lam: got {self.lam}; need a number from 0 to 1")
+        if not 0 <= self.kl < math.inf:
+            raise ValueError(f"Gae.kl: got {self.kl}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The critic, and the reference when the divergence is in the reward."""
+        return frozenset({"critic.value", "reference"} if self.kl else {"critic.value"})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        seen = valued_words(view, "value")
+        reward = seen.reward
+        if self.kl:
+            reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[seen.token]
+        found = gae(reward, seen.value, seen.start, discount=self.discount, decay=self.discount * self.lam)
+        advantage = np.zeros(len(view.words.token))
+        advantage[seen.at] = whiten(found) if self.whiten else found
+        goal = mean_over_paths(view, seen.token, found + seen.value)
+        return spread_words(view, advantage, {"value": goal})

@@ -1,0 +1,151 @@
+"""Credit of a planner and of an executor, each in its own time."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.marks import marked, spans
+from bough.credit.returns import ahead, gae, sum_ahead
+from bough.credit.valued import Valued, valued_turns, whiten
+from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, mean_over_paths, spread_words, steps, sum_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hae:
+    """HiPER's HAE (arXiv 2602.16165): GAE in subgoals and over them; needs `PlanAct` and heads low, high, switch.
+
+    A path falls into segments: one begins at its first turn and wherever a subgoal is taken up. With r_t what is paid
+    for turn t, segment k of d turns beginning at turn s, L, H and W the values of the heads "low", "high" and "switch",
+    and 0 for every value after the last turn:
+
+        action    A_t = r_t + discount * L_(t+1) - L_t + discount * lam_low * A_(t+1)     inside a segment
+                  A_t = r_t + discount * H_(t+1) - L_t                                    at its last turn
+        subgoal   R_k = sum over i < d of discount^i * r_(s+i)
+                  A_k = R_k + discount^d * H_(k+1) - H_k + discount^d * lam_high * A_(k+1)
+        decision  A_t = r_t + discount * r_(t+1) + ... + discount^n * H_(k+1) - W_t       to the end of its segment
+
+    The tokens of a turn's action get the first, those of the subgoal that begins a segment the second, those of the
+    decision to switch or to keep the third; what is in none of them gets 0. Goals are A + L before the first token of
+    the action, A + H and A + W before the first token of the turn. Four turns, discount and both lambdas 0.95:
+
+        switch      1         0        1        0
+        reward      0         0        0        1
+        L           0.5       0.6      0.4      0.7
+        H           0.3                0.5
+        action     -0.0428   -0.125    0.5358   0.3
+        subgoal     0.5371             0.45
+
+    Each of the three is whitened by itself, over its turns on all counted paths (ddof 0, + 1e-8); a shared turn counts
+    once for each path. An answer without an action between tags is an action as a whole, but for a decision and a
+    subgoal in it. Turns that someone else wrote are transparent (see `credit/valued.py`).
+
+    Released code (JonP07/HiPER-agent, `compute_hae_advantage`) calls the third a simplified version of the paper's
+    advantage of terminating, and this follows it. It fines turns that keep their subgoal (0.3 in
+    ALFWorld, where success pays 10; 3.5 by "path" in WebShop) and turns that keep it but write another, which can't be
+    in `PlanAct`'s form; its ALFWorld script lets a path that was cut off bootstrap from its last value.
+
+    Attributes:
+        discount: Of what is one turn later, in (0, 1].
+        lam_low: lambda inside a segment, in [0, 1].
+        lam_high: lambda over segments, in [0, 1].
+        keep_penalty: What keeping a subgoal costs, >= 0.
+        keep_by: Whether each turn that keeps costs so much, or a path does of which every turn keeps.
+        whiten: Whether advantages are whitened.
+    """
+
+    discount: float = 0.95
+    lam_low: float = 0.95
+    lam_high: float = 0.95
+    keep_penalty: float = 0.0
+    keep_by: Literal["turn", "path"] = "turn"
+    whiten: bool = True
+
+    needs: ClassVar[frozenset[str]] = frozenset(
+        {"critic.high", "critic.low", "critic.switch", "mark.action", "mark.subgoal", "mark.switch"}
+    )
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.discount <= 1:
+            raise ValueError(f"Hae.discount: got {self.discount}; need a number above 0, at most 1")
+        for name in ("lam_low", "lam_high"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"Hae.{name}: got {getattr(self, name)}; need a number from 0 to 1")
+        if not 0 <= self.keep_penalty < math.inf:
+            raise ValueError(f"Hae.keep_penalty: got {self.keep_penalty}; need 0 or more, it is subtracted")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        seen = valued_turns(view)
+        parts = {name: spans(view, name) for name in ("switch", "subgoal", "action")}
+        acts = seen.token + np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)[seen.at]
+        low, high, switch = (
+            view.of_tokens(name)[at] for name, at in (("low", acts), ("high", seen.token), ("switch", seen.token))
+        )
+        begins = marked(view, "switch")[seen.at]
+        reward = self._fined(seen, keeps=~begins)
+        begins[seen.start[:-1][np.diff(seen.start) > 0]] = True
+        action, decision = self._inside(seen.start, begins, reward, low, high)
+        decision -= switch
+        subgoal = self._over(seen.start, begins, reward, high[begins])
+        goals = {
+            "low": mean_over_paths(view, acts, action + low),
+            "high": mean_over_paths(view, seen.token[begins], subgoal + high[begins]),
+            "switch": mean_over_paths(view, seen.token, decision + switch),
+        }
+        written = {name: end > first for name, (first, end) in parts.items()}
+        found = {
+            "action": self._scaled(view, seen.at, action, np.ones_like(written["action"])),
+            "subgoal": self._scaled(view, seen.at[begins], subgoal, written["subgoal"]),
+            "switch": self._scaled(view, seen.at, decision, written["switch"]),
+        }
+        return spread_words(view, _laid(view, parts, found), goals)
+
+    def _fined(self, seen: Valued, keeps: Bools) -> Floats:
+        """[V]: what is paid for each turn, less what keeping costs."""
+        turns = np.repeat(np.diff(seen.start), np.diff(seen.start)) if self.keep_by == "path" else 1.0
+        return seen.reward - keeps * self.keep_penalty / turns
+
+    def _inside(self, start: Ints, begins: Bools, reward: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """[V] each: the advantage of each turn's action, and the return to the end of the segment and beyond."""
+        ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
+        beyond = np.where(ends, ahead(high, start), 0.0)
+        error = reward + self.discount * np.where(ends, beyond, ahead(low, start)) - low
+        goes_on = np.where(ends, 0.0, self.discount)
+        returns = sum_ahead(reward + self.discount * beyond, goes_on, start)
+        return sum_ahead(error, goes_on * self.lam_low, start), returns
+
+    def _over(self, start: Ints, begins: Bools, reward: Floats, high: Floats) -> Floats:
+        """[K]: the advantage of the subgoal of each of K segments."""
+        first = np.flatnonzero(begins)
+        segment = np.cumsum(begins) - 1
+        turns = np.diff(np.append(first, len(begins)))
+        earned = sum_at(segment, self.discount ** (np.arange(len(begins)) - first[segment]) * reward, len(first))
+        discount = self.discount**turns
+        segments = np.searchsorted(first, start)
+        return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high)
+
+    def _scaled(self, view: Steps, at: Ints, advantage: Floats, written: Bools) -> Floats:
+        """[S]: advantages of the turns `at`, whitened over those in which the part is written; 0 at other turns."""
+        out = np.zeros(len(view.path))
+        kept = written[at]
+        out[at[kept]] = whiten(advantage[kept], ddof=0) if self.whiten else advantage[kept]
+        return out
+
+
+def _laid(view: Steps, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
+    """[E]: the advantages of the parts of each turn, at their tokens."""
+    words, lengths = view.words, view.lengths
+    place = words.token - (np.cumsum(lengths) - lengths)[view.node][words.step]
+    out = np.zeros(len(place))
+    for name in ("action", "subgoal", "switch"):
+        first, end = parts[name]
+        if name == "action":
+            first, end = np.where(end > first, first, 0), np.where(end > first, end, lengths[view.node])
+        here = (place >= first[words.step]) & (place < end[words.step])
+        out[here] = found[name][words.step][here]
+    return out

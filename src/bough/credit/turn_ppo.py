@@ -1,0 +1,59 @@
+"""Credit by a critic, turn by turn."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.returns import gae
+from bough.credit.valued import valued_turns, whiten
+from bough.tree import Credited, Rewarded, mean_over_paths, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnPpo:
+    """Turn-PPO (arXiv 2512.17008), experimental: GAE over turns; needs the head "value" of a critic.
+
+    A turn is one action of a process whose state is all that was read. V_t is the value before the first token of turn
+    t, r_t what is paid for it, and the value after the last turn is 0:
+
+        delta_t = r_t + discount * V_(t+1) - V_t        A_t = delta_t + discount * lam * A_(t+1)
+
+    Every token of the turn gets A_t; the goal A_t + V_t stands at its first token, and nowhere else has the critic one.
+    Two turns with rewards 0 and 1, values 0.2 and 0.6, discount 0.9 and lam 0.8:
+
+        A_2 = 1 - 0.6 = 0.4        A_1 = 0.9 * 0.6 - 0.2 + 0.72 * 0.4 = 0.628
+
+    Experimental: this follows the paper's description; its code was not to be found. It leaves open how advantages are
+    scaled; here they are whitened over the turns of all counted paths (ddof 1, + 1e-8), a shared turn once for each
+    path. Turns that someone else wrote are transparent (see `credit/valued.py`) and get nothing. The paper clips the
+    ratio of a whole turn; a loss over tokens works as well.
+
+    Attributes:
+        discount: Of what is one turn later, in (0, 1].
+        lam: lambda of GAE, in [0, 1].
+        whiten: Whether advantages are whitened.
+    """
+
+    discount: float = 0.99
+    lam: float = 0.9
+    whiten: bool = True
+
+    needs: ClassVar[frozenset[str]] = frozenset({"critic.value"})
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.discount <= 1:
+            raise ValueError(f"TurnPpo.discount: got {self.discount}; need a number above 0, at most 1")
+        if not 0 <= self.lam <= 1:
+            raise ValueError(f"TurnPpo.lam: got {self.lam}; need a number from 0 to 1")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        seen = valued_turns(view, "value")
+        found = gae(seen.reward, seen.value, seen.start, discount=self.discount, decay=self.discount * self.lam)
+        advantage = np.zeros(len(view.path))
+        advantage[seen.at] = whiten(found) if self.whiten else found
+        return spread_steps(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})

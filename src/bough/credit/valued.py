@@ -1,0 +1,64 @@
+"""Where the policy acted and a critic said what that was worth: the runs over which advantages are computed.
+
+Turns that someone else wrote (a teacher, a recipe) have no value and no credit, and are transparent: a run goes from
+the turn before them to the turn after them as if they had not been, at the cost of no discount. What is paid in them
+belongs to the last thing that the policy did before; what is paid before it did anything belongs to nobody.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.credit.normalize import normalize
+from bough.tree import Floats, Ints, Steps, sum_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Valued:
+    """V tokens, or turns, that the policy wrote, path by path.
+
+    Attributes:
+        at: [V] int64, ascending: which of the words, or turns, of the batch.
+        turn: [V] int64, whose turn of `Steps`.
+        token: [V] int64, which token of the batch, the first for a turn.
+        start: [P + 1] int64; those of path p are start[p] : start[p + 1].
+        reward: [V], what is paid for each; a turn's reward is paid at its last token.
+        value: [V], of the state before it; nan where nobody asked.
+    """
+
+    at: Ints
+    turn: Ints
+    token: Ints
+    start: Ints
+    reward: Floats
+    value: Floats
+
+
+def valued_words(view: Steps, head: str) -> Valued:
+    """Every token that the policy wrote, with what a head says before it."""
+    words = view.words
+    at = np.flatnonzero(~np.isnan(view.of_tokens("logprob"))[words.token])
+    return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head))
+
+
+def valued_turns(view: Steps, head: str | None = None) -> Valued:
+    """Every turn that the policy wrote, with what a head says before its first token."""
+    lengths = view.lengths
+    first = (np.cumsum(lengths) - lengths)[view.node]
+    sampled = np.append(~np.isnan(view.of_tokens("logprob")), False)
+    at = np.flatnonzero(sampled[first] & (lengths[view.node] > 0))
+    value = np.full(len(sampled), np.nan) if head is None else view.of_tokens(head)
+    return _valued(view, at, at, first[at], value)
+
+
+def whiten(value: Floats, *, ddof: int = 1) -> Floats:
+    """[n]: values minus their mean over their standard deviation; 0 when there is one alone or all are equal."""
+    return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8)
+
+
+def _valued(view: Steps, at: Ints, turn: Ints, token: Ints, value: Floats) -> Valued:
+    until = np.concatenate([[0], np.cumsum(np.bincount(turn, minlength=len(view.path)))])
+    start, last = until[view.start], until[1:] - 1
+    paid = last >= start[view.path]
+    reward = sum_at(last[paid], view.reward[paid], len(at))
+    return Valued(at=at, turn=turn, token=token, start=start, reward=reward, value=value[token])
