@@ -38,36 +38,62 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     return getattr(rule, "compares", "task")
 
 
+from bough.credit.arpo import Arpo  # noqa: E402
 from bough.credit.aspo import Aspo  # noqa: E402
 from bough.credit.asymre import AsymRe  # noqa: E402
+from bough.credit.empg import Empg  # noqa: E402
 from bough.credit.flow_grpo import FlowGrpo  # noqa: E402
 from bough.credit.foresight import Foresight  # noqa: E402
 from bough.credit.gae import Gae  # noqa: E402
+from bough.credit.gigpo import Gigpo  # noqa: E402
 from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo  # noqa: E402
 from bough.credit.hae import Hae  # noqa: E402
+from bough.credit.hgpo import Hgpo  # noqa: E402
+from bough.credit.ipa import Ipa  # noqa: E402
 from bough.credit.opmd import OpmdBaseline  # noqa: E402
 from bough.credit.poad import Poad, ntpo  # noqa: E402
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  # noqa: E402
+from bough.credit.salt import Salt  # noqa: E402
+from bough.credit.segment_po import SegmentPo  # noqa: E402
+from bough.credit.srgpo import Srgpo  # noqa: E402
 from bough.credit.step_grpo import StepGrpo  # noqa: E402
 from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
 from bough.credit.stratified import StratifiedGrpo  # noqa: E402
+from bough.credit.tree_grpo import TreeGrpo  # noqa: E402
+from bough.credit.tree_ps import TreePs  # noqa: E402
+from bough.credit.tree_rpo import TreeRpo  # noqa: E402
+from bough.credit.treepo import TreePo  # noqa: E402
+from bough.credit.treerl import TreeRl  # noqa: E402
 from bough.credit.turn_ppo import TurnPpo  # noqa: E402
 
 __all__ = [
+    "Arpo",
     "Aspo",
     "AsymRe",
     "Credit",
+    "Empg",
     "FlowGrpo",
     "Foresight",
     "Gae",
+    "Gigpo",
     "Grpo",
     "Hae",
+    "Hgpo",
+    "Ipa",
     "OpmdBaseline",
     "Poad",
     "ReinforcePlusPlus",
+    "Salt",
+    "SegmentPo",
+    "Srgpo",
     "StepGrpo",
     "StepwiseGrpo",
     "StratifiedGrpo",
+    "TreeGrpo",
+    "TreePo",
+    "TreePs",
+    "TreeRl",
+    "TreeRpo",
     "TurnPpo",
     "compares_with",
     "dr_grpo",

@@ -65,5 +65,12 @@ def normalize(
     return result
 
 
+def mean_at(value: Floats, group: Ints) -> Floats:
+    """[n] float64: the mean of `value` over the group of each; exactly 0 where it is 0 but for rounding."""
+    total, size = sum_at(group, value, 0), sum_at(group, np.abs(value), 0)
+    total[np.abs(total) <= ROUNDING * size] = 0.0
+    return (total / np.maximum(np.bincount(group), 1))[group]
+
+
 def _mean(value: Floats, mass: Floats) -> float:
     return float((mass * value).sum() / max(mass.sum(), np.finfo(np.float64).tiny))

@@ -3,6 +3,7 @@
 from bough.explore.agent import Agent, Limits
 from bough.explore.chains import Chains
 from bough.explore.demonstrations import Demonstration
+from bough.explore.forks import Forks
 from bough.explore.grow import Explorer, Grove, Grown
 from bough.explore.growth import Growth, Node
 from bough.explore.player import Cursor, Player
@@ -15,6 +16,7 @@ __all__ = [
     "Cursor",
     "Demonstration",
     "Explorer",
+    "Forks",
     "Grove",
     "Grown",
     "Growth",

@@ -79,6 +79,17 @@ class Player:
         node = self.growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
         return Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
 
+    @property
+    def spent(self) -> bool:
+        """Whether a budget of the whole tree has run out: whatever is begun now ends after one turn."""
+        limits = self.limits
+        budgets = ((self.spent_turns, limits.tree_turns), (self.spent_tokens, limits.tree_tokens))
+        return any(most is not None and used >= most for used, most in budgets)
+
+    def seed(self, *name: int | str) -> int:
+        """A seed for a choice of the explorer's own, by its name; no completion is sampled with it."""
+        return derive(self._seed, "explorer", *name)
+
     async def plan(self, cursor: Cursor) -> tuple[str, ...] | None:
         """What the environment's oracle would do from here; None when there is no oracle or no way."""
         return await self._from_env(self._host.plan(cursor.state), "plan", cursor.branches)

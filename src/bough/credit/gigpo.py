@@ -1,0 +1,96 @@
+"""Credit by comparing paths, and turns taken in the same state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.credit.keys import state_of
+from bough.credit.normalize import normalize
+from bough.credit.returns import sum_ahead
+from bough.credit.states import similar_of
+from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gigpo:
+    """GiGPO (arXiv 2505.10978): paths of a task, and turns taken in the same state; needs state keys.
+
+    With R_p the return of a path p of a task, G_t = sum over k of discount^k * r_(t+k) the return from turn t on, and z
+    the difference to the group's mean, divided by its standard deviation (ddof 1) with norm "mean_std":
+
+        A_(p,t) = z(R_p; task) + weight * z(G_t; task and state of turn t)
+
+    Two paths of three turns, all in states a, b and one of their own; the first is paid 1 at its end; discount 0.9:
+
+        norm="mean"       0.905   0.950   0.500  -0.905  -0.950  -0.500
+        norm="mean_std"   1.414   1.414   0.707  -1.414  -1.414  -0.707
+
+    A path that comes back to a state enters its group once for each visit: walking in a circle delays what is paid, and
+    the later visit is preferred. A turn in a state that nobody else saw, or that has no key, gets 0 from the second
+    term. State keys must not hold counters of steps. On a tree, a turn that paths share counts once for each of them.
+
+    The authors' scripts divide by the standard deviation on ALFWorld and do not on WebShop and Sokoban. Their code
+    (`gigpo/core_gigpo.py` of verl-agent) keeps a row for each turn and takes means and deviations of R over rows, so
+    that a path weighs as much as it has turns, and gives a task's only row its return (`as_released`). The first above
+    is then 1.620, 1.620, 0.913. Its sequence matcher ignores letters that are frequent in texts of 200 letters and
+    more, which makes long texts that differ in little look different; only `as_released` does so here.
+
+    Attributes:
+        weight: Of the comparison by state.
+        discount: Per turn, in [0, 1].
+        norm: Whether differences are divided by the standard deviation.
+        similarity: None: states are the same when their keys are. A number from 0 to 1: turns were taken in the same
+            state when the observations match by this ratio (`difflib.SequenceMatcher`), each text joining the first
+            group whose first text it matches; depends on the order of paths. Needs no state keys; the authors use
+            0.95.
+        epsilon: Added to standard deviations, > 0.
+        as_released: Statistics of paths over turns.
+    """
+
+    weight: float = 1.0
+    discount: float = 0.95
+    norm: Literal["mean", "mean_std"] = "mean_std"
+    similarity: float | None = None
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"Gigpo.discount: got {self.discount}; need a number from 0 to 1")
+        if self.similarity is not None and not 0 < self.similarity <= 1:
+            raise ValueError(f"Gigpo.similarity: got {self.similarity}; need a number above 0 up to 1, or None")
+        if not self.epsilon > 0:
+            raise ValueError(f"Gigpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """State keys, unless texts are compared."""
+        return frozenset({"state_key"} if self.similarity is None else ())
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        same = (
+            state_of(view) if self.similarity is None else similar_of(view, self.similarity, autojunk=self.as_released)
+        )
+        ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
+        std = "group" if self.norm == "mean_std" else "none"
+        by_state = normalize(ahead, same, std=std, epsilon=self.epsilon)
+        return spread_steps(view, episode_part(view, std, self.epsilon, self.as_released) + self.weight * by_state)
+
+
+def episode_part(view: Steps, std: Literal["group", "none"], epsilon: float, as_released: bool) -> Floats:
+    """[S] float64: how much better each turn's path did than the others of its task.
+
+    Args:
+        view: The batch.
+        std: Whether to divide by the standard deviation.
+        epsilon: Added to it.
+        as_released: Statistics over turns, of which a task's only one keeps its return; else over paths.
+    """
+    task: Ints = view.task
+    if as_released:
+        return normalize(view.returns[view.path], task[view.path], std=std, epsilon=epsilon, singleton="raw")
+    return normalize(view.returns, task, std=std, epsilon=epsilon)[view.path]

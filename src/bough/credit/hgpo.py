@@ -1,0 +1,98 @@
+"""Credit by comparing turns taken in the same state after the same states."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.gigpo import episode_part
+from bough.credit.keys import group_by, state_of
+from bough.credit.normalize import normalize
+from bough.credit.returns import sum_ahead
+from bough.credit.states import earlier
+from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hgpo:
+    """HGPO (arXiv 2602.22817): turns in the same state, more so after the same states; needs state keys.
+
+    Turns in one state are not alike when the policy read different histories before. With c_k the last k states up to
+    turn t, the present one included, G_t the discounted return from t on, and z_k the difference of G_t to the mean of
+    the turns of the task with the same c_k, over their standard deviation (ddof 0) with norm "mean_std":
+
+        A_t = sum_k w_k * z_k / (sum_k w_k + epsilon),   w_k = (k + 1)^alpha,   k = 1 .. history + 1
+
+    over the k for which c_k exists (an episode's first turn has a c_1 alone) and is shared by two turns at least. Where
+    there is none, A_t is 0. Without history this is the second term of `Gigpo`. Three paths, G in brackets:
+
+        a (.81)  b (.9)  c (1)       a (0)  b (0)  d (0)        e (.162)  b (.18)  f (.2)
+
+        history=0, "mean"   0.405   0.54    0      -0.405  -0.36   0       0   -0.18   0
+        history=2, "mean"   0.405   0.486   0      -0.405  -0.414  0       0   -0.18   0
+
+    `base` adds the comparison of whole paths as z_0 with weight 1; a path alone with its task has none.
+
+    The released code (`recipe/hgpo/core_hgpo.py` of verl-agent) leaves out every z_k that happens to be exactly 0, as
+    if its group had been too small, and takes the statistics of `base` over turns instead of paths (`as_released`).
+
+    Attributes:
+        history: Most earlier states that are compared; the authors use 2 and 4.
+        alpha: How fast weights grow with the length of what is shared; 0 weighs all alike.
+        discount: Per turn, in [0, 1].
+        norm: Whether differences are divided by the standard deviation.
+        base: Whether whole paths are compared, too.
+        epsilon: Added to standard deviations and to the sum of weights, > 0.
+        as_released: Leaves out exact zeros; statistics of paths over turns.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+
+    history: int = 2
+    alpha: float = 1.0
+    discount: float = 0.95
+    norm: Literal["mean", "mean_std"] = "mean_std"
+    base: bool = False
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if self.history < 0:
+            raise ValueError(f"Hgpo.history: got {self.history}; need 0 or more")
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"Hgpo.discount: got {self.discount}; need a number from 0 to 1")
+        if not self.epsilon > 0:
+            raise ValueError(f"Hgpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        return spread_steps(view, self._advantage(view))
+
+    def _advantage(self, view: Steps) -> Floats:
+        """[S]."""
+        std = "group" if self.norm == "mean_std" else "none"
+        ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
+        total, weights = np.zeros(len(ahead)), np.zeros(len(ahead))
+
+        def add(apart: Floats, length: int, compared: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
+            weight = np.where(
+                compared & (apart != 0) if self.as_released else compared, (length + 1.0) ** self.alpha, 0
+            )
+            total[:] += weight * apart
+            weights[:] += weight
+
+        if self.base:
+            alone = np.bincount(view.task)[view.task[view.path]] < 2
+            add(episode_part(view, std, self.epsilon, self.as_released), 0, ~alone | self.as_released)
+        state = shared = state_of(view)
+        for length in range(1, self.history + 2):
+            if length > 1:
+                before = earlier(view, state, length - 1)
+                # No episode is long enough to have had no state: such a context is like no other.
+                missing = np.where(before < 0, np.arange(1, len(before) + 1), 0)
+                shared = group_by(shared, before, missing)
+            z = normalize(ahead, shared, std=std, ddof=0, epsilon=self.epsilon)
+            add(z, length, np.bincount(shared)[shared] > 1)
+        return total / (weights + self.epsilon)

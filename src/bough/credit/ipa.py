@@ -1,0 +1,50 @@
+"""Credit that fades with the distance to the end, chunk by chunk."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Rewarded, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ipa:
+    """Experimental: IPA (ROME, arXiv 2512.24873): the return, discounted by the chunks that were still to come.
+
+    A chunk is what the policy writes between two answers of the environment: one `ACTION` node. With R_p the return of
+    a path of K chunks, for chunk k = 1 .. K:
+
+        A_(p,k) = discount^(K - k) * (R_p - baseline)
+
+    R = 1 and two chunks, discount 0.95:   0.95   1
+
+    Discounting by chunk leaves the length of what is written out of it. With these returns the paper weighs the
+    likelihood of good paths as they are and bounds the ratio of bad ones from above at 1; that half is an objective's.
+    Only its abstract, summaries and parts of the released ROLL framework were read; they show no baseline, so good and
+    bad have to be told apart by the sign of what is paid. Where failure pays 0, `baseline="group"` does it. A turn that
+    paths share gets what each of them gives to it.
+
+    Attributes:
+        discount: Per chunk, in [0, 1].
+        baseline: Nothing, or the mean return of the task's paths; a path alone with its task then gets 0.
+    """
+
+    discount: float = 0.95
+    baseline: Literal["none", "group"] = "none"
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.discount <= 1:
+            raise ValueError(f"Ipa.discount: got {self.discount}; need a number from 0 to 1")
+
+    @property
+    def compares(self) -> Literal["nothing", "task"]:
+        """What an advantage is relative to."""
+        return "task" if self.baseline == "group" else "nothing"
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        outcome = normalize(view.returns, view.task, std="none") if self.baseline == "group" else view.returns
+        to_come = view.turns[view.path] - 1 - view.turn
+        return spread_steps(view, outcome[view.path] * self.discount**to_come)

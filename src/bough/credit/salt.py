@@ -1,0 +1,62 @@
+"""Credit by what paths have in common: a step that many took is to thank for what became of all of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bough.credit.grpo import Grpo
+from bough.credit.keys import group_by, mix, state_of
+from bough.credit.normalize import mean_at
+from bough.credit.states import earlier, state_after, written_key
+from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Salt:
+    """Experimental: SALT (arXiv 2510.20022): steps that paths share get the mean of theirs; needs state keys.
+
+    The paths of a task are merged into a graph whose nodes are states and whose edges are actions. With A_p the
+    advantage of path p by `base`, an edge that several paths took gives all of them the mean of their A_p; an edge that
+    one path took keeps its own:
+
+        A_(p,t) = mean of A_q over the paths q that took the edge of (p, t)
+
+    An edge that three paths with A = 1, -1, -1 took has -1/3. Two turns take one edge when they were acted in the same
+    state, wrote the same tokens and led to the same state, with `history` when also the states before were the same. A
+    state without a key is like no other.
+
+    Only the paper's abstract and reviews of it were read and no code was found: how steps are matched, the length of
+    the history and whether advantages are normalised again are choices made here. A path that takes an edge twice
+    counts once.
+
+    Attributes:
+        base: What the advantages of paths are.
+        history: How many states before the present one must be the same, too.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+
+    base: Grpo = Grpo()
+    history: int = 0
+
+    def __post_init__(self) -> None:
+        if self.history < 0:
+            raise ValueError(f"Salt.history: got {self.history}; need 0 or more")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        return spread_steps(view, self.share(view, self._edges(view)))
+
+    def share(self, view: Steps, edge: Ints) -> Floats:
+        """[S] float64: the mean advantage of the paths that took each turn's edge [S]."""
+        advantage = self.base.of_paths(view)[view.path]
+        _, once, which = np.unique(mix(edge, view.path), return_index=True, return_inverse=True)
+        return mean_at(advantage[once], edge[once])[which]
+
+    def _edges(self, view: Steps) -> Ints:
+        state = state_of(view)
+        before = [earlier(view, state, back) for back in range(1, self.history + 1)]
+        return group_by(state, written_key(view), state_after(view), *before)

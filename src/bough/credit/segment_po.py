@@ -1,0 +1,79 @@
+"""Credit by how much a segment changed what is to be expected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.credit.branches import rise, stem_of, value_after, value_before
+from bough.tree import Bools, Credited, Floats, Ints, Rewarded, spread_words, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentPo:
+    """Segment PO (SPO, arXiv 2505.23564): a segment is worth the rise in value; needs a branching tree.
+
+    The value of a place is the mean return of the counted paths that go on from it. A segment is a stretch of turns
+    without a fork (`stem_of`), and every token of it gets
+
+        A = V(where it ends) - V(where it begins),      0 for tokens written with a probability above `certain`
+
+    The last segment of a path ends at the path's return; the prompts of a task are one place. A prompt (value 0.5) with
+    two branches a and b, the first of which has three below it:
+
+                  a      a1      a2      a3       b
+        V     0.667       1       0       1       0
+        A     0.167   0.333  -0.667   0.333    -0.5
+
+    A token that could hardly have been another is not to blame or to thank; the paper cuts segments so that each has
+    equally many tokens that could. Chains that fork nowhere but at the prompt are one segment each: this is then GRPO
+    without a standard deviation, which the method is not. The paper grows a full tree, or estimates the values of
+    chains by further samples at the cuts; for the latter there is `segments`. Not to be confused with single-stream
+    policy optimization (2509.13232), of the same initials.
+
+    Attributes:
+        certain: Largest behaviour probability of a token that gets credit, in (0, 1]; 1 gives it to all.
+    """
+
+    certain: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not 0 < self.certain <= 1:
+            raise ValueError(f"SegmentPo.certain: got {self.certain}; need a number above 0 up to 1")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        words = view.words
+        gained = rise(value_after(view, view.returns), value_before(view, view.returns)[stem_of(view)])
+        probability = np.exp(view.of_tokens("logprob")[words.token])
+        return spread_words(view, np.where(_open(probability, self.certain), gained[words.step], 0.0))
+
+
+def segments(cut: Ints, value: Floats, score: float, probability: Floats, *, certain: float = 0.9) -> Floats:
+    """[tokens] float64: the advantages of the tokens of one chain whose values at cuts were estimated by sampling.
+
+    Segment i goes from the token after `cut[i]` up to `cut[i + 1]`, the last one to the end:
+
+        cut -1, 1, 3   value 0.5, 0.25, 0.75   score 1   probability  0.5   0.95  0.5  0.5  0.5   0.99
+                                                         advantage   -0.25  0     0.5  0.5  0.25  0
+
+    Args:
+        cut: [segments], ascending: the last token before each segment, -1 for the first.
+        value: [segments], estimated at the beginning of each segment.
+        score: What the chain came to.
+        probability: [tokens], under the policy that wrote them.
+        certain: As in `SegmentPo`.
+    """
+    if len(cut) != len(value) or len(cut) == 0 or cut[0] != -1 or np.any(np.diff(cut) <= 0):
+        raise ValueError(
+            f"segments: got cuts {cut.tolist()} and {len(value)} values; need -1 first, then ascending, a value each"
+        )
+    gained = np.diff(value, append=score)
+    segment = np.searchsorted(cut, np.arange(len(probability)), side="left") - 1
+    return np.where(_open(probability, certain), gained[segment], 0.0)
+
+
+def _open(probability: Floats, certain: float) -> Bools:
+    """Whether a token could well have been another; a token that was not sampled has no probability."""
+    return ~(probability > certain)

@@ -1,0 +1,82 @@
+"""Credit by rewards of single steps, compared in random groups."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.gigpo import episode_part
+from bough.credit.keys import group_by, mix
+from bough.credit.normalize import normalize
+from bough.credit.states import path_key
+from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Srgpo:
+    """SRGPO (SeeNav-Agent, arXiv 2512.02631): paths of a task, and rewards of single steps in random groups.
+
+    Where a step can be judged by itself, its reward r_t can be compared with those of any other steps, whatever state
+    they were taken in. With z the z-score (ddof 1) within a group:
+
+        A_(p,t) = z(R_p; task) + weight * z(r_t; random group of `size` steps)
+
+    r_t is what was paid for the turn, not a return; the rewards of the run have to say something about steps, and pay
+    to R_p as well. Two paths of three turns, R = 1, 0 and r = 1, 0, 1, 0, 0, 1 in one group:
+
+        1.164   0.251   1.164   -1.164  -1.164  -0.251
+
+    Which steps are together depends on `seed` and on what was written, not on the order of paths. Steps that are left
+    over form a smaller group; one by itself gets 0 from the second term. Since groups reach over the batch, a task
+    whose paths are all alike may learn from its steps.
+
+    The released code (`srgpo/core_srgpo.py`) has a switch that keeps groups within a task, which does nothing: a later
+    branch overwrites it. With rewards 0, 1 of one task and 10, 11 of another, differences are -5.5, -4.5, 4.5, 5.5 and
+    not -0.5, 0.5, -0.5, 0.5. It also takes the statistics of R_p over turns, as in `Gigpo`. `as_released` does both.
+
+    Attributes:
+        weight: Of the comparison of steps.
+        size: Steps of one group; 0 for all there are.
+        within: What a group is drawn from.
+        norm: Whether differences are divided by the standard deviation.
+        seed: Of the groups.
+        epsilon: Added to standard deviations, > 0.
+        as_released: Groups from the whole batch whatever `within` says; statistics of paths over turns.
+    """
+
+    compares: ClassVar[Literal["batch"]] = "batch"
+
+    weight: float = 0.5
+    size: int = 16
+    within: Literal["batch", "task"] = "batch"
+    norm: Literal["mean", "mean_std"] = "mean_std"
+    seed: int = 0
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if self.size < 0 or self.size == 1:
+            raise ValueError(f"Srgpo.size: got {self.size}; need 2 or more, or 0 for all steps")
+        if not self.epsilon > 0:
+            raise ValueError(f"Srgpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        std = "group" if self.norm == "mean_std" else "none"
+        by_step: Floats = normalize(view.reward, self.groups(view), std=std, epsilon=self.epsilon)
+        return spread_steps(view, episode_part(view, std, self.epsilon, self.as_released) + self.weight * by_step)
+
+    def groups(self, view: Steps) -> Ints:
+        """[S] int64: the random group of each turn."""
+        apart = self.within == "task" and not self.as_released
+        pool = view.task[view.path] if apart else np.zeros(len(view.path), dtype=np.int64)
+        if self.size == 0:
+            return pool
+        luck = mix(path_key(view)[view.path], view.turn, np.full(len(view.path), self.seed, dtype=np.int64))
+        order = np.lexsort((luck, pool))
+        begin = np.concatenate([[0], np.cumsum(np.bincount(pool))])
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order)) - begin[pool[order]]
+        return group_by(pool, rank // self.size)

@@ -1,0 +1,93 @@
+"""What turns have in common: similar texts, the states before, the state after, the action."""
+
+from difflib import SequenceMatcher
+
+import numpy as np
+
+from bough.credit.keys import group_by, mix
+from bough.tree import Ints, Kind, Steps, join
+
+
+def similar_of(view: Steps, at_least: float, *, autojunk: bool) -> Ints:
+    """[S] int64: group of the turns of one task that were acted from texts alike.
+
+    Texts are taken in the order in which they appear. Each joins the first group whose first text it matches with a
+    ratio (`difflib.SequenceMatcher`) of `at_least`, or begins a group. A place without a text is like no other. Costs
+    as much as there are pairs of a text and a group.
+
+    Args:
+        view: The batch.
+        at_least: From 0 to 1.
+        autojunk: Whether letters that are frequent in long texts match nothing by themselves.
+    """
+    places, first, which = np.unique(view.place, return_index=True, return_inverse=True)
+    texts = [info.get("text") for each in view.rewarded for info in each.tree.info]
+    task = view.task[view.path[first]].tolist()
+    group = np.zeros(len(places), dtype=np.int64)
+    kinds: dict[int, list[tuple[int, SequenceMatcher[str]]]] = {}
+    known: dict[tuple[int, str], int] = {}
+    for number in np.argsort(first).tolist():
+        text = texts[int(places[number])]
+        if not isinstance(text, str):
+            group[number] = -1 - number
+            continue
+        key = (task[number], text)
+        if key not in known:
+            known[key] = _join(kinds.setdefault(task[number], []), text, number, at_least, autojunk)
+        group[number] = known[key]
+    return group_by(group[which])
+
+
+def earlier(view: Steps, state: Ints, back: int) -> Ints:
+    """[S] int64: the state that each turn's path was in `back` turns before, -1 where it had not begun."""
+    there = np.arange(len(state)) - back
+    return np.where(view.turn >= back, state[np.maximum(there, 0)], -1) if len(state) else state
+
+
+def state_after(view: Steps) -> Ints:
+    """[S] int64: group of the turns of one task that led to one state; an unknown state is like no other."""
+    key = np.zeros(len(view.key), dtype=np.int64)
+    key[:-1] = view.key[1:]
+    ends = view.leaf[view.path[view.last]]
+    shown = join(view.rewarded, "kind")[ends] != Kind.ACTION
+    key[view.last] = np.where(shown, join(view.rewarded, "state_key")[ends], 0)
+    unknown = np.where(key == 0, np.arange(1, len(key) + 1), 0)
+    return group_by(view.task[view.path], key, unknown)
+
+
+def written_key(view: Steps) -> Ints:
+    """[S] int64: a hash of the tokens of each turn's action."""
+    token = join(view.rewarded, "token")
+    lengths = view.lengths
+    place = np.arange(len(token)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return _per_node(view, mix(token, place))[view.node]
+
+
+def path_key(view: Steps) -> Ints:
+    """[P] int64: a hash of everything written on a path, with its log-probabilities: the same in any order of paths."""
+    token, logprob = join(view.rewarded, "token"), join(view.rewarded, "logprob")
+    lengths = view.lengths
+    place = np.arange(len(token)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    turn = mix(_per_node(view, mix(token, logprob.view(np.int32), place))[view.node], view.turn)
+    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(turn, dtype=np.uint64)])
+    return (total[view.start[1:]] - total[view.start[:-1]]).view(np.int64)
+
+
+def _per_node(view: Steps, hashed: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Ints:
+    """[N] int64: what is hashed at the tokens, added up by node; sums wrap around."""
+    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashed, dtype=np.uint64)])
+    end = np.cumsum(view.lengths)
+    return (total[end] - total[end - view.lengths]).view(np.int64)
+
+
+def _join(
+    kinds: list[tuple[int, SequenceMatcher[str]]], text: str, number: int, at_least: float, autojunk: bool
+) -> int:
+    """The first group that a text is like, or a new one."""
+    for group, matcher in kinds:
+        matcher.set_seq1(text)
+        # Two upper bounds, of which the cheaper comes first.
+        if all(bound() >= at_least for bound in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)):
+            return group
+    kinds.append((number, SequenceMatcher(None, "", text, autojunk=autojunk)))
+    return number

@@ -1,0 +1,65 @@
+"""Credit by comparing paths within a task and within a tree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from bough.credit.branches import trunk_of
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeGrpo:
+    """Tree-GRPO (arXiv 2509.21240): paths among those of their task, and among those that grew from one chain.
+
+    With z the z-score (ddof 1) of a path's return within a group, and the tree of a path what grew from one chain (its
+    trunk: what `Forks` says, else the paths that share their first action):
+
+        A_p = z(R_p; task) + z(R_p; tree)
+
+    for every token of the path. Three paths in each of two trees of one task:
+
+        returns          1       0       0       1       1       0
+        mode="sum"     2.068  -1.490  -1.490   1.490   1.490  -2.068
+        mode="series"  1.155  -0.577  -0.577   0.577   0.577  -1.155
+
+    The advantage is one for the whole path: it says nothing about which turn earned it. What the method gains is the
+    price of a path, as tokens up to the fork are written once. At tokens that paths share, all their advantages apply;
+    as a loss counts a token once for each path, it learns from their sum, as in the paper.
+
+    The released code (`compute_grpo_outcome_advantage`, called twice) gives a path that is alone in its group its
+    return instead of 0 (`as_released`), and can apply the second z-score to the first ("series") or use it alone
+    ("tree").
+
+    Attributes:
+        mode: How the two comparisons are combined.
+        epsilon: Added to standard deviations, > 0.
+        as_released: A path alone in a group keeps its return.
+    """
+
+    mode: Literal["sum", "series", "tree"] = "sum"
+    epsilon: float = 1e-6
+    as_released: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise ValueError(f"TreeGrpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        return spread_steps(view, self.advantages(view.returns, view.task, trunk_of(view))[view.path])
+
+    def advantages(self, returns: Floats, task: Ints, tree: Ints) -> Floats:
+        """[n] float64: the advantages of n paths with the given returns, tasks and trees, both numbered from 0."""
+        in_task = self._score(returns, task)
+        if self.mode == "sum":
+            return np.add(in_task, self._score(returns, tree))
+        return self._score(in_task if self.mode == "series" else returns, tree)
+
+    def _score(self, value: Floats, group: Ints) -> Floats:
+        singleton = "raw" if self.as_released else "zero"
+        return normalize(value, group, std="group", epsilon=self.epsilon, singleton=singleton)

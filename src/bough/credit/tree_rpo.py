@@ -1,0 +1,54 @@
+"""Credit by comparing the branches of each fork."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.credit.branches import mean_of_children, place_of, stem_of
+from bough.credit.normalize import normalize
+from bough.tree import Credited, Rewarded, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeRpo:
+    """Experimental: TreeRPO (arXiv 2506.05183): the branches of a fork are a group; needs a tree that branches often.
+
+    A node of the paper is a stretch of turns without a fork (`stem_of`). One that ends a path is worth the path's
+    return, any other the mean over its branches, however many paths each has. Within the branches of one fork, with
+    ddof 1:
+
+        A = (V - mean of V) / (std of V + epsilon)
+
+    for every token of the stretch. The prompts of a task are one fork. Two branches at the prompt, of which the first
+    has two below that come to 1 and 0, the second two that come to 0:
+
+        first 0.707, below it 0.707 and -0.707      second -0.707, below it 0 and 0
+
+    A fork whose branches are worth the same teaches nothing. The advantage says how good a branch was at its fork
+    alone: below a hopeless branch, the better of two is praised as much as below a good one.
+
+    Written from the formula, as the authors' repository is empty; their deviation may have ddof 0, which makes the
+    above 1 and -1. They grow a full tree, 8 branches at each of 3 depths.
+
+    Attributes:
+        ddof: Subtracted from the number of branches in the standard deviation, 0 or 1.
+        epsilon: Added to the standard deviation, > 0.
+    """
+
+    ddof: int = 1
+    epsilon: float = 1e-6
+
+    def __post_init__(self) -> None:
+        if self.ddof not in (0, 1):
+            raise ValueError(f"TreeRpo.ddof: got {self.ddof}; need 0 or 1")
+        if not self.epsilon > 0:
+            raise ValueError(f"TreeRpo.epsilon: got {self.epsilon}; need a number above 0")
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        value, stretch = mean_of_children(view)
+        fork = np.zeros(len(value), dtype=np.int64)
+        fork[stretch] = place_of(view)[stem_of(view)]
+        return spread_steps(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[stretch])
