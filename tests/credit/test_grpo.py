@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trees import chains, rewarded
+from tests.trees import ACTION, PROMPT, N, build, chains, rewarded
 
-from bough.credit import Grpo, dr_grpo, rloo
-from bough.tree import Credited, Outcome, counted, token_node
+from bough.credit import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
+from bough.tree import Credited, Outcome, Source, counted, token_node
 
 
 def of_paths(credited: Credited) -> list[float]:
@@ -35,6 +35,78 @@ def test_worked_example(rule: Grpo, four: list[float], one: float) -> None:
         assert of_paths(q) == [0.0]
 
 
+def test_the_optimal_baseline_is_a_mean_over_tokens() -> None:
+    trees = [
+        rewarded(chains([1.0, 0.0, 0.0, 1.0], turns=(3, 2, 3, 1), action_tokens=1, task="p")),
+        rewarded(chains([0.5], turns=2, action_tokens=1, task="q")),
+    ]
+    p, q = opo()(trees)
+    assert of_paths(p) == pytest.approx([0.555556, -0.444444, -0.444444, 0.555556], abs=2e-5)
+    assert of_paths(q) == [0.0]
+    assert opo().advantages(np.asarray([1.0, 0.0])).tolist() == [0.5, -0.5]
+
+
+def test_only_what_the_policy_wrote_is_a_paths_length() -> None:
+    """Two turns of two tokens, the first of them a teacher's, weigh as much as one turn."""
+    half = (
+        N(parent=0, kind=ACTION, tokens=(4, 5), source=Source.TEACHER),
+        N(parent=1, kind=ACTION, tokens=(4, 5), env_reward=1.0, outcome=Outcome.TERMINATED),
+    )
+    whole = N(parent=0, kind=ACTION, tokens=(4, 5), outcome=Outcome.TERMINATED)
+    (credited,) = opo()([rewarded(build(N(parent=-1, kind=PROMPT), *half, whole))])
+    assert credited.by_turn is not None
+    assert credited.by_turn.tolist() == [0.5, 0.5, -0.5]
+
+
+def test_paths_of_which_nothing_is_the_policys_have_no_say_in_the_optimal_baseline() -> None:
+    forced = N(parent=0, kind=ACTION, source=Source.FORCED, env_reward=9.0, outcome=Outcome.TERMINATED)
+    others = [N(parent=0, kind=ACTION, env_reward=paid, outcome=Outcome.TERMINATED) for paid in (1.0, 0.0)]
+    (credited,) = opo()([rewarded(build(N(parent=-1, kind=PROMPT), forced, *others))])
+    assert credited.advantage.tolist() == [0.0, 0.0, 0.5, -0.5]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (loop(), [[0.75, -0.75, 0.0], [0.0, 0.0]]),
+        (Grpo(mean="leave_one_out", ddof=0, epsilon=1e-7), [[1.837117, -1.837117, 0.0], [0.0, 0.0]]),
+        (Grpo(std="none"), [[0.5, -0.5, 0.0], [0.0, 0.0]]),
+        (Grpo(ddof=0, epsilon=1e-7), [[1.224745, -1.224745, 0.0], [0.0, 0.0]]),
+    ],
+)
+def test_loop_and_its_released_variants(rule: Grpo, expected: list[list[float]]) -> None:
+    one, other = rule([rewarded(chains([1.0, 0.0, 0.5], task="a")), rewarded(chains([1.0, 1.0], task="b"))])
+    assert of_paths(one) == pytest.approx(expected[0], abs=2e-5)
+    assert of_paths(other) == expected[1]
+
+
+def test_lite_ppo_divides_by_the_deviation_of_the_batch() -> None:
+    a, b = lite_ppo()(
+        [
+            rewarded(chains([1.0, 0.0], task="a")),
+            rewarded(chains([3.0, 1.0], task="b")),
+        ]
+    )
+    assert of_paths(a) + of_paths(b) == pytest.approx([0.397359, -0.397359, 0.794719, -0.794719], abs=2e-5)
+
+
+def test_lite_ppo_has_nothing_for_those_who_are_alone_or_tied() -> None:
+    trees = [rewarded(chains(r, task=str(i))) for i, r in enumerate(([1.0, 0.0], [3.0], [2.0, 2.0]))]
+    mixed, alone, tied = lite_ppo()(trees)
+    assert of_paths(mixed) == pytest.approx([0.5 / 1.140175, -0.5 / 1.140175], abs=2e-5)
+    assert of_paths(alone) == [0.0]
+    assert of_paths(tied) == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [(rec(), [0.5, 0.0, -0.5]), (Grpo(ddof=0), [1.224742, 0.0, -1.224742]), (Grpo(), [0.999998, 0.0, -0.999998])],
+)
+def test_rec_and_the_deviations_it_may_be_divided_by(rule: Grpo, expected: list[float]) -> None:
+    assert rule.advantages(np.asarray([1.0, 0.5, 0.0])) == pytest.approx(expected, abs=2e-5)
+    assert rule.advantages(np.asarray([1.0])).tolist() == [0.0]
+
+
 def test_trees_of_one_task_are_one_group_in_any_order() -> None:
     whole = of_paths(Grpo()([rewarded(chains([1.0, 0.0, 0.5]))])[0])
     parts = [rewarded(chains([1.0])), rewarded(chains([7.0], task="other")), rewarded(chains([0.0, 0.5]))]
@@ -60,6 +132,11 @@ def test_a_tree_without_counted_paths_has_no_credit() -> None:
 def test_epsilon_is_positive() -> None:
     with pytest.raises(ValueError, match=r"Grpo.epsilon: got 0.0; need a number above 0"):
         Grpo(epsilon=0.0)
+
+
+def test_ddof_is_zero_or_one() -> None:
+    with pytest.raises(ValueError, match=r"Grpo.ddof: got 2; need 0 or 1"):
+        Grpo(ddof=2)
 
 
 returns_of_a_group = st.lists(st.floats(-100, 100), min_size=2, max_size=8)

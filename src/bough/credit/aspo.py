@@ -12,10 +12,10 @@ from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aspo:
-    """ASPO (arXiv 2508.19201): advantage shaping; solved paths gain by running code, or another mark, early.
+    """ASPO (arXiv 2508.19201): solved paths gain by doing something early, such as running code; needs its mark.
 
-    Among the paths of a task that are solved and carry the mark, with p the position at which a path first does, L its
-    length and A the advantage of `base`:
+    Advantage shaping: among the paths of a task that are solved and carry the mark, with p the position at which a path
+    first does, L its length and A the advantage of `base`:
 
         A'_i = A_i + clip(delta * (p_i - mean of p) / mean of L,  -cap * |A_i|,  cap * |A_i|)
 
@@ -86,5 +86,5 @@ class Aspo:
 
 def _solved(view: Steps) -> Bools:
     """[P]: whether the leaf of a path says `success`."""
-    said = (info.get("success") is True for each in view.rewarded for info in each.tree.info)
-    return np.fromiter(said, dtype=np.bool_)[view.leaf]
+    infos = [info for each in view.rewarded for info in each.tree.info]
+    return np.asarray([infos[int(leaf)].get("success") is True for leaf in view.leaf], dtype=np.bool_)

@@ -13,9 +13,9 @@ from bough.tree import Credited, Rewarded, spread_words, steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
-    """Hi-Agent's foresight advantage (arXiv 2510.14388): GRPO on the subgoals that a parser finds in answers.
+    """Experimental: Hi-Agent's foresight advantage (arXiv 2510.14388): GRPO on subgoals; needs a parser of them.
 
-    Experimental: the exact formula was not available here. In the paper a planner proposes several subgoals for a
+    The exact formula was not available here. In the paper a planner proposes several subgoals for a
     state, each is scored by what an executor makes of it, and the scores, normalised over the proposals, train the
     planner alone. Here one policy writes subgoal and action, and with A the advantage of `base` for a path:
 

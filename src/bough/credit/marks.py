@@ -1,11 +1,13 @@
 """What a turn carries: the marks that a parser or the environment put into its info, and how much the policy wrote."""
 
 from collections.abc import Mapping
-from typing import cast
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from bough.tree import Bools, Floats, Ints, Steps
+
+Parts: TypeAlias = Mapping[str, tuple[int, int]]
 
 ALWAYS = frozenset({"valid", "well_formed"})
 """Marks that every sampled turn has, whatever the parser: understood by the environment, written in the agreed form."""
@@ -18,8 +20,7 @@ def need_of(mark: str) -> frozenset[str]:
 
 def marked(view: Steps, mark: str) -> Bools:
     """[S] bool: whether the info of a turn's `ACTION` node has something true under `mark`."""
-    said = (bool(info.get(mark)) for each in view.rewarded for info in each.tree.info)
-    return np.fromiter(said, dtype=np.bool_)[view.node]
+    return np.fromiter(map(bool, _said(view, mark)), dtype=np.bool_)[view.node]
 
 
 def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
@@ -27,9 +28,11 @@ def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
 
     A parser puts spans into the info of an `ACTION` node, under "spans": `{"subgoal": [0, 5]}`.
     """
-    found = [_span(info.get("spans"), name) for each in view.rewarded for info in each.tree.info]
-    both = np.asarray(found, dtype=np.int64).reshape(-1, 2)[view.node]
-    return both[:, 0], both[:, 1]
+    said = cast("list[Parts | None]", _said(view, "spans"))
+    own = [(node, parts[name]) for node, parts in enumerate(said) if parts and name in parts]
+    both = np.zeros((2, len(said)), dtype=np.int64)
+    both[:, [node for node, _ in own]] = np.asarray([span for _, span in own], dtype=np.int64).reshape(-1, 2).T
+    return both[0, view.node], both[1, view.node]
 
 
 def written(view: Steps) -> Floats:
@@ -39,8 +42,6 @@ def written(view: Steps) -> Floats:
     return (sampled[end] - sampled[end - view.lengths])[view.node].astype(np.float64)
 
 
-def _span(found: object, name: str) -> tuple[int, int]:
-    if not isinstance(found, Mapping) or name not in found:
-        return 0, 0
-    first, end = cast("Mapping[str, tuple[int, int]]", found)[name]
-    return first, end
+def _said(view: Steps, name: str) -> list[object]:
+    """[N]: what the infos of the nodes of the batch say under `name`, None where nothing."""
+    return [info.get(name) for each in view.rewarded for info in each.tree.info]

@@ -13,9 +13,9 @@ from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps, su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpmdBaseline:
-    """Online policy mirror descent (Kimi k1.5, arXiv 2501.12599): the return minus a plain or a soft mean of the task.
+    """Online policy mirror descent (arXiv 2501.12599): the return minus a plain or a soft mean of the task.
 
-    The best policy within a divergence of weight tau from the old one has
+    The best policy under a divergence from the old one of weight tau (Kimi k1.5) has
 
         R_p = tau * log (mean of exp(R / tau)) + tau * log(policy / old policy)
 

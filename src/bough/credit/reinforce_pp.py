@@ -14,10 +14,10 @@ from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, Words, sp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinforcePlusPlus:
-    """REINFORCE++ (arXiv 2501.03262): each token's return to go, whitened over the batch; one path a task is enough.
+    """REINFORCE++ (arXiv 2501.03262): returns to go, whitened over all tokens; needs a reference unless kl=0.
 
-    For token j of a path, r_j what is paid at it (a turn's reward at the turn's last token) and k_j the divergence
-    log policy - log reference there:
+    One path a task is enough. For token j of a path, r_j what is paid at it (a turn's reward at the turn's last token)
+    and k_j the divergence log policy - log reference there:
 
         G_j = sum over i >= j of (r_i - kl * k_i)          A_j = (G_j - mean of G) / (std of G + epsilon)
 
@@ -86,7 +86,7 @@ class ReinforcePlusPlus:
             goes, idle = self._to_go(view, words, sampled), np.zeros(len(words.step), dtype=np.bool_)
         advantage = np.zeros(len(goes))
         batch = np.zeros(int(sampled.sum()), dtype=np.int64)
-        advantage[sampled] = normalize(goes[sampled], batch, epsilon=self.epsilon)
+        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon)
         return spread_words(view, np.where(idle, 0.0, advantage))
 
     def _beyond_group(self, view: Steps) -> tuple[Floats, Bools]:

@@ -14,9 +14,9 @@ from bough.tree import Credited, Rewarded, spread_steps, steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGrpo:
-    """Step-GRPO (arXiv 2505.22095): turns of a task with the same number, by what each of them is paid.
+    """Experimental: Step-GRPO (arXiv 2505.22095): turns of a task with the same number, by what each is paid.
 
-    Experimental: the paper (R1-Router) was not available here; this is its idea as others describe it, a z-score over
+    The paper (R1-Router) was not available here; this is its idea as others describe it, a z-score over
     the samples of each step. Other methods of the name (R1-VL, 2503.12937) differ. Over the paths of a task that have
     a turn t, with r what a turn is paid and ddof 1:
 
