@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.tree import Credited, Floats, Ints, Steps, steps
+from bough.tree import Credited, Floats, Ints, Steps, join, steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -23,6 +23,7 @@ class Walks:
         task: [P] int64, which task a path is of.
         fork: [K] int64; turns with the same number were written in answer to the very same context.
         path_of_turn: [K] int64.
+        answer: [K] int64; turns with the same number are the same words in answer to the very same context.
     """
 
     trained: Int[Tensor, " E"]
@@ -32,6 +33,7 @@ class Walks:
     task: Int[Tensor, " P"]
     fork: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
+    answer: Int[Tensor, " K"]
 
     @property
     def inverse_length(self) -> Float[Tensor, " E"]:
@@ -53,6 +55,7 @@ class Walks:
             task=self.task[paths],
             fork=self.fork[turns],
             path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
+            answer=self.answer[turns],
         )
 
     def to(self, device: torch.device | str) -> "Walks":
@@ -86,14 +89,16 @@ def walk(credited: Sequence[Credited], origin: Ints) -> Walks:
     token, step = words.token[stays], words.step[stays]
     turns, turn = np.unique(step, return_inverse=True)
     paths, path = np.unique(view.path[step], return_inverse=True)
+    fork = _fork(view)
     return Walks(
         trained=torch.as_tensor(slot[token]),
         path=torch.as_tensor(path),
         turn=torch.as_tensor(turn),
         advantage=torch.as_tensor(_advantage(credited, view)[stays]),
         task=torch.as_tensor(view.task[paths]),
-        fork=torch.as_tensor(_fork(view)[turns]),
+        fork=torch.as_tensor(fork[turns]),
         path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
+        answer=torch.as_tensor(_answer(view, fork)[turns]),
     )
 
 
@@ -121,3 +126,22 @@ def _fork(view: Steps) -> Ints:
     first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
     first[view.task[::-1]] = view.offset[:-1][view.tree[::-1]]
     return np.where(view.place == root, first[view.task[view.path]], view.place)
+
+
+def _answer(view: Steps, fork: Ints) -> Ints:
+    """[S] int64: the same number for the same tokens written from the same fork, compared place by place."""
+    node, first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)
+    token, length = join(view.rewarded, "token").astype(np.int64), view.lengths[node]
+    first = (np.cumsum(view.lengths) - view.lengths)[node]
+    kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))
+    group = np.unique(fork[first_at] * (longest + 1) + length, return_inverse=True)[1]
+    left, fresh = np.arange(len(node)), len(node)
+    for place in range(longest):
+        _, which, crowd = np.unique(group[left], return_inverse=True, return_counts=True)
+        unsettled = (crowd[which] > 1) & (length[left] > place)
+        left, which = left[unsettled], which[unsettled]
+        if not len(left):
+            break
+        group[left] = fresh + np.unique(which * kinds + token[first[left] + place], return_inverse=True)[1]
+        fresh += len(left)
+    return group[turn]

@@ -128,47 +128,67 @@ from bough.objective.aepo import Aepo  # noqa: E402
 from bough.objective.chord import Chord  # noqa: E402
 from bough.objective.cispo import Cispo  # noqa: E402
 from bough.objective.corrections import Mis, Reject, Tis  # noqa: E402
+from bough.objective.dpo import Dpo, mcts_dpo, step_dpo  # noqa: E402
 from bough.objective.entropy import Entropy  # noqa: E402
 from bough.objective.epo import Epo  # noqa: E402
 from bough.objective.gspo import gspo  # noqa: E402
 from bough.objective.imitation import Imitation  # noqa: E402
+from bough.objective.inpo import Inpo  # noqa: E402
 from bough.objective.kl import Kl  # noqa: E402
 from bough.objective.opmd import Opmd  # noqa: E402
+from bough.objective.orpo import Orpo  # noqa: E402
+from bough.objective.pairs import Pairs  # noqa: E402
 from bough.objective.ppo import PpoClip, loop_clip  # noqa: E402
 from bough.objective.rec import Rec  # noqa: E402
 from bough.objective.sapo import Sapo  # noqa: E402
+from bough.objective.selfplay import SelfPlay  # noqa: E402
 from bough.objective.sft_mix import SftMix  # noqa: E402
 from bough.objective.share import Share  # noqa: E402
+from bough.objective.simpo import SimPo  # noqa: E402
 from bough.objective.sppo import Sppo  # noqa: E402
+from bough.objective.step_apo import StepApo  # noqa: E402
 from bough.objective.sum import Sum  # noqa: E402
 from bough.objective.take import take  # noqa: E402
 from bough.objective.topr import Topr  # noqa: E402
+from bough.objective.tpo import Tpo  # noqa: E402
+from bough.objective.wdpo import WDpo  # noqa: E402
 
 __all__ = [
     "Aepo",
     "Chord",
     "Cispo",
     "Columns",
+    "Dpo",
     "Entropy",
     "Epo",
     "Imitation",
+    "Inpo",
     "Kl",
     "Loss",
     "Mis",
     "Need",
     "Objective",
     "Opmd",
+    "Orpo",
+    "Pairs",
     "PpoClip",
     "Rec",
     "Reject",
     "Sapo",
+    "SelfPlay",
     "SftMix",
     "Share",
+    "SimPo",
     "Sppo",
+    "StepApo",
     "Sum",
     "Tis",
     "Topr",
+    "Tpo",
+    "WDpo",
     "gspo",
     "loop_clip",
+    "mcts_dpo",
+    "step_dpo",
     "take",
 ]

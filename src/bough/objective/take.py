@@ -39,6 +39,7 @@ def _take_walk(walk: Walk, mask: Bool[Tensor, " M"]) -> Walk:
         task=walk.task[paths],
         fork=walk.fork[turns],
         path_of_turn=place[walk.path_of_turn[turns]],
+        answer=None if walk.answer is None else walk.answer[turns],
     )
 
 

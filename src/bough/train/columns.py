@@ -114,5 +114,12 @@ def by_path(columns: Columns, batch: Batch, share: Share) -> Columns:
             name: Head(value=head.value[at], old=head.old[at], goal=head.goal[at])
             for name, head in columns.values.items()
         },
-        walk=Walk(path=walks.path, turn=walks.turn, task=walks.task, fork=walks.fork, path_of_turn=walks.path_of_turn),
+        walk=Walk(
+            path=walks.path,
+            turn=walks.turn,
+            task=walks.task,
+            fork=walks.fork,
+            path_of_turn=walks.path_of_turn,
+            answer=walks.answer,
+        ),
     )

@@ -1,0 +1,60 @@
+"""Playing against oneself by pairs, held both to where one began and to where one stands."""
+
+import math
+from dataclasses import dataclass
+
+from bough.objective import Columns, Loss, Need
+from bough.objective.pairs import Pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inpo:
+    """INPO (arXiv 2407.00617): squared loss on pairs, near the reference and the last policy; needs path view.
+
+    Experimental: the formula is that of a re-implementation, not the paper's own code. With each bracket a log ratio of
+    winner to loser, under the policy p, the frozen reference and the policy before this update:
+
+        h = log p[w / l] - (tau / eta) * log reference[w / l] - (1 - tau / eta) * log before[w / l]
+        loss = mean over pairs of (h - 1 / (2 * eta))^2
+
+    So the policy is to prefer the winner by 1 / (2 * eta) nats more than the mixture of the two does. At p = before =
+    reference h is 0, and the loss 25 with eta .1. `tau` is how strongly the game holds to the reference; 0 holds to the
+    last policy alone. The paper collects new pairs for each iteration and trains to convergence on them; here an
+    iteration is a batch, and `Optimizer.epochs` says how long it is trained on. The values of eta and tau are ours.
+
+    Metrics: as of `Dpo`, where the margin is h.
+
+    Attributes:
+        eta: Step of the game, > 0: the smaller, the further each iteration goes.
+        tau: Strength of the reference, from 0 to eta.
+        pairs: What is compared with what.
+    """
+
+    eta: float = 0.1
+    tau: float = 0.03
+    pairs: Pairs = Pairs()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.eta < math.inf:
+            raise ValueError(f"Inpo.eta: got {self.eta}; need a number above 0")
+        if not 0 <= self.tau <= self.eta:
+            raise ValueError(f"Inpo.tau: got {self.tau}; need a number from 0 to eta, which is {self.eta}")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Paths, the reference's log-probabilities, and those before the update."""
+        return frozenset({"paths", "reference", "old"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss.
+
+        Raises:
+            ValueError: when `columns.reference` or `columns.old` is missing.
+        """
+        if columns.reference is None or columns.old is None:
+            raise ValueError("Inpo: got columns without `reference` or `old`; need both log-probabilities")
+        duels = self.pairs(columns, "Inpo")
+        held = self.tau / self.eta
+        moved = columns.logprob - held * columns.reference - (1 - held) * columns.old
+        lead = duels.winner.sums(moved) - duels.loser.sums(moved)
+        return duels.loss(duels.mean((lead - 0.5 / self.eta).square()), lead)

@@ -1,0 +1,53 @@
+"""Preference by mean log-probability, which is also how an answer is chosen."""
+
+import math
+from dataclasses import dataclass
+
+from torch.nn.functional import logsigmoid
+
+from bough.objective import Columns, Loss, Need
+from bough.objective.pairs import Pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimPo:
+    """SimPO (arXiv 2405.14734): pairs by mean log-probability with a margin, no reference; needs path view.
+
+    With m the mean log-probability of the tokens of a side:
+
+        loss = mean over pairs of - log sigmoid(beta * (m_winner - m_loser) - gamma)
+
+    At m = -.5 and -1 with the defaults: - log sigmoid(1.25 - .5) = .3869. The length of a side counts for nothing, and
+    nothing holds the policy to where it began.
+
+    A side is what the path has after the turns that both share. Defaults as in iTool (arXiv 2501.09766), which prefers
+    parts of tool calls; the paper tries beta 2 to 2.5 and gamma .3 to 1.6.
+
+    Metrics: as of `Dpo`, where the margin is beta * (m_winner - m_loser).
+
+    Attributes:
+        beta: Multiplies the difference, > 0.
+        gamma: By how much it has to be positive, >= 0.
+        pairs: What is compared with what.
+    """
+
+    beta: float = 2.5
+    gamma: float = 0.5
+    pairs: Pairs = Pairs()
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise ValueError(f"SimPo.beta: got {self.beta}; need a number above 0")
+        if not 0 <= self.gamma < math.inf:
+            raise ValueError(f"SimPo.gamma: got {self.gamma}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Paths."""
+        return frozenset({"paths"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        duels = self.pairs(columns, "SimPo")
+        margin = self.beta * (duels.winner.means(columns.logprob) - duels.loser.means(columns.logprob))
+        return duels.loss(duels.mean(-logsigmoid(margin - self.gamma)), margin)

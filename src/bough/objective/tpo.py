@@ -1,0 +1,69 @@
+"""Preference over a whole list of paths or answers, not over two."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import logsigmoid
+
+from bough.objective import Columns, Loss, Need
+from bough.objective.pairs import Pairs, moved_from_reference
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tpo:
+    """TPO (arXiv 2410.12854): ranks all paths of a task, or all answers in one place, at once; needs path view.
+
+    Experimental: the weights are LambdaRank's (as in LiPO, arXiv 2402.01878); the paper's could not be checked. With
+    s = beta * (log p - log reference) summed over the tokens of a unit, A its advantage, and rank its place in its
+    group by s, 1 for the highest:
+
+        w_ij = |2^A_i - 2^A_j| * |1 / log(1 + rank_i) - 1 / log(1 + rank_j)|             held fixed
+        loss = - mean over groups of sum over i, j with A_i > A_j of w_ij * log sigmoid(s_i - s_j)
+
+    A pair weighs what exchanging its places would change in discounted gain: most where one of them leads the list.
+    Three answers with A 1, 0, -1 and s .5, .2, -.1:
+
+        pair    2^A        ranks   w        log sigmoid   slope by s_1, s_2, s_3
+        1, 2    2 - 1      1, 2    0.5325   -0.5544       -.6100   .1864   .4236
+        1, 3    2 - 1/2    1, 3    1.0820   -0.4375
+        2, 3    1 - 1/2    2, 3    0.0944   -0.5544
+
+    So descent raises what is worth more. The released loss does the reverse: it takes - log sigmoid(beta * L) of a loss
+    L that is already one to minimise, has no weights, and counts each unit against itself. The paper also weighs each
+    step by how much its hidden states are like those of the best answer's; hidden states are not among the columns.
+
+    Metrics: as of `Dpo`, over all pairs; the margin is s_i - s_j.
+
+    Attributes:
+        beta: How strongly the policy is held to the reference, > 0.
+        pairs: What is compared with what; the paper's list is "all".
+        weights: Whether pairs weigh w_ij, or all alike.
+    """
+
+    beta: float = 0.1
+    pairs: Pairs = Pairs(choice="all")
+    weights: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise ValueError(f"Tpo.beta: got {self.beta}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Paths and the reference's log-probabilities."""
+        return frozenset({"paths", "reference"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        duels = self.pairs(columns, "Tpo")
+        margin = self.beta * duels.lead(columns)
+        units, won, lost = duels.units, duels.won, duels.lost
+        weight = torch.ones_like(margin)
+        if self.weights:
+            score = units.bundles().sums(moved_from_reference(columns).detach())
+            discount = units.ranks(score).double().log1p().reciprocal()
+            gain = units.worth.exp2()
+            weight = ((gain[won] - gain[lost]) * (discount[won] - discount[lost]).abs()).to(margin.dtype)
+        groups = int((units.group[won].bincount() > 0).sum())
+        return duels.loss(-(weight * logsigmoid(margin)).sum() / max(1, groups), margin)

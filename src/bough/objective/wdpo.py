@@ -1,0 +1,48 @@
+"""DPO in which clear preferences weigh more."""
+
+import math
+from dataclasses import dataclass
+
+from torch.nn.functional import logsigmoid
+
+from bough.objective import Columns, Loss, Need
+from bough.objective.pairs import Pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WDpo:
+    """W-DPO (StepORLM, arXiv 2509.22558): DPO with pairs weighted by their gap in advantage; needs path view.
+
+    Experimental: the paper says that pairs are weighted by how much better the winner was judged, and its formula could
+    not be checked. Here, with z = beta * lead as in `Dpo` and g the difference of the two advantages:
+
+        loss = - sum over pairs of g * log sigmoid(z) / sum of g
+
+    Gaps of 2 and 1 weigh 2/3 and 1/3. Weights that sum to 1 leave the size of the loss to `beta`.
+
+    Metrics: as of `Dpo`.
+
+    Attributes:
+        beta: How strongly the policy is held to the reference, > 0.
+        pairs: What is compared with what.
+    """
+
+    beta: float = 0.1
+    pairs: Pairs = Pairs(choice="all")
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise ValueError(f"WDpo.beta: got {self.beta}; need a number above 0")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Paths and the reference's log-probabilities."""
+        return frozenset({"paths", "reference"})
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The loss."""
+        duels = self.pairs(columns, "WDpo")
+        margin = self.beta * duels.lead(columns)
+        # Every gap is above 0, so the sum is 0 only without pairs.
+        total = duels.gap.sum() if len(duels.gap) else duels.gap.new_ones(())
+        return duels.loss(-(duels.gap * logsigmoid(margin)).sum() / total, margin)
