@@ -118,3 +118,16 @@ def test_bad_rooms_are_named(rows: list[str], message: str) -> None:
 def test_bad_fields_are_named(fields: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"Sokoban.*: got .*; need"):
         Sokoban(**fields)  # type: ignore[arg-type]
+
+
+def test_the_border_need_not_be_read() -> None:
+    whole, inside = Sokoban(size=5), Sokoban(size=5, show_border=False)
+    (task,) = whole.tasks("train", 1, 0)
+    state, bare = whole.start(task), inside.start(task)
+    rows = [line.split() for line in state.observation.splitlines()]
+    assert [line.split() for line in bare.observation.splitlines()] == [row[1:-1] for row in rows[1:-1]]
+    assert (bare.key, bare.value) == (state.key, state.value)
+    (move, *_) = inside.plan(bare) or ()
+    after = inside.step(bare, move)
+    assert after.state.key == whole.step(state, move).state.key
+    assert "#" not in after.state.observation or "#" in "".join(row[1:-1] for row in after.state.value.rows[1:-1])  # type: ignore[attr-defined]

@@ -44,6 +44,7 @@ class Sokoban:
         max_steps: After so many actions, understood or not, the episode is `TRUNCATED`.
         least_moves: Fewest moves that an instance must need.
         box_reward: Paid for each box pushed onto a target, and taken back when it leaves one.
+        show_border: Whether the agent reads the walls around the room, which are always there.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -55,6 +56,7 @@ class Sokoban:
     max_steps: int = 30
     least_moves: int = 1
     box_reward: float = 0.0
+    show_border: bool = True
 
     def __post_init__(self) -> None:
         inside = max(self.size - 2, 0) ** 2
@@ -77,8 +79,8 @@ class Sokoban:
     def instructions(self) -> str:
         """The rules."""
         return (
-            "You are P in a room with walls #. Push every box X onto a target O, where it shows as *. You cannot pull, "
-            "and you show as S on a target. Answer with one move: left, down, right or up."
+            "Push boxes X onto targets O, where they show as *. You are P, on a target S; # is wall. Answer left, down, "
+            "right or up."
         )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
@@ -113,7 +115,7 @@ class Sokoban:
                 f"Sokoban: task {task.id} got {players} players, {boxes} boxes, {targets} targets and the border "
                 f"{border!r}; need one player, as many targets as boxes, and # all around"
             )
-        return _state(Room(rows=rows, steps=0))
+        return self._state(Room(rows=rows, steps=0))
 
     def step(self, state: State, action: str) -> Step:
         """Move or push. Text that is no move costs a step and changes nothing else."""
@@ -128,7 +130,7 @@ class Sokoban:
         placed = len(find(rows, "*")) - len(find(room.rows, "*"))
         over = Outcome.TRUNCATED if after.steps >= self.max_steps else Outcome.OPEN
         return Step(
-            state=_state(after),
+            state=self._state(after),
             reward=float(success) + self.box_reward * placed,
             outcome=Outcome.TERMINATED if success else over,
             valid=valid,
@@ -140,6 +142,10 @@ class Sokoban:
         room = _room(state)
         way = solve(room.rows)
         return way if way is not None and len(way) <= self.max_steps - room.steps else None
+
+    def _state(self, room: Room) -> State:
+        seen = room.rows if self.show_border else tuple(row[1:-1] for row in room.rows[1:-1])
+        return State(observation=show(seen), key=show(room.rows), value=room, admissible=ACTIONS)
 
     def _fits(self, rows: Rows) -> bool:
         way = solve(rows)
@@ -198,11 +204,6 @@ def _alive(rows: Rows) -> frozenset[Cell]:
                 seen.add(pulled)
                 queue.append(pulled)
     return frozenset(seen)
-
-
-def _state(room: Room) -> State:
-    seen = show(room.rows)
-    return State(observation=seen, key=seen, value=room, admissible=ACTIONS)
 
 
 def _room(state: State) -> Room:

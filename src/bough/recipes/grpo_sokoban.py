@@ -21,7 +21,7 @@ def run() -> Run:
     """Train in minutes on two CPU cores."""
     return Run(
         name="grpo_sokoban",
-        env=Sokoban(size=6),
+        env=Sokoban(size=6, max_steps=14, show_border=False),
         policy=Tiny(layers=2, width=64, heads=4),
         context=Window(turns=1),
         explorer=Chains(n=8),
