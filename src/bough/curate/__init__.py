@@ -27,6 +27,7 @@ class Admit(Protocol):
 # Last, because every piece returns `Admitted`.
 from bough.curate.signal import Signal  # noqa: E402
 from bough.curate.small_advantage import SmallAdvantage  # noqa: E402
+from bough.curate.success_replay import SuccessReplay  # noqa: E402
 from bough.curate.tracker import Tracker  # noqa: E402
 
-__all__ = ["Admit", "Admitted", "Signal", "SmallAdvantage", "Tracker"]
+__all__ = ["Admit", "Admitted", "Signal", "SmallAdvantage", "SuccessReplay", "Tracker"]

@@ -1,0 +1,156 @@
+"""Successes kept for the day on which nobody succeeds."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree import (
+    Ints,
+    Rewarded,
+    Task,
+    counted,
+    cut_tree,
+    groups,
+    is_replayed,
+    join_column,
+    join_trees,
+    keep_paths,
+    leaves,
+    mark_replayed,
+    rows_of,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuccessReplay:
+    """ARPO's success replay (arXiv 2505.16282): a group of failures gets a success of earlier; groups of 2 and more.
+
+    Up to `keep` paths of each task with a return above `worth` are kept, the newest. When all paths of a group earn
+    little and nearly the same, one that is kept takes the place of the group's first, before anyone is credited:
+
+        standard deviation of the returns (ddof 0) < `spread`    and    their mean < `low`
+
+        returns 0 0 0 0, one success of 1 kept  ->  credited are 1 0 0 0        returns 0 0 0 0.4  ->  left as they are
+
+    The path that makes room is cut out of its tree, so that it is in no baseline, and the kept one is a tree of its own
+    beside it, of the same task: its tokens with the log-probabilities that they were *sampled* with, and the version of
+    the policy that sampled them. A clipped ratio is therefore against the right policy, and the path weighs less the
+    less the present policy would write it. The authors' code (`ray_trainer.py`) computes its log-probabilities anew
+    under the present policy, from which the ratio begins at 1 as if the path had just been sampled: biased, and blind
+    to how old the path is. What was grown, with the failure, is what metrics are about.
+
+    A group of one has nothing to be compared with and is left alone, where the authors' would be replaced whole.
+    Successes of a batch are kept after the batch was looked at, as in the authors' code.
+
+    Metrics: `replay/used`, groups of this step that got a success; `replay/kept`, paths; `replay/tasks` with any.
+
+    Attributes:
+        keep: Most paths of a task, >= 1.
+        worth: Return above which a path is kept (0.1).
+        spread: Standard deviation below which a group's returns are all the same (0.05), > 0.
+        low: Mean below which a group has failed (0.2).
+    """
+
+    gives: ClassVar[frozenset[str]] = frozenset()
+
+    keep: int = 8
+    worth: float = 0.1
+    spread: float = 0.05
+    low: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.keep < 1:
+            raise ValueError(f"SuccessReplay.keep: got {self.keep}; need at least 1")
+        if not self.spread > 0:
+            raise ValueError(f"SuccessReplay.spread: got {self.spread}; need a number above 0")
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Successes":
+        """Nothing kept yet."""
+        del vocab_tokens, device, seed
+        return Successes(self)
+
+
+class Successes:
+    """The paths that are kept."""
+
+    ready: bool = True
+
+    def __init__(self, settings: SuccessReplay) -> None:
+        self.kept: dict[str, list[Rewarded]] = {}
+        """By task id, oldest first; each a tree of one path."""
+        self._settings = settings
+        self._used = 0
+
+    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The batch with a success in each group of failures; then keep its own successes."""
+        generator = np.random.default_rng(seed)
+        swapped: dict[int, list[Rewarded]] = {}
+        for group in groups(rewarded):
+            kept = self.kept.get(group[0].tree.task.id)
+            if kept and self._failed(group):
+                first = next(each for each in group if len(counted(each.tree)))
+                swapped[id(first)] = [kept[int(generator.integers(len(kept)))], *_without_first(first)]
+        self._used += len(swapped)
+        for each in rewarded:
+            self._keep(each)
+        return [one for each in rewarded for one in swapped.get(id(each), [each])]
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """The step is over."""
+        del moved
+        used, self._used = self._used, 0
+        kept = [len(paths) for paths in self.kept.values()]
+        return {"replay/used": float(used), "replay/kept": float(sum(kept)), "replay/tasks": float(len(kept))}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """The kept paths as columns, as in a file of trees; their words as JSON."""
+        kept = [each for paths in self.kept.values() for each in paths]
+        state = join_trees([each.tree for each in kept])
+        names = list(dict.fromkeys(name for each in kept for name in each.channels))
+        for place, name in enumerate(names):
+            paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in kept]
+            state[f"channel_{place}"] = join_column(np.dtype(np.float64), paid)
+        words = [{**_task(each.tree.task), "channels": list(each.channels), "info": each.tree.info} for each in kept]
+        text = json.dumps({"channels": names, "paths": words})
+        return state | {"words": np.frombuffer(text.encode(), dtype=np.uint8)}
+
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take back what `state` gave, bit for bit."""
+        words: dict[str, Any] = json.loads(state["words"].tobytes())
+        place = {name: number for number, name in enumerate(words["channels"])}
+        self.kept = {}
+        for at, said in enumerate(words["paths"]):
+            tree = cut_tree(state, at, Task(**said["task"]), said["info"])
+            rows = rows_of(state, "channel", at)
+            channels = {name: state[f"channel_{place[name]}"][rows] for name in said["channels"]}
+            self.kept.setdefault(tree.task.id, []).append(Rewarded(tree=tree, channels=channels))
+
+    def _failed(self, group: Sequence[Rewarded]) -> bool:
+        """Whether all paths of a group earn little, and the same."""
+        returns = np.concatenate([each.returns() for each in group])
+        return len(returns) > 1 and bool(returns.std() < self._settings.spread and returns.mean() < self._settings.low)
+
+    def _keep(self, rewarded: Rewarded) -> None:
+        """Keep what succeeded just now."""
+        tree = rewarded.tree
+        good = counted(tree)[rewarded.returns() > self._settings.worth]
+        if is_replayed(tree) or not len(good):
+            return
+        paths = self.kept.setdefault(tree.task.id, [])
+        paths += [mark_replayed(replace(keep_paths(rewarded, good[i : i + 1]), estimates={})) for i in range(len(good))]
+        del paths[: -self._settings.keep]
+
+
+def _without_first(rewarded: Rewarded) -> list[Rewarded]:
+    """The tree without its first counted path; nothing when there was no other."""
+    tree = rewarded.tree
+    rest: Ints = np.setdiff1d(leaves(tree), counted(tree)[:1])
+    return [keep_paths(rewarded, rest)] if len(rest) else []
+
+
+def _task(task: Task) -> dict[str, object]:
+    return {"task": {"id": task.id, "seed": task.seed, "data": task.data}}
