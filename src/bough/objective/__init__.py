@@ -38,11 +38,14 @@ class Head:
         value: [M]; carries a gradient.
         old: [M], what it said before the update.
         goal: [M], what it should have said; nan where nothing is known.
+        scale: One over the part of the optimizer batch, by share, that has a goal: `share * scale` are the weights of a
+            mean over the tokens with a goal.
     """
 
     value: Float[Tensor, " M"]
     old: Float[Tensor, " M"]
     goal: Float[Tensor, " M"]
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -151,6 +154,7 @@ from bough.objective.sum import Sum  # noqa: E402
 from bough.objective.take import take  # noqa: E402
 from bough.objective.topr import Topr  # noqa: E402
 from bough.objective.tpo import Tpo  # noqa: E402
+from bough.objective.value import ValueClip  # noqa: E402
 from bough.objective.wdpo import WDpo  # noqa: E402
 
 __all__ = [
@@ -185,6 +189,7 @@ __all__ = [
     "Tis",
     "Topr",
     "Tpo",
+    "ValueClip",
     "WDpo",
     "gspo",
     "loop_clip",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from bough.objective import Columns, Head, Walk
+from bough.objective import Columns, Walk
 
 _OF_TOKENS = ("logprob", "behaviour", "gain", "lose", "share", "entropy", "reference", "old", "usual_entropy", "expert")
 
@@ -21,7 +21,7 @@ def take(columns: Columns, mask: Bool[Tensor, " M"]) -> Columns:
         columns,
         **some,
         values={
-            name: Head(value=head.value[mask], old=head.old[mask], goal=head.goal[mask])
+            name: replace(head, value=head.value[mask], old=head.old[mask], goal=head.goal[mask])
             for name, head in columns.values.items()
         },
         walk=None if columns.walk is None else _take_walk(columns.walk, mask),

@@ -1,6 +1,7 @@
 """From a batch and what was seen of it to the columns of an objective, token by token or path by path."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
@@ -18,11 +19,13 @@ class Aids:
         reference: The frozen policy.
         usual_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan where there was none.
         progress: Share of the training that is done.
+        scale: By the name of a value head, as in `Head`; of the optimizer step, see `scales`.
     """
 
     reference: Forward | None = None
     usual_entropy: Tensor | None = None
     progress: float = 0.0
+    scale: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 NO_AIDS = Aids()
@@ -34,6 +37,13 @@ def shares(batch: Batch, share: Share) -> Tensor:
     for some in (batch.expert, ~batch.expert):
         weight[some] = share(batch.paths[some], batch.inverse_length[some], batch.even[some])
     return weight
+
+
+def scales(batch: Batch, share: Tensor) -> dict[str, float]:
+    """By the name of a value head: what was sampled over what has a goal, both weighted by `share` [M]."""
+    sampled = float(share[~batch.expert].sum())
+    known = {name: float(share[~goal.isnan()].sum()) for name, goal in batch.goals.items()}
+    return {name: sampled / part for name, part in known.items() if part > 0}
 
 
 def by_token(
@@ -68,7 +78,12 @@ def by_token(
         old=old,
         usual_entropy=nothing if usual is None and "usual_entropy" in needs else usual,
         values={
-            name: Head(value=value, old=batch.thoughts.get(name, nothing), goal=batch.goals.get(name, nothing))
+            name: Head(
+                value=value,
+                old=batch.thoughts.get(name, nothing),
+                goal=batch.goals.get(name, nothing),
+                scale=aids.scale.get(name, 1.0),
+            )
             for name, value in seen.values.items()
         },
         expert=batch.expert if "experts" in needs else None,
@@ -111,7 +126,7 @@ def by_path(columns: Columns, batch: Batch, share: Share) -> Columns:
         lose=advantage.clamp(max=0),
         share=weight,
         values={
-            name: Head(value=head.value[at], old=head.old[at], goal=head.goal[at])
+            name: replace(head, value=head.value[at], old=head.old[at], goal=head.goal[at])
             for name, head in columns.values.items()
         },
         walk=Walk(

@@ -1,7 +1,7 @@
 """The update: from a batch and an objective to new weights. Does not know which algorithm made the batch."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from bough.batch import Batch
 from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train.columns import NO_AIDS, Aids, by_path, by_token, shares
+from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
 from bough.train.look import Forward, Seen, look
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
@@ -90,8 +90,11 @@ class Learner:
         """One optimizer step on a whole batch."""
         self._adam.zero_grad(set_to_none=True)
         metrics = self.backward(batch, objective, share, aids=aids, old=old)
-        norm = float(torch.nn.utils.clip_grad_norm_(list(self._named.values()), self.settings.clip_norm))
-        if not (math.isfinite(norm) and math.isfinite(metrics["loss/total"])):
+        norm = self._clip(self.policy.parameters().values())
+        if self.critic is not None:
+            # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
+            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
+        if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
             self._adam.zero_grad(set_to_none=True)
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
@@ -122,6 +125,7 @@ class Learner:
         """
         whole = "paths" in objective.needs
         weight = shares(batch, share)
+        aids = replace(aids, scale=scales(batch, weight))
         parts, fresh = batch.split(self.settings.micro_tokens), batch.fresh
         metrics: dict[str, float] = {}
         if not whole:
@@ -155,6 +159,10 @@ class Learner:
         """
         moved = (self._survey(batch, frozenset()).logprob - batch.behaviour)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
+
+    def _clip(self, weights: Iterable[Tensor]) -> float:
+        """Scale a gradient down to `clip_norm`; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), self.settings.clip_norm))
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""
