@@ -28,7 +28,7 @@ class AsymRe:
     of one has no mean to be compared with and gets 0; in Trinity-RFT it keeps its return (`as_released`).
 
     Attributes:
-        shift: Added to the mean; -0.1 in the paper's experiments with language models and in Trinity-RFT.
+        shift: Added to the mean; -0.1 in Trinity-RFT.
         as_released: A group of one keeps its return.
     """
 
