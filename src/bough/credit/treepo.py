@@ -60,7 +60,7 @@ class TreePo:
     def _ancestors(self, view: Steps) -> Floats:
         """[P], before whitening."""
         place = place_of(view)
-        apart = normalize(view.returns[view.path], place)
+        apart = normalize(view.returns[view.path], place, std="none")
         size = np.bincount(place)[place]
         kept = (size > 1) | (view.turn == 0)
         if self.drop_ties:

@@ -57,9 +57,9 @@ class TreeRl:
 
     def _released(self, view: Steps) -> Floats:
         """[S]."""
-        others = normalize(view.returns, view.task, mean="leave_one_out")
+        others = normalize(view.returns, view.task, mean="leave_one_out", std="none")
         tokens = sum_at(view.path, written(view), view.paths)
-        centred = normalize(others, view.task, weight=tokens)
+        centred = normalize(others, view.task, std="none", weight=tokens)
         value = value_after(view, centred) / self._divisor(view)
         stem = stem_of(view)
         parent = np.where(view.turn[stem] > 0, value[np.maximum(stem - 1, 0)], 0.0)
