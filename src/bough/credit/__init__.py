@@ -23,7 +23,8 @@ def needs_of(rule: Credit) -> frozenset[str]:
     """What a rule needs beyond rewards and paths.
 
     "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "mark.NAME": what a parser finds in an answer.
+    of a reference policy. "critic.NAME": the head NAME of a critic. "adviser.NAME": the estimate NAME of an adviser.
+    "mark.NAME": what a parser finds in an answer.
     """
     return frozenset(getattr(rule, "needs", ()))
 
@@ -55,6 +56,7 @@ from bough.credit.poad import Poad, ntpo  # noqa: E402
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  # noqa: E402
 from bough.credit.salt import Salt  # noqa: E402
 from bough.credit.segment_po import SegmentPo  # noqa: E402
+from bough.credit.single_stream import SingleStream  # noqa: E402
 from bough.credit.srgpo import Srgpo  # noqa: E402
 from bough.credit.step_grpo import StepGrpo  # noqa: E402
 from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
@@ -85,6 +87,7 @@ __all__ = [
     "ReinforcePlusPlus",
     "Salt",
     "SegmentPo",
+    "SingleStream",
     "Srgpo",
     "StepGrpo",
     "StepwiseGrpo",
