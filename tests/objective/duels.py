@@ -55,7 +55,7 @@ class _Laid:
 
 
 def lay(paths: Sequence[P]) -> Columns:
-    """The path view of some paths. A turn without a fork was written in a place of its own, or, first, at the task's."""
+    """The path view of some paths. Turns that name no fork have places of their own; the first have their task's."""
     laid = _Laid()
     for number, path in enumerate(paths):
         for place, turn in enumerate(path.turns):

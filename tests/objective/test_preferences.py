@@ -129,10 +129,7 @@ def test_wdpo_weighs_pairs_by_their_gap() -> None:
 
 def ranked(advantage: Sequence[float], moved: Sequence[float]) -> Columns:
     return lay(
-        [
-            P(turns=[T(logprob=[-1.0], reference=[-1.0 - m])], advantage=a)
-            for a, m in zip(advantage, moved, strict=True)
-        ]
+        [P(turns=[T(logprob=[-1.0], reference=[-1.0 - m])], advantage=a) for a, m in zip(advantage, moved, strict=True)]
     )
 
 

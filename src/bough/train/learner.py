@@ -13,6 +13,7 @@ from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
+from bough.train.igt import Igt
 from bough.train.look import Forward, Seen, look
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
@@ -23,7 +24,7 @@ class Diverged(RuntimeError):
 
 
 class Learner:
-    """AdamW on a policy, in updates that may be split into micro-batches at will without changing the gradient."""
+    """An optimizer on a policy, in updates that may be split into micro-batches at will: the gradient is the same."""
 
     def __init__(
         self,
@@ -48,13 +49,24 @@ class Learner:
             {"params": matrices, "weight_decay": settings.weight_decay, "peak": settings.learning_rate},
             {"params": others, "weight_decay": 0.0, "peak": settings.learning_rate},
         ]
+        self._optimizers: list[torch.optim.Optimizer] = []
+        if settings.momentum == "igt":
+            whole = {"params": [*self._named.values()], "peak": settings.learning_rate}
+            self._optimizers.append(Igt([whole], lr=settings.learning_rate, weight=settings.igt_weight))
+            groups = []
         if critic is not None:
             heads = {f"critic.{name}": weight for name, weight in critic.named_parameters()}
             groups.append({"params": [*heads.values()], "weight_decay": 0.0, "peak": critic.settings.learning_rate})
             self._named |= heads
-        self._adam = torch.optim.AdamW(
-            groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, foreach=True
-        )
+        if groups:
+            self._optimizers.append(
+                torch.optim.AdamW(
+                    groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, foreach=True
+                )
+            )
+        self._owner: dict[Tensor, torch.optim.Optimizer] = {
+            weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
+        }
 
     def learn(
         self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
@@ -88,22 +100,23 @@ class Learner:
         self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
-        self._adam.zero_grad(set_to_none=True)
+        self._forget_gradients()
         metrics = self.backward(batch, objective, share, aids=aids, old=old)
         norm = self._clip(self.policy.parameters().values())
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
-            self._adam.zero_grad(set_to_none=True)
+            self._forget_gradients()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
-        for group in self._adam.param_groups:
-            group["lr"] = rate * group["peak"]
-        self._adam.step()  # pyright: ignore[reportUnknownMemberType]
+        for optimizer in self._optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * group["peak"]
+            optimizer.step()  # pyright: ignore[reportUnknownMemberType]
         self.updates += 1
         learning_rate = rate * self.settings.learning_rate
         return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
@@ -168,7 +181,7 @@ class Learner:
         """The optimizer's moments by parameter name, for a checkpoint."""
         found: dict[str, Tensor] = {}
         for name, weight in self._named.items():
-            for key, value in self._adam.state[weight].items():
+            for key, value in self._owner[weight].state[weight].items():
                 found[f"{name}/{key}"] = value
         return found
 
@@ -177,7 +190,12 @@ class Learner:
         self.updates = updates
         for key, value in state.items():
             name, _, moment = key.rpartition("/")
-            self._adam.state[self._named[name]][moment] = value.clone()
+            weight = self._named[name]
+            self._owner[weight].state[weight][moment] = value.clone()
+
+    def _forget_gradients(self) -> None:
+        for optimizer in self._optimizers:
+            optimizer.zero_grad(set_to_none=True)
 
     def _look(self, batch: Batch, needs: frozenset[Need]) -> Seen:
         critic = self.critic if "values" in needs else None

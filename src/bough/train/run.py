@@ -102,10 +102,16 @@ class Experts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
-    """AdamW (arXiv 1711.05101) and how a batch becomes optimizer steps.
+    """AdamW (arXiv 1711.05101), or a normalised gradient, and how a batch becomes optimizer steps.
 
     Attributes:
-        learning_rate: After the warm-up of the schedule.
+        learning_rate: After the warm-up of the schedule. With "igt" the length of a step in the space of all weights.
+        momentum: What is made of the gradients: AdamW, or N-PG-IGT (arXiv 2302.01734; see `bough.train.igt`), a step of
+            fixed length along a mean of gradients that are each taken ahead of the iterate. With "igt" the policy's
+            weights are that point ahead: it is what is sampled from, saved and evaluated. Take one step per batch
+            (`epochs=1`, `parts=1`), so that it is also where the batch was sampled. The warm-up and the heads of a
+            critic are AdamW's in any case.
+        igt_weight: Of the newest gradient in the mean of "igt", in (0, 1].
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
         weight_decay: Decoupled; matrices only, not biases and norms.
@@ -118,6 +124,8 @@ class Optimizer:
     """
 
     learning_rate: float = 1e-4
+    momentum: Literal["adam", "igt"] = "adam"
+    igt_weight: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: float = 1e-8
     weight_decay: float = 0.0
@@ -137,6 +145,10 @@ class Optimizer:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need at least {least}")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"Optimizer.betas: got {self.betas}; need two numbers from 0 to below 1")
+        if not 0 < self.igt_weight <= 1:
+            raise ValueError(f"Optimizer.igt_weight: got {self.igt_weight}; need a number above 0 and up to 1")
+        if self.momentum == "igt" and self.weight_decay:
+            raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} with momentum='igt'; need 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

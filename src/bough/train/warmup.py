@@ -31,7 +31,13 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
     batch = pack_demonstrations(grown.trees).to(shop.policy.device)
     parts = max(1, round(batch.tokens.numel() / settings.batch_tokens))
     optimizer = replace(
-        run.optimizer, learning_rate=settings.learning_rate, schedule="linear", epochs=1, parts=parts, warmup_steps=0
+        run.optimizer,
+        learning_rate=settings.learning_rate,
+        momentum="adam",
+        schedule="linear",
+        epochs=1,
+        parts=parts,
+        warmup_steps=0,
     )
     learner = Learner(shop.policy, optimizer, total_updates=settings.epochs * parts, temperature=1.0)
     for epoch in range(1, settings.epochs + 1):
