@@ -85,6 +85,16 @@ def test_an_answer_without_parts_is_an_action() -> None:
     assert found == pytest.approx(np.repeat([[-0.042813], [-0.125], [0.53575], [0.3]], 5, axis=1), abs=2e-5)
 
 
+def test_a_token_with_a_bit_of_two_parts_is_of_the_first() -> None:
+    given = card()
+    both = {"switch": [0, 2], "subgoal": [1, 4], "action": [3, 4]}
+    info = tuple({**each, "spans": both} if "spans" in each else each for each in given.tree.info)
+    tree = type(given.tree)(task=given.tree.task, info=info, **given.tree.columns())
+    found = table(Rewarded(tree=tree, channels=given.channels, estimates=given.estimates), RULE)
+    apart = table(given, RULE)
+    assert np.array_equal(found[0], apart[0][[0, 0, 1, 1, 4]])
+
+
 def test_each_part_is_whitened_by_itself() -> None:
     found = table(card(), Hae())
     for values in (found[:, 3], found[[0, 2], 1], found[:, 0]):

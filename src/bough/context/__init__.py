@@ -88,7 +88,7 @@ class Parsed:
         well_formed: Whether the text had the form that was asked for.
         marks: What else was found, values that JSON can write; goes into the info of the `ACTION` node.
         spans: Where the parts of the text stand, as ranges of characters. The info of the node has them under "spans"
-            as ranges of tokens.
+            as ranges of tokens: those that hold some of the characters, so that two parts may share one.
     """
 
     action: str

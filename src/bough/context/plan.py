@@ -24,8 +24,7 @@ class PlanAct:
     text without `<action>...</action>` is the action as a whole.
 
     Marks: "switch", whether a subgoal is taken up; "subgoal", its text, where one is; "action", whether there is one
-    between tags. Spans of the same names: where the decision, the subgoal and the action stand, with their tags. A
-    token that reaches over the end of a part belongs to it as a whole.
+    between tags. Spans of the same names: where the decision, the subgoal and the action stand, with their tags.
 
     The paper's prompt has the subgoal written again at every turn, and its code fines what differs from it; here a
     subgoal that is kept is not written, and `Planned` shows it.

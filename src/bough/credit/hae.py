@@ -25,7 +25,7 @@ class Hae:
                   A_t = r_t + discount * H_(t+1) - L_t                                    at its last turn
         subgoal   R_k = sum over i < d of discount^i * r_(s+i)
                   A_k = R_k + discount^d * H_(k+1) - H_k + discount^d * lam_high * A_(k+1)
-        decision  A_t = r_t + discount * r_(t+1) + ... + discount^n * H_(k+1) - W_t       to the end of its segment
+        decision  A_t = r_t + discount * r_(t+1) + ... + discount^n * H_(k+1) - W_t       n turns left in its segment
 
     The tokens of a turn's action get the first, those of the subgoal that begins a segment the second, those of the
     decision to switch or to keep the third; what is in none of them gets 0. Goals are A + L before the first token of
@@ -40,12 +40,13 @@ class Hae:
 
     Each of the three is whitened by itself, over its turns on all counted paths (ddof 0, + 1e-8); a shared turn counts
     once for each path. An answer without an action between tags is an action as a whole, but for a decision and a
-    subgoal in it. Turns that someone else wrote are transparent (see `credit/valued.py`).
+    subgoal in it. A token with a bit of two parts is of the one that comes first. Turns that someone else wrote are
+    transparent (see `credit/valued.py`).
 
-    Released code (JonP07/HiPER-agent, `compute_hae_advantage`) calls the third a simplified version of the paper's
-    advantage of terminating, and this follows it. It fines turns that keep their subgoal (0.3 in
-    ALFWorld, where success pays 10; 3.5 by "path" in WebShop) and turns that keep it but write another, which can't be
-    in `PlanAct`'s form; its ALFWorld script lets a path that was cut off bootstrap from its last value.
+    The third is as in released code (JonP07/HiPER-agent, `compute_hae_advantage`), which calls it simplified. That code
+    also fines turns that keep their subgoal (by 0.3 in ALFWorld, where success pays 10, and by 3.5 a path in WebShop)
+    and turns that keep it but write another, which is not well formed here; its ALFWorld script lets a path that was
+    cut off go on being worth what it was worth at its last turn.
 
     Attributes:
         discount: Of what is one turn later, in (0, 1].

@@ -203,14 +203,14 @@ class Player:
             node.info["spans"] = {name: self._tokens(node, raw, span) for name, span in parsed.spans.items()}
 
     def _tokens(self, node: Node, raw: str, span: tuple[int, int]) -> list[int]:
-        """The tokens of a range of characters: from the first after all of `raw` before it to the last in it."""
+        """The tokens that hold some of a range of characters."""
         tokens, text = node.tokens, self._agent.renderer.text
-
-        def needed(characters: int) -> int:
-            begins = raw[:characters]
-            return bisect_left(range(len(tokens)), True, key=lambda count: text(tokens[:count]).startswith(begins))
-
-        return [needed(place) for place in span]
+        first, stop = span
+        counts = range(len(tokens) + 1)
+        # A prefix of the tokens may end within a character, which decodes to another one for the time being.
+        begun = bisect_left(counts, True, key=lambda count: len(text(tokens[:count])) > first)
+        ended = bisect_left(counts, True, key=lambda count: text(tokens[:count]).startswith(raw[:stop]))
+        return [begun - 1, min(ended, len(tokens))]
 
     def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
         """Add what the environment said; `after.node` is the action that it answers."""
