@@ -1,0 +1,377 @@
+"""What holds for every objective there is: one that is added to the room is tested here without an edit."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+from tests.invariants.objectives import heads, objectives, random_columns
+from tests.invariants.test_credit_spread import branches
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
+from torch import Tensor
+
+from bough.batch import Batch, Part, pack
+from bough.objective import Columns, Loss, Need, Objective, PpoClip, Share
+from bough.policy import Tiny, ValueHead
+from bough.policy.critic import Critic
+from bough.policy.policy import Policy
+from bough.train import Learner, Optimizer
+from bough.train.columns import Aids, by_path, by_token, shares
+from bough.train.look import Seen, look
+from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
+
+OBJECTIVES = objectives()
+SEEDS = range(3)
+SHARES = [Share(), Share(by="unique_tokens"), Share(by="constant", horizon_tokens=9)]
+every = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
+WHOLE = {name: each for name, each in OBJECTIVES.items() if "paths" in each.needs}
+SEPARABLE = {name: each for name, each in OBJECTIVES.items() if name not in WHOLE}
+separable = pytest.mark.parametrize("objective", SEPARABLE.values(), ids=SEPARABLE.keys())
+over_paths = pytest.mark.parametrize("objective", WHOLE.values(), ids=WHOLE.keys())
+
+
+def regularises(objective: Objective) -> bool:
+    return bool(getattr(objective, "regularises", False))
+
+
+def slopes(loss: Loss, leaves: list[Tensor]) -> list[Tensor]:
+    """The gradient of each leaf; 0 where the loss does not depend on it."""
+    if not loss.value.requires_grad:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    return list(torch.autograd.grad(loss.value, leaves, materialize_grads=True, retain_graph=True))
+
+
+def test_the_scan_finds_classes_settings_and_variants() -> None:
+    assert isinstance(OBJECTIVES["PpoClip"], PpoClip)
+    assert OBJECTIVES["gspo()"].needs == {"paths"}
+    assert "PpoClip(ratio='turn')" in OBJECTIVES
+    assert "Tis(objective.ratio='sequence')" in OBJECTIVES
+    assert len({type(each) for each in OBJECTIVES.values()}) >= 16
+
+
+# --- The gradient is that of the value. ---
+
+
+@contextmanager
+def holding(held: list[Tensor], *, replay: bool) -> Iterator[None]:
+    """Notes what is detached, or gives back in the same order what was noted."""
+    detach = torch.Tensor.detach
+    place = iter(range(len(held)))
+
+    def note(tensor: Tensor) -> Tensor:
+        held.append(detach(tensor).clone())
+        return held[-1]
+
+    def give(tensor: Tensor) -> Tensor:
+        again = held[next(place)]
+        assert again.shape == tensor.shape
+        return again.clone()
+
+    torch.Tensor.detach = give if replay else note  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        torch.Tensor.detach = detach  # type: ignore[method-assign]
+
+
+def differences(value: Callable[[], float], leaves: list[Tensor], step: float = 1e-6) -> list[Tensor]:
+    """The slope of a function of the leaves, one coordinate at a time, from values on both sides."""
+    found: list[Tensor] = []
+    for leaf in leaves:
+        slope = torch.zeros_like(leaf)
+        for i in range(len(leaf)):
+            sides: list[float] = []
+            for sign in (1, -1):
+                with torch.no_grad():
+                    leaf[i] += sign * step
+                sides.append(value())
+                with torch.no_grad():
+                    leaf[i] -= sign * step
+            slope[i] = (sides[0] - sides[1]) / (2 * step)
+        found.append(slope)
+    return found
+
+
+def gradient_and_differences(objective: Objective, rng: np.random.Generator) -> tuple[list[Tensor], list[Tensor]]:
+    given, leaves = random_columns(rng, objective)
+    held: list[Tensor] = []
+    with holding(held, replay=False):
+        loss = objective(given)
+
+    def value() -> float:
+        with holding(held, replay=True):
+            return float(objective(given).value)
+
+    return slopes(loss, leaves), differences(value, leaves)
+
+
+@every
+def test_the_gradient_is_that_of_the_value(objective: Objective) -> None:
+    """With everything that `Tensor.detach` holds fixed held fixed."""
+    moved = 0.0
+    for seed in range(2):
+        exact, estimated = gradient_and_differences(objective, np.random.default_rng(seed))
+        for one, two in zip(exact, estimated, strict=True):
+            torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-8)
+            moved = max(moved, float(one.abs().max()))
+    assert moved > 1e-6
+
+
+class _Crooked(torch.autograd.Function):
+    """A square that says its slope is 1."""
+
+    @staticmethod
+    def forward(_: object, value: Tensor) -> Tensor:
+        return value.square()
+
+    @staticmethod
+    def backward(_: object, slope: Tensor) -> Tensor:
+        return slope
+
+
+class Crooked:
+    needs: frozenset[Need] = frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        return Loss(value=_Crooked.apply(columns.logprob).sum(), metrics={})
+
+
+class Fixed:
+    """Holds a factor fixed: were it not replayed, the differences would be twice the gradient."""
+
+    needs: frozenset[Need] = frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        return Loss(value=(columns.logprob.detach() * columns.logprob).sum(), metrics={})
+
+
+def test_a_wrong_gradient_would_show() -> None:
+    (one,), (two,) = gradient_and_differences(Crooked(), np.random.default_rng(0))
+    assert not torch.allclose(one, two, rtol=1e-2)
+    (one,), (two,) = gradient_and_differences(Fixed(), np.random.default_rng(0))
+    torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-8)
+
+
+# --- Views and splits. ---
+
+
+def demonstration(rng: np.random.Generator, task: str) -> Tree:
+    """A chain of two turns that a teacher wrote."""
+    nodes = [N(parent=-1, kind=PROMPT, tokens=(1, 2))]
+    for turn in range(2):
+        written = tuple(rng.integers(13, size=2).tolist())
+        nodes.append(N(parent=len(nodes) - 1, kind=ACTION, tokens=written, source=Source.TEACHER))
+        done = Outcome.TERMINATED if turn else Outcome.OPEN
+        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, tokens=(3,), outcome=done))
+    return build(*nodes, task=task)
+
+
+@cache
+def forest(*, experts: bool, seed: int, count: int = 4) -> tuple[list[Tree], Batch]:
+    """Trees whose branches disagree about the tokens they share, and two demonstrations for those who want them."""
+    rng = np.random.default_rng(seed)
+    trees = [branches(rng, str(i)) for i in range(count)]
+    shown = [demonstration(rng, str(i)) for i in range(2)] if experts else []
+    credited = [spread_paths(rewarded(tree), rng.normal(size=len(counted(tree)))) for tree in trees]
+    batch = pack(credited, paths=True, experts=shown)
+    assert bool(((batch.gain > 0) & (batch.lose < 0)).any())
+    return [*trees, *shown], batch
+
+
+class Sight:
+    """What a policy that is but a table thinks of a batch: every token of every tree has numbers of its own."""
+
+    def __init__(self, objective: Objective, tokens: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+
+        def draw(low: float, high: float) -> Tensor:
+            return torch.as_tensor(rng.uniform(low, high, size=tokens))
+
+        self.objective = objective
+        names = heads(objective) if "values" in objective.needs else ()
+        self.logprob = draw(-2.5, -0.2).requires_grad_()
+        self.entropy = draw(0.1, 2.0).requires_grad_()
+        self.values = {name: draw(-1.0, 1.0).requires_grad_() for name in names}
+        self.leaves = [self.logprob, self.entropy, *self.values.values()]
+        self.reference, self.near = draw(-2.5, -0.2), draw(-0.5, 0.5)
+        self.said = {name: draw(-1.0, 1.0) for name in names}
+        self.usual = torch.tensor([0.7, torch.nan, 1.1])
+
+    def columns(self, batch: Batch, weight: Tensor) -> Columns:
+        """The columns of a batch, or of a part of one."""
+        needs, at = self.objective.needs, batch.origin
+        values = {name: value[at] for name, value in self.values.items()}
+        seen = Seen(logprob=self.logprob[at], entropy=self.entropy[at] if "entropy" in needs else None, values=values)
+        expert = batch.expert if "experts" in needs else torch.zeros(len(at), dtype=torch.bool)
+        near = (self.logprob.detach()[at] + self.near[at]).where(~expert, 0.0)
+        said = {name: said[at] for name, said in self.said.items()}
+        batch = replace(batch, behaviour=near, goals=said, thoughts=said)
+        old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if "old" in needs else None
+        aids = Aids(usual_entropy=self.usual if "usual_entropy" in needs else None, progress=0.4)
+        columns = by_token(batch, seen, needs, aids, share=weight, old=old)
+        return replace(columns, reference=self.reference[at] if "reference" in needs else None)
+
+    def read(self, columns: Columns) -> tuple[list[Tensor], dict[str, float]]:
+        """Gradients of all that the policy is, and what is reported."""
+        loss = self.objective(columns)
+        return slopes(loss, self.leaves), {name: float(metric) for name, metric in loss.metrics.items()}
+
+
+def batch_rows(batch: Batch) -> Tensor:
+    """[M]: the row of each trained token."""
+    return torch.searchsorted(batch.row, batch.at, right=True) - 1
+
+
+def assert_same(one: list[Tensor], other: list[Tensor]) -> None:
+    for left, right in zip(one, other, strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-5, atol=1e-9)
+
+
+@separable
+@pytest.mark.parametrize("share", SHARES, ids=lambda share: share.by)
+def test_token_by_token_is_path_by_path(objective: Objective, share: Share) -> None:
+    trees, batch = forest(experts="experts" in objective.needs, seed=0)
+    sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=1)
+    columns = sight.columns(batch, shares(batch, share))
+    packed, apiece = sight.read(columns), sight.read(by_path(columns, batch, share))
+    assert_same(packed[0], apiece[0])
+
+
+@separable
+def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> None:
+    trees, batch = forest(experts="experts" in objective.needs, seed=2)
+    sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=3)
+    weight = shares(batch, Share())
+    whole, reported = sight.read(sight.columns(batch, weight))
+    shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
+    splits: list[list[Part]] = [
+        batch.split(1),
+        batch.split(40),
+        [batch.take(shuffled)],
+        [batch.take(shuffled[0::2]), batch.take(shuffled[1::2])],
+    ]
+    for parts in splits:
+        each = [sight.read(sight.columns(part.batch, weight[part.trained])) for part in parts]
+        assert_same([torch.stack(column).sum(0) for column in zip(*(part[0] for part in each), strict=True)], whole)
+        assert {name: sum(part[1][name] for part in each) for name in reported} == pytest.approx(
+            reported, rel=1e-5, abs=1e-7
+        )
+
+
+@every
+def test_only_what_the_policy_wrote_and_what_counts_is_moved(objective: Objective) -> None:
+    trees, batch = forest(experts="experts" in objective.needs, seed=4)
+    sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=5)
+    columns = sight.columns(batch, shares(batch, Share()))
+    moved = sum(slope.abs() for slope in sight.read(by_path(columns, batch, Share()))[0])
+    assert isinstance(moved, Tensor)
+    assert moved.max() > 0
+    allowed = np.concatenate([_may_learn(tree, teacher=i >= 4) for i, tree in enumerate(trees)])
+    assert not bool(moved[torch.as_tensor(~allowed)].any())
+
+
+def _may_learn(tree: Tree, *, teacher: bool) -> np.ndarray:
+    """[T] bool: of actions that the policy (or the teacher) wrote, on the way to an end that counts."""
+    ends = np.zeros(tree.nodes)
+    ends[counted(tree)] = 1
+    source = Source.TEACHER if teacher else Source.SAMPLED
+    return ((tree.kind == ACTION) & (tree.source == source) & (sum_of_subtree(tree, ends) > 0))[token_node(tree)]
+
+
+# --- Through a model, as the learner does it. ---
+
+
+@pytest.fixture(scope="module")
+def policies() -> tuple[Policy, Policy]:
+    """A policy, and another as its reference."""
+    one, other = (
+        Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=128, dtype="float64", seed=seed).build(["a"])
+        for seed in (0, 1)
+    )
+    return one, other
+
+
+def gradient_through(
+    objective: Objective, batch: Batch, policies: tuple[Policy, Policy], critic: Critic, old: Tensor, micro_tokens: int
+) -> tuple[dict[str, float], list[Tensor]]:
+    learner = Learner(
+        policies[0], Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0, critic=critic
+    )
+    weights = [*policies[0].parameters().values(), *critic.parameters()]
+    for weight in weights:
+        weight.grad = None
+    aids = Aids(reference=policies[1].replica(), usual_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4)
+    metrics = learner.backward(batch, objective, Share(), aids=aids, old=old if "old" in objective.needs else None)
+    return metrics, [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
+
+
+@over_paths
+def test_micro_batches_do_not_matter_to_the_learner(objective: Objective, policies: tuple[Policy, Policy]) -> None:
+    _, batch = forest(experts="experts" in objective.needs, seed=6, count=2)
+    torch.manual_seed(0)
+    names = heads(objective) if "values" in objective.needs else ("value",)
+    critic = ValueHead(heads=names).build(16).double()
+    torch.nn.init.normal_(critic.linear.weight)
+    rng = np.random.default_rng(7)
+    goal = {name: torch.as_tensor(rng.normal(size=len(batch.at))) for name in names}
+    with torch.no_grad():
+        seen = look(policies[0], batch, temperature=1.0).logprob
+    near = seen + torch.as_tensor(rng.uniform(-0.5, 0.5, size=len(seen)))
+    batch = replace(batch, behaviour=near.where(~batch.expert, 0.0), goals=goal, thoughts=goal)
+    old = near + torch.as_tensor(rng.uniform(-0.01, 0.01, size=len(seen)))
+    reported, whole = gradient_through(objective, batch, policies, critic, old, 10**6)
+    assert any(bool(weight.any()) for weight in whole)
+    again, same = gradient_through(objective, batch, policies, critic, old, 10)
+    assert len(batch.split(10)) > 3
+    assert again == pytest.approx(reported, rel=1e-5, abs=1e-8)
+    assert_same(same, whole)
+
+
+# --- Nothing to learn, and too much. ---
+
+
+@every
+def test_without_gain_or_lose_nothing_moves(objective: Objective) -> None:
+    """But for regularisers, which say so; and demonstrations, which always gain."""
+    moved = 0.0
+    for seed in SEEDS:
+        given, _ = random_columns(np.random.default_rng(seed), objective)
+        expert = torch.zeros_like(given.gain).bool() if given.expert is None else given.expert
+        still = replace(given, gain=expert.to(given.gain), lose=torch.zeros_like(given.lose))
+        leaves = [given.logprob, *([] if given.entropy is None else [given.entropy])]
+        moved = max(moved, *(float(slope[~expert].abs().max()) for slope in slopes(objective(still), leaves)))
+    assert (moved > 0) == regularises(objective)
+
+
+@every
+def test_what_is_asked_for_is_enough_and_metrics_carry_no_gradient(objective: Objective) -> None:
+    """`random_columns` gives the needs alone."""
+    given, _ = random_columns(np.random.default_rng(0), objective)
+    loss = objective(given)
+    assert loss.value.shape == ()
+    assert not any(metric.requires_grad for metric in loss.metrics.values())
+
+
+@every
+@pytest.mark.parametrize("side", [1.0, -1.0], ids=["likelier", "less likely"])
+def test_a_policy_far_from_everything_is_finite(objective: Objective, side: float) -> None:
+    for seed in SEEDS:
+        given, leaves = random_columns(np.random.default_rng(seed), objective, dtype=torch.float32)
+        # Both ends are log-probabilities: one of almost 0, the other 60 below.
+        here, there = (-0.001, -60.001) if side > 0 else (-60.001, -0.001)
+        logprob = torch.full_like(given.logprob, here).detach().requires_grad_()
+        far = torch.full_like(given.logprob, there).detach()
+        expert = torch.zeros_like(given.gain).bool() if given.expert is None else given.expert
+        given = replace(
+            given,
+            logprob=logprob,
+            behaviour=far.where(~expert, 0.0),
+            reference=None if given.reference is None else far,
+            old=None if given.old is None else torch.where(torch.arange(len(far)) % 2 == 0, far, logprob.detach()),
+        )
+        loss = objective(given)
+        found = [loss.value.detach(), *loss.metrics.values(), *slopes(loss, [logprob, *leaves[1:]])]
+        assert all(bool(each.isfinite().all()) for each in found)
