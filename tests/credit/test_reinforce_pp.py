@@ -77,6 +77,17 @@ def test_the_divergence_is_subtracted_token_by_token_to_the_end_of_the_path() ->
     assert credited.advantage[tree.sampled] == pytest.approx(expected, abs=2e-5)
 
 
+def test_rounding_is_no_divergence() -> None:
+    """A policy that still is its reference, returns that are all the same: without a guard, noise of size 1."""
+    tree = chains([1.0, 1.0], turns=3)
+    noise = np.random.default_rng(0).uniform(-2e-6, 2e-6, len(tree.token))
+    estimates = {"reference": np.where(tree.sampled, tree.logprob + noise, np.nan)}
+    (credited,) = ReinforcePlusPlus()(
+        [Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)}, estimates=estimates)]
+    )
+    assert not credited.advantage.any()
+
+
 def test_tokens_of_others_are_in_no_mean_and_payments_pass_through_them() -> None:
     nodes = [
         N(parent=-1, kind=PROMPT),

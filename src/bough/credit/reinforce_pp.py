@@ -11,6 +11,9 @@ from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, Words, spread_words, steps
 
+ROUNDING = 1e-5
+"""Nats. Log-probabilities of one policy, computed once by the engine and once by the learner, may differ by less."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinforcePlusPlus:
@@ -24,6 +27,9 @@ class ReinforcePlusPlus:
     with mean and standard deviation (ddof 1) over all trained tokens of all counted paths of the batch, so that long
     paths weigh more in them; a shared token counts for each path through it. Nothing is discounted. Tokens that the
     policy did not sample are in no sum, mean or deviation, and what is paid later passes through them.
+
+    Where all returns of a batch are the same, the whitening makes of the divergence, however small, the whole signal.
+    One that is only rounding counts as none, so that a policy that still is its reference does not learn from noise.
 
     With `baseline="group"`, or `reinforce_pp_baseline()`, the paper's variant for several paths a task: every token of
     a path starts from its return minus the mean return of the task, and the divergence belongs into the loss, as
@@ -104,7 +110,8 @@ class ReinforcePlusPlus:
             return paid
         apart = view.of_tokens("logprob")[words.token] - view.of_tokens("reference")[words.token]
         start: Ints = np.searchsorted(view.path[words.step], np.arange(view.paths + 1))
-        return paid - self.kl * sum_ahead(np.where(sampled, apart, 0.0), np.ones(len(apart)), start)
+        real = sampled & (np.abs(apart) > ROUNDING)
+        return paid - self.kl * sum_ahead(np.where(real, apart, 0.0), np.ones(len(apart)), start)
 
 
 def reinforce_pp_baseline() -> ReinforcePlusPlus:
