@@ -1,6 +1,7 @@
 """What a turn carries: the marks that a parser or the environment put into its info, and how much the policy wrote."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -8,6 +9,8 @@ import numpy as np
 from bough.tree import Bools, Floats, Ints, Steps
 
 Parts: TypeAlias = Mapping[str, tuple[int, int]]
+
+NOWHERE = (0, 0)
 
 ALWAYS = frozenset({"valid", "well_formed"})
 """Marks that every sampled turn has, whatever the parser: understood by the environment, written in the agreed form."""
@@ -29,10 +32,9 @@ def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
     A parser puts spans into the info of an `ACTION` node, under "spans": `{"subgoal": [0, 5]}`.
     """
     said = cast("list[Parts | None]", _said(view, "spans"))
-    own = [(node, parts[name]) for node, parts in enumerate(said) if parts and name in parts]
-    both = np.zeros((2, len(said)), dtype=np.int64)
-    both[:, [node for node, _ in own]] = np.asarray([span for _, span in own], dtype=np.int64).reshape(-1, 2).T
-    return both[0, view.node], both[1, view.node]
+    ends = chain.from_iterable(NOWHERE if parts is None else parts.get(name, NOWHERE) for parts in said)
+    both = np.fromiter(ends, dtype=np.int64, count=2 * len(said)).reshape(-1, 2)[view.node]
+    return both[:, 0], both[:, 1]
 
 
 def written(view: Steps) -> Floats:
