@@ -11,7 +11,7 @@ from bough.credit.keys import group_by, state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,23 +76,23 @@ class Hgpo:
         ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         total, weights = np.zeros(len(ahead)), np.zeros(len(ahead))
 
-        def add(apart: Floats, length: int, compared: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> None:
-            weight = np.where(
-                compared & (apart != 0) if self.as_released else compared, (length + 1.0) ** self.alpha, 0
-            )
-            total[:] += weight * apart
-            weights[:] += weight
+        def add(at: Ints, apart: Floats, length: int, compared: Bools) -> None:
+            counts = compared & (apart != 0) if self.as_released else compared
+            weight = np.where(counts, (length + 1.0) ** self.alpha, 0.0)
+            total[at] += weight * apart
+            weights[at] += weight
 
+        here, shared = np.arange(len(ahead)), state_of(view)
         if self.base:
             alone = np.bincount(view.task)[view.task[view.path]] < 2
-            add(episode_part(view, std, self.epsilon, self.as_released), 0, ~alone | self.as_released)
-        state = shared = state_of(view)
+            add(here, episode_part(view, std, self.epsilon, self.as_released), 0, ~alone | self.as_released)
+        state = shared
         for length in range(1, self.history + 2):
-            if length > 1:
-                before = earlier(view, state, length - 1)
-                # No episode is long enough to have had no state: such a context is like no other.
-                missing = np.where(before < 0, np.arange(1, len(before) + 1), 0)
-                shared = group_by(shared, before, missing)
-            z = normalize(ahead, shared, std=std, ddof=0, epsilon=self.epsilon)
-            add(z, length, np.bincount(shared)[shared] > 1)
+            z = normalize(ahead[here], shared, std=std, ddof=0, epsilon=self.epsilon)
+            grouped = np.bincount(shared)[shared] > 1
+            add(here, z, length, grouped)
+            # What is alone with k states is alone with more; what had no state before has no longer context.
+            before = earlier(view, state, length)[here]
+            grouped &= before >= 0
+            here, shared = here[grouped], group_by(shared[grouped], before[grouped])
         return total / (weights + self.epsilon)

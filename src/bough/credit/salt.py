@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from bough.credit.grpo import Grpo
-from bough.credit.keys import group_by, mix, state_of
+from bough.credit.keys import group_by
 from bough.credit.normalize import mean_at
-from bough.credit.states import earlier, state_after, written_key
+from bough.credit.states import earlier, key_after, written_key
 from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
 
 
@@ -53,10 +53,13 @@ class Salt:
     def share(self, view: Steps, edge: Ints) -> Floats:
         """[S] float64: the mean advantage of the paths that took each turn's edge [S]."""
         advantage = self.base.of_paths(view)[view.path]
-        _, once, which = np.unique(mix(edge, view.path), return_index=True, return_inverse=True)
-        return mean_at(advantage[once], edge[once])[which]
+        crossing = group_by(edge, view.path)
+        once = np.zeros(int(crossing.max(initial=-1)) + 1, dtype=np.int64)
+        once[crossing] = np.arange(len(crossing))
+        return mean_at(advantage[once], edge[once])[crossing]
 
     def _edges(self, view: Steps) -> Ints:
-        state = state_of(view)
-        before = [earlier(view, state, back) for back in range(1, self.history + 1)]
-        return group_by(state, written_key(view), state_after(view), *before)
+        states = [key_after(view), *(earlier(view, view.key, back) for back in range(self.history + 1))]
+        unknown = np.any([state == 0 for state in states], axis=0)
+        alone = np.where(unknown, np.arange(1, len(view.key) + 1), 0)
+        return group_by(view.task[view.path], written_key(view), alone, *states)

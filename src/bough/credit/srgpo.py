@@ -75,7 +75,7 @@ class Srgpo:
         if self.size == 0:
             return pool
         luck = mix(path_key(view)[view.path], view.turn, np.full(len(view.path), self.seed, dtype=np.int64))
-        order = np.lexsort((luck, pool))
+        order = np.lexsort((luck, pool)) if apart else np.argsort(luck)
         begin = np.concatenate([[0], np.cumsum(np.bincount(pool))])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - begin[pool[order]]

@@ -39,20 +39,19 @@ def similar_of(view: Steps, at_least: float, *, autojunk: bool) -> Ints:
 
 
 def earlier(view: Steps, state: Ints, back: int) -> Ints:
-    """[S] int64: the state that each turn's path was in `back` turns before, -1 where it had not begun."""
+    """[S] int64: the `state` [S] that each turn's path was in `back` turns before, -1 where it had not begun."""
     there = np.arange(len(state)) - back
     return np.where(view.turn >= back, state[np.maximum(there, 0)], -1) if len(state) else state
 
 
-def state_after(view: Steps) -> Ints:
-    """[S] int64: group of the turns of one task that led to one state; an unknown state is like no other."""
+def key_after(view: Steps) -> Ints:
+    """[S] int64: the key of the state that each turn led to, 0 when unknown."""
     key = np.zeros(len(view.key), dtype=np.int64)
     key[:-1] = view.key[1:]
     ends = view.leaf[view.path[view.last]]
     shown = join(view.rewarded, "kind")[ends] != Kind.ACTION
     key[view.last] = np.where(shown, join(view.rewarded, "state_key")[ends], 0)
-    unknown = np.where(key == 0, np.arange(1, len(key) + 1), 0)
-    return group_by(view.task[view.path], key, unknown)
+    return key
 
 
 def written_key(view: Steps) -> Ints:
@@ -66,9 +65,7 @@ def written_key(view: Steps) -> Ints:
 def path_key(view: Steps) -> Ints:
     """[P] int64: a hash of everything written on a path, with its log-probabilities: the same in any order of paths."""
     token, logprob = join(view.rewarded, "token"), join(view.rewarded, "logprob")
-    lengths = view.lengths
-    place = np.arange(len(token)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    turn = mix(_per_node(view, mix(token, logprob.view(np.int32), place))[view.node], view.turn)
+    turn = mix(_per_node(view, mix(token, logprob.view(np.int32)))[view.node], view.turn)
     total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(turn, dtype=np.uint64)])
     return (total[view.start[1:]] - total[view.start[:-1]]).view(np.int64)
 
