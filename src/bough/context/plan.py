@@ -15,7 +15,7 @@ ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAct:
-    """Answers of a planner and an executor (HiPER, arXiv 2602.16165): keep the subgoal or take up another, then act.
+    """Planner and executor (HiPER, arXiv 2602.16165): keep the subgoal or take up another, then act.
 
         <switch><subgoal>fetch the key</subgoal><action>go east</action>
         <keep><action>take key</action>

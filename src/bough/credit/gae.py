@@ -14,7 +14,7 @@ from bough.tree import Credited, Rewarded, mean_over_paths, spread_words, steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gae:
-    """GAE over tokens (arXiv 1506.02438), the credit of PPO (1707.06347); needs the head "value" of a critic.
+    """PPO's GAE over tokens (arXiv 1506.02438); needs the head "value" of a critic.
 
     Over the tokens that the policy wrote on a path, with V_j the value before token j, r_j what is paid at it (a turn's
     reward at its last token), and a value of 0 after the last token of the path, whether it ended or was cut off:

@@ -15,7 +15,7 @@ from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, mean_over
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hae:
-    """HiPER's HAE (arXiv 2602.16165): GAE in subgoals and over them; needs `PlanAct` and heads low, high, switch.
+    """HiPER (arXiv 2602.16165): GAE in subgoals and over them; needs `PlanAct` and heads low, high, switch.
 
     A path falls into segments: one begins at its first turn and wherever a subgoal is taken up. With r_t what is paid
     for turn t, segment k of d turns beginning at turn s, L, H and W the values of the heads "low", "high" and "switch",

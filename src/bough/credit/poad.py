@@ -13,7 +13,7 @@ from bough.tree import Credited, Floats, Rewarded, mean_over_paths, spread_words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poad:
-    """POAD (arXiv 2405.15821): GAE over tokens, discounted between actions only; needs the head "value" of a critic.
+    """POAD (arXiv 2405.15821): token GAE, discounted between actions only; needs the head "value" of a critic.
 
     With V_j the value before token j, r what is paid for an action, V' the value before the first token of the next
     action, 0 after the last (Bellman backup with action decomposition):
@@ -85,5 +85,5 @@ class Poad:
 
 
 def ntpo() -> Poad:
-    """NTPO (arXiv 2405.15821): naive token-level PPO, discounted at every token; needs the head "value" of a critic."""
+    """NTPO (arXiv 2405.15821): token GAE, discounted at every token; needs the head "value" of a critic."""
     return Poad(backup="token")

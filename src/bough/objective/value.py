@@ -11,7 +11,7 @@ from bough.objective import Columns, Head, Loss, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueClip:
-    """The loss of PPO's critic (arXiv 1707.06347): squared error to the goal, clipped; needs a rule that sets goals.
+    """PPO's critic loss (arXiv 1707.06347): squared error to the goal, clipped; needs a rule that sets goals.
 
     With v what a head says before a token, v_old what it said before the update, g what it should have said:
 
