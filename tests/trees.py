@@ -200,6 +200,8 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -
     )
     heads = [need.removeprefix("critic.") for need in sorted(needs) if need.startswith("critic.")]
     estimates = {name: np.where(written, rng.normal(size=len(written)), np.nan) for name in heads}
+    advice = [need.removeprefix("adviser.") for need in sorted(needs) if need.startswith("adviser.")]
+    estimates |= {name: rng.uniform(size=len(written)) for name in advice}
     if "reference" in needs:
         estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
     whole = Tree(task=tree.task, info=info, **columns)  # type: ignore[arg-type]
@@ -207,9 +209,11 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -
 
 
 def found(marks: Collection[str], tokens: int, rng: np.random.Generator) -> dict[str, object]:
-    """What a parser may have found in an answer of so many tokens: for each mark whether, and where."""
-    ends = {mark: sorted(rng.integers(0, tokens, 2, endpoint=True).tolist()) for mark in marks}
-    return {**{mark: bool(rng.random() < 0.5) for mark in marks}, "spans": ends}
+    """What a parser may have found in an answer of so many tokens: for each mark whether or what, and where."""
+    cut = sorted(rng.integers(0, tokens, 2, endpoint=True).tolist())
+    spans = {"switch": [0, cut[0]], "subgoal": cut, "action": [cut[1], tokens], **dict.fromkeys(marks, cut)}
+    texts = {mark: text for mark in marks if (text := rng.choice(("one", "two", "")))}
+    return {**texts, "switch": bool(rng.random() < 0.5), "spans": spans}
 
 
 def subtree(given: Rewarded, kept: Bools) -> Rewarded:
