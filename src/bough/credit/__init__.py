@@ -39,6 +39,7 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     return getattr(rule, "compares", "task")
 
 
+from bough.credit.archer import Archer  # noqa: E402
 from bough.credit.arpo import Arpo  # noqa: E402
 from bough.credit.aspo import Aspo  # noqa: E402
 from bough.credit.asymre import AsymRe  # noqa: E402
@@ -69,6 +70,7 @@ from bough.credit.treerl import TreeRl  # noqa: E402
 from bough.credit.turn_ppo import TurnPpo  # noqa: E402
 
 __all__ = [
+    "Archer",
     "Arpo",
     "Aspo",
     "AsymRe",

@@ -21,6 +21,8 @@ class Walk:
         task: [P] int64: paths of one task may be compared.
         fork: [turns] int64: turns with the same number were written in answer to the very same context.
         path_of_turn: [turns] int64, the path that each turn is of.
+        answer: [turns] int64; turns with the same number are the same words in answer to the very same context: one
+            turn that paths share, or one that was written twice. None when no two turns are.
     """
 
     path: Int[Tensor, " M"]
@@ -28,6 +30,7 @@ class Walk:
     task: Int[Tensor, " P"]
     fork: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
+    answer: Int[Tensor, " K"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -143,6 +146,7 @@ from bough.objective.orpo import Orpo  # noqa: E402
 from bough.objective.pairs import Pairs  # noqa: E402
 from bough.objective.ppo import PpoClip, loop_clip  # noqa: E402
 from bough.objective.rec import Rec  # noqa: E402
+from bough.objective.reinforce import Reinforce  # noqa: E402
 from bough.objective.sapo import Sapo  # noqa: E402
 from bough.objective.selfplay import SelfPlay  # noqa: E402
 from bough.objective.sft_mix import SftMix  # noqa: E402
@@ -177,6 +181,7 @@ __all__ = [
     "Pairs",
     "PpoClip",
     "Rec",
+    "Reinforce",
     "Reject",
     "Sapo",
     "SelfPlay",

@@ -6,6 +6,7 @@ What a run's config names is here, without torch. What runs is in `bough.policy.
 from bough.policy.lora import Lora
 from bough.policy.pretrained import Pretrained
 from bough.policy.tiny import Tiny
+from bough.policy.utterance import UtteranceCritic
 from bough.policy.valuehead import ValueHead
 
-__all__ = ["Lora", "Pretrained", "Tiny", "ValueHead"]
+__all__ = ["Lora", "Pretrained", "Tiny", "UtteranceCritic", "ValueHead"]

@@ -1,0 +1,90 @@
+"""What is a whole turn worth: a critic with a model of its own, which learns from turns of earlier steps too."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    import bough.policy.twins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UtteranceCritic:
+    """ArCHer's critic (arXiv 2402.19446): Q and V of whole turns, off-policy; reads contexts and actions as tokens.
+
+    A small causal transformer reads what was read before a turn, s, and what was written in it, a; twin heads give V(s)
+    at the last token of s and Q(s, a) at the last token of a. Targets come from a copy of it that follows slowly, and
+    each twin i learns from its own:
+
+        Q_i(s, a) -> r + discount * (1 - d) * V'_i(s')      turns of this and earlier steps, from a buffer
+        V_i(s)    -> Q'_i(s, a)                             turns of this step, whose a the present policy has sampled
+        copy      <- polyak * critic + (1 - polyak) * copy  after every gradient step
+
+    r is what was paid from this action to the next. d is 1 where the environment ended the episode and 0 where a budget
+    cut it short. What comes after such a cut is in no tree, since the policy never reads it; there V' is asked about
+    the text up to the end of the action, and V learns, wherever the episode did go on, that it is worth what came next:
+
+        V_i(s a) -> V'_i(s')
+
+    Before each credit the turns of the batch go into the buffer, and the critic takes `steps` gradient steps. The
+    estimates "q1", "q2", "v1", "v2" are at every token of a turn; `Archer` makes advantages of them.
+
+    In the paper, and in its code, V and the policy learn at states from the buffer, with an action sampled anew for
+    each. Here they learn at the states of the present batch, for which that has just been done. The code takes d = 1 at
+    cuts too, and encodes s and a apart with a pretrained RoBERTa.
+
+    Metrics: `utterance/q_loss` and `utterance/v_loss`, means over the gradient steps of squared errors, summed over the
+    twins; `utterance/q`, `utterance/v`, means of the lesser twin over the batch; `utterance/turns`, kept.
+
+    Attributes:
+        layers: >= 1.
+        width: Numbers in a hidden state, a multiple of 2 * `heads`.
+        heads: Of attention.
+        context_tokens: Most tokens it reads; of longer texts the last.
+        discount: Per turn, in [0, 1] (0.9).
+        polyak: How fast the copy follows, in (0, 1] (0.1).
+        learning_rate: Of Adam.
+        clip_norm: Largest norm of the gradient.
+        steps: Gradient steps before each credit (50 in the code).
+        batch_turns: Turns from the buffer, and turns of this step, in each (256 in the code).
+        capacity_turns: Most turns in the buffer; the oldest go first.
+        warmup_steps: Steps of training in which the critic learns alone and the policy stays (20 in the code).
+    """
+
+    gives: ClassVar[frozenset[str]] = frozenset({"q1", "q2", "v1", "v2"})
+
+    layers: int = 1
+    width: int = 64
+    heads: int = 4
+    context_tokens: int = 1024
+    discount: float = 0.9
+    polyak: float = 0.1
+    learning_rate: float = 1e-3
+    clip_norm: float = 1.0
+    steps: int = 50
+    batch_turns: int = 256
+    capacity_turns: int = 100_000
+    warmup_steps: int = 20
+
+    def __post_init__(self) -> None:
+        least = {"layers": 1, "heads": 1, "context_tokens": 2, "steps": 1, "batch_turns": 1, "capacity_turns": 1}
+        for name, bound in (least | {"warmup_steps": 0}).items():
+            if getattr(self, name) < bound:
+                raise ValueError(f"UtteranceCritic.{name}: got {getattr(self, name)}; need at least {bound}")
+        if self.width < 1 or self.width % (2 * self.heads):
+            raise ValueError(
+                f"UtteranceCritic.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads"
+            )
+        for name in ("learning_rate", "clip_norm", "polyak"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"UtteranceCritic.{name}: got {getattr(self, name)}; need a number above 0")
+        if not 0 <= self.discount <= 1 or self.polyak > 1:
+            raise ValueError(
+                f"UtteranceCritic: got discount={self.discount}, polyak={self.polyak}; need 0 <= discount <= 1 and "
+                "polyak <= 1"
+            )
+
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.twins.Utterances":
+        """A critic that knows nothing yet: every value is 0."""
+        from bough.policy.twins import Utterances
+
+        return Utterances(self, vocab_tokens=vocab_tokens, device=device, seed=seed)
