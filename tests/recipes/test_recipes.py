@@ -1,0 +1,74 @@
+"""Every recipe trains: the real environment, engine, rule and loss, made small."""
+
+import importlib
+import math
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bough.recipes
+from bough.explore import Chains
+from bough.policy import Tiny
+from bough.store import read_metrics
+from bough.train import Heldout, Run, Saving, Tasks, start
+from bough.tree import Floats, Kind, Tree, counted, path
+
+RECIPES = [module.name for module in pkgutil.iter_modules(bough.recipes.__path__)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coin:
+    """Channel "coin": 0, 1/2 or 1 for each path, by its tokens, so that paths differ that all fail."""
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        return [{"coin": self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        paid = np.zeros(tree.nodes)
+        for leaf in counted(tree):
+            walk = path(tree, int(leaf))
+            acts = walk[tree.kind[walk] == Kind.ACTION]
+            if len(acts):
+                paid[acts[-1]] = sum(int(tree.tokens_of(int(act)).sum()) for act in acts) % 3 / 2
+        return paid
+
+
+def small(run: Run) -> Run:
+    """The same pieces, with less of everything."""
+    return replace(
+        run,
+        policy=Tiny(layers=1, width=32, heads=2),
+        explorer=replace(run.explorer, n=4) if isinstance(run.explorer, Chains) else run.explorer,
+        limits=replace(run.limits, turns=4),
+        rewards=(*run.rewards, Coin()),
+        warmup=replace(run.warmup, demonstrations=min(4, run.warmup.demonstrations), epochs=2),
+        experts=replace(run.experts, demonstrations=min(4, run.experts.demonstrations), per_step=2),
+        steps=3,
+        batch_tasks=4,
+        rounds=min(2, run.rounds),
+        tasks=Tasks(split="train", count=6),
+        heldout=Heldout(tasks=Tasks(split="test", count=2), every=100),
+        saving=Saving(every=100, trees_every=100),
+    )
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_trains(recipe: str, tmp_path: Path) -> None:
+    run = small(importlib.import_module(f"bough.recipes.{recipe}").run())
+    rows = [row for row in read_metrics(start(run, tmp_path, terminal=False).metrics) if "reward/mean" in row]
+    assert len(rows) == 3
+    learned = [row for row in rows if "loss/total" in row]
+    assert learned, "nothing was learned from"
+    assert all(math.isfinite(float(row["loss/total"])) for row in learned)
+    assert max(float(row["optimizer/gradient_norm"]) for row in learned) > 0
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_says_where_it_comes_from(recipe: str) -> None:
+    text = importlib.import_module(f"bough.recipes.{recipe}").__doc__ or ""
+    assert "arXiv" in text, "the paper"
+    assert "Assumes" in text or "assumes" in text, "what it assumes of the environment"
