@@ -11,7 +11,7 @@ from bough.tree import Credited, Rewarded, spread_steps, steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arpo:
-    """ARPO (arXiv 2507.19849): GRPO on a tree; tokens that paths share get every path's advantage, or the mean of them.
+    """ARPO (arXiv 2507.19849): GRPO on a tree; shared tokens get every path's advantage, or the mean of them.
 
     With A_p the advantage of path p by `base`, among all paths of its task, and t a token:
 
@@ -26,8 +26,8 @@ class Arpo:
 
     Without clipping the two give the same gradient. With it, soft keeps apart what a clipped loss treats differently:
     past the upper bound the gain no longer pulls up while the loss still pulls down. The paper takes soft, in which
-    nothing has to be done about sharing, and finds it more stable. Its trees fork after a tool has answered where the
-    entropy has risen; that is an explorer's affair.
+    nothing has to be done about sharing; the hard form was not found in released code. Its trees fork after a tool has
+    answered where the entropy has risen; that is an explorer's affair.
 
     Attributes:
         attribution: What shared tokens get.

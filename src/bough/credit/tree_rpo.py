@@ -12,7 +12,7 @@ from bough.tree import Credited, Rewarded, spread_steps, steps
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRpo:
-    """Experimental: TreeRPO (arXiv 2506.05183): the branches of a fork are a group; needs a tree that branches often.
+    """Experimental: TreeRPO (arXiv 2506.05183): the branches of a fork are a group; needs a branching tree.
 
     A node of the paper is a stretch of turns without a fork (`stem_of`). One that ends a path is worth the path's
     return, any other the mean over its branches, however many paths each has. Within the branches of one fork, with
