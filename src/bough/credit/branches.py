@@ -4,10 +4,7 @@ import numpy as np
 
 from bough.credit.keys import group_by
 from bough.credit.normalize import ROUNDING, mean_at
-from bough.tree import Bools, Floats, Ints, Steps, sum_at
-
-TRUNK = "trunk"
-"""Name in the info of a root's `ACTION` children, under which an explorer says which chain a path grew from."""
+from bough.tree import TRUNK, Bools, Floats, Ints, Steps, sum_at
 
 
 def place_of(view: Steps) -> Ints:

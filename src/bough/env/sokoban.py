@@ -79,8 +79,8 @@ class Sokoban:
     def instructions(self) -> str:
         """The rules."""
         return (
-            "Push boxes X onto targets O, where they show as *. You are P, on a target S; # is wall. Answer left, down, "
-            "right or up."
+            "Push boxes X onto targets O, where they show as *. You are P, on a target S; # is wall. Answer left, "
+            "down, right or up."
         )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:

@@ -5,10 +5,7 @@ import random
 from dataclasses import dataclass
 
 from bough.explore.player import Cursor, Player
-from bough.tree import Outcome
-
-TRUNK = "trunk"
-"""In the info of the first action of a path: the number of the chain it was grown from."""
+from bough.tree import TRUNK, Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

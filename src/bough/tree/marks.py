@@ -45,3 +45,7 @@ class Source(IntEnum):
     """An oracle or a stronger model."""
     REPLAYED = 3
     """An earlier run of the policy."""
+
+
+TRUNK = "trunk"
+"""In the info of the first action of a path: the number of the chain that an explorer grew it from."""

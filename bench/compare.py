@@ -1,0 +1,183 @@
+"""Credit rules compared on one task at equal numbers of sampled tokens, over several seeds.
+
+    python bench/compare.py --seeds 5 --jobs 2
+
+All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
+same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
+one). Methods sample unlike numbers of tokens in a step, so each is read off where it had sampled as many as the
+thriftiest run in all, between its two nearest evaluations. Prints a Markdown table; runs that are there already are
+read, not repeated.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from bough.credit import Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
+from bough.explore import Forks
+from bough.objective import Objective, Sum, ValueClip
+from bough.policy import Pretrained, ValueHead
+from bough.store import RunDirectory, read_metrics
+from bough.train import Run, Warmup, override, read_heldout, start
+from machine import machine
+
+T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+"""By number of seeds, how many standard errors of a mean make half of its 95 % interval (Student)."""
+
+
+def _critic(run: Run) -> Run:
+    terms: tuple[Objective, ...] = run.objective.terms if isinstance(run.objective, Sum) else (run.objective,)
+    return replace(run, critic=ValueHead(), objective=Sum(terms=(*terms, ValueClip())))
+
+
+def _grpo(run: Run) -> Run:
+    return replace(run, credit=Grpo())
+
+
+def _rloo(run: Run) -> Run:
+    return replace(run, credit=rloo())
+
+
+def _gae(run: Run) -> Run:
+    return replace(_critic(run), credit=Gae())
+
+
+def _turn_ppo(run: Run) -> Run:
+    return replace(_critic(run), credit=TurnPpo())
+
+
+def _gigpo(run: Run) -> Run:
+    return replace(run, credit=Gigpo())
+
+
+def _hgpo(run: Run) -> Run:
+    return replace(run, credit=Hgpo())
+
+
+def _salt(run: Run) -> Run:
+    return replace(run, credit=Salt())
+
+
+def _empg(run: Run) -> Run:
+    return replace(run, credit=Empg(), sampling=replace(run.sampling, entropies=True))
+
+
+def _tree_ps(run: Run) -> Run:
+    return replace(run, credit=TreePs(), explorer=Forks(chains=2, draws=3))
+
+
+METHODS: dict[str, Callable[[Run], Run]] = {
+    "GRPO": _grpo,
+    "RLOO": _rloo,
+    "GAE": _gae,
+    "Turn-PPO": _turn_ppo,
+    "GiGPO": _gigpo,
+    "HGPO": _hgpo,
+    "SALT": _salt,
+    "EMPG": _empg,
+    "TreePS": _tree_ps,
+}
+
+
+def main() -> None:
+    arguments = _arguments()
+    if arguments.one:
+        _train(arguments, *arguments.one)
+        return
+    seeds = range(arguments.seeds)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(lambda seed: _process(arguments, "warmup", seed), seeds))
+        todo = [(method, seed) for seed in seeds for method in METHODS]
+        list(pool.map(lambda each: _process(arguments, *each), todo))
+    curves = {each: _curve(_directory(arguments, *each)) for each in todo}
+    budget = min(tokens[-1] for tokens, _ in curves.values())
+    rates = {
+        method: 100 * np.asarray([np.interp(budget, *curves[method, seed]) for seed in seeds]) for method in METHODS
+    }
+    starts = 100 * np.asarray([curves["GRPO", seed][1][0] for seed in seeds])
+    print(f"`{arguments.recipe}` {' '.join(arguments.changes)}: held-out success after {budget:,.0f} sampled tokens\n")
+    print("| method | held-out success, % | gain over the warm-up | against GRPO | minutes a run |")
+    print("|---|---|---|---|---|")
+    for method, rate in rates.items():
+        minutes = np.mean([_minutes(_directory(arguments, method, seed)) for seed in seeds])
+        against = "" if method == "GRPO" else _interval(rate - rates["GRPO"], sign=True)
+        gain = _interval(rate - starts, sign=True)
+        print(f"| {method} | {_interval(rate)} | {gain} | {against} | {minutes:.1f} |")
+    threads = json.loads(_directory(arguments, "GRPO", 0).config.read_text())["threads"]
+    print(f"\n{arguments.seeds} seeds, {arguments.jobs} runs at a time; {machine(threads)}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("changes", nargs="*", help="fields of the base recipe to change, as for `bough train`")
+    parser.add_argument("--recipe", default="grpo_sokoban", help="the base recipe")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
+    parser.add_argument("--out", type=Path, default=Path("runs/compare"))
+    parser.add_argument("--one", nargs=2, metavar=("METHOD", "SEED"), help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _directory(arguments: argparse.Namespace, method: str, seed: int | str) -> RunDirectory:
+    return RunDirectory(path=arguments.out / f"{method.lower()}_seed{seed}")
+
+
+def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
+    """Train one method on one seed, unless that is done, as a process of its own."""
+    directory = _directory(arguments, method, seed)
+    timing = directory.path / "minutes.json"
+    if timing.is_file():
+        return
+    command = [sys.executable, __file__, *arguments.changes, f"--recipe={arguments.recipe}", f"--out={arguments.out}"]
+    begin = time.perf_counter()
+    # One thread each: two processes that share two cores must not have four.
+    alone = os.environ | {"OMP_NUM_THREADS": "1"}
+    subprocess.run([*command, "--one", method, str(seed)], check=True, stdout=sys.stderr, env=alone)
+    timing.write_text(json.dumps((time.perf_counter() - begin) / 60))
+
+
+def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
+    run: Run = importlib.import_module(f"bough.recipes.{arguments.recipe}").run()
+    run = override(run, [*arguments.changes, f"seed={seed}", f"name={_directory(arguments, method, seed).path.name}"])
+    if method == "warmup":
+        run = replace(run, steps=0)
+    else:
+        warm = _directory(arguments, "warmup", seed).final
+        run = METHODS[method](replace(run, policy=Pretrained(path=str(warm)), warmup=Warmup()))
+    start(run, arguments.out)
+
+
+def _curve(directory: RunDirectory) -> tuple[list[float], list[float]]:
+    """Sampled tokens so far at each evaluation, and held-out success there."""
+    rows = read_metrics(directory.metrics)
+    sampled = np.cumsum([float(row.get("speed/sampled_tokens") or 0.0) for row in rows])
+    so_far = {int(float(row["step"])): float(tokens) for row, tokens in zip(rows, sampled, strict=True)}
+    results = {step: np.mean(list(tasks.values())) for step, tasks in sorted(read_heldout(directory).items())}
+    return [so_far[step] for step in results], [float(rate) for rate in results.values()]
+
+
+def _minutes(directory: RunDirectory) -> float:
+    return float(json.loads((directory.path / "minutes.json").read_text()))
+
+
+def _interval(values: np.ndarray, *, sign: bool = False) -> str:
+    """A mean over seeds, with Student's 95 % interval."""
+    mean, count = float(values.mean()), len(values)
+    if count < 2:
+        return f"{mean:+.1f}" if sign else f"{mean:.1f}"
+    half = T_95[count] * float(values.std(ddof=1)) / count**0.5
+    return f"{mean:+.1f} ({mean - half:+.1f} to {mean + half:+.1f})" if sign else f"{mean:.1f} ± {half:.1f}"
+
+
+if __name__ == "__main__":
+    main()
