@@ -22,7 +22,7 @@ def test_worked_example_of_the_mixture() -> None:
 
 
 def test_probability_as_the_weight() -> None:
-    _, slope, _ = run(Chord(phi="p"), shown(False, True))
+    _, slope, _ = run(Chord(phi="probability"), shown(False, True))
     assert slope[3:] == pytest.approx([-0.1 * 0.9 / 2, -0.1 * 0.4 / 2])
 
 

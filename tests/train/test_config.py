@@ -11,7 +11,7 @@ import bough.recipes
 from bough.context import Tagged, Window
 from bough.credit import Grpo, dr_grpo, rloo
 from bough.env import FrozenLake, Replay, load_module
-from bough.objective import Kl, PpoClip, Sum
+from bough.objective import Kl, PpoClip, Sum, gspo
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, InvalidAction, Success
 from bough.train import ConfigError, Run, dump, load, override
@@ -106,6 +106,7 @@ def test_what_json_cannot_say_is_refused() -> None:
         ("credit=Grpo(mean=leave_one_out, std=none)", {"credit": Grpo(mean="leave_one_out", std="none")}),
         ("credit=Grpo()", {"credit": Grpo()}),
         ("credit=rloo()", {"credit": rloo()}),
+        ("objective=gspo", {"objective": gspo()}),
         ("credit=dr_grpo", {"credit": dr_grpo()}),
         ("context=Window(turns=2)", {"context": Window(turns=2)}),
         ("rewards.0=Success", {"rewards": (Success(),)}),
@@ -151,7 +152,7 @@ def test_overrides_one_after_the_other() -> None:
     [
         ("=3", "got '=3'; need field=value"),
         ("credit=Grpo(none)", r"credit: got the argument 'none'; need name=value"),
-        ("credit=Grpo(std=never)", "credit.std: got 'never'; need 'group' or 'none'"),
+        ("credit=Grpo(std=never)", "credit.std: got 'never'; need 'group', 'batch' or 'none'"),
         ("credit=Grpo(epsilon=0)", "credit: Grpo.epsilon: got 0"),
         ("context=Window", r"context: got Window without turns; need Window\(turns=...\)"),
         ("rewards=[EnvReward,Sucess]", "rewards.1: unknown name 'Sucess'; did you mean 'Success'"),

@@ -15,9 +15,9 @@ class Chord:
 
         loss = (1 - mu) * objective of what was sampled - mu * mean over demonstrated tokens of phi * log p
 
-    With p the probability of a demonstrated token, held fixed, phi is p (1 - p): most where the policy is of two minds,
-    least where it knows or would never; or p, which corrects for the token being another's; or 1. With two tokens of
-    p = .9 and .4, phi is .09 and .24.
+    With p the probability of a demonstrated token, held fixed, phi is p (1 - p), "undecided": most where the policy is
+    of two minds, least where it knows or would never; or p, which corrects for the token being another's; or 1. With
+    two tokens of p = .9 and .4, phi is .09 and .24.
 
     mu rises linearly from 0 to its peak over the first `warm` of the training, falls as a half cosine to its valley
     over the following `decay`, and stays there. With warm = decay = .5, peak .9 and valley .05, it is 0, .45, .9, .475,
@@ -41,7 +41,7 @@ class Chord:
     valley: float = 0.1
     warm: float = 0.0
     decay: float = 0.0
-    phi: Literal["p(1-p)", "p", "none"] = "p(1-p)"
+    phi: Literal["undecided", "probability", "none"] = "undecided"
 
     def __post_init__(self) -> None:
         if not 0 <= self.peak <= 1:
@@ -62,9 +62,9 @@ class Chord:
         """The mixture at the present progress."""
         likely = columns.logprob.detach().exp()
         match self.phi:
-            case "p(1-p)":
+            case "undecided":
                 weight = likely * (1 - likely)
-            case "p":
+            case "probability":
                 weight = likely
             case "none":
                 weight = None

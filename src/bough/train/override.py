@@ -152,8 +152,13 @@ def _makers(now: object, annotation: Any) -> dict[str, Callable[[], Any]]:
     return {
         each.__name__: each
         for each in members
-        if not inspect.signature(each).parameters and dataclasses.is_dataclass(get_type_hints(each).get("return"))
+        if _needs_nothing(each) and dataclasses.is_dataclass(get_type_hints(each).get("return"))
     }
+
+
+def _needs_nothing(maker: Callable[..., Any]) -> bool:
+    """Whether a function can be called without arguments."""
+    return all(each.default is not each.empty for each in inspect.signature(maker).parameters.values())
 
 
 def _kinds(now: object, annotation: Any) -> list[type]:
