@@ -1,0 +1,29 @@
+"""Step-APO on FrozenLake in text: where a tree forks, good actions over bad ones, by a margin that is their gap.
+
+Paper: CPL (arXiv 2409.08642), with values from a tree search over plans in two rounds; here an action is worth the
+mean return of the paths through it against the task's mean, undivided, so that values lie in [-1, 1] as the paper's
+do. Assumes an environment that can be stepped from the same state twice. Beta .3 and alpha 1 are the paper's; the
+growth is that of Tree-GRPO (2509.21240). The learning rate is that of grpo_frozenlake, for a tiny model that learns
+from scratch; the paper's is 1e-6.
+"""
+
+from dataclasses import replace
+
+from bough.credit import dr_grpo
+from bough.curate import Signal
+from bough.explore import Forks
+from bough.objective import StepApo
+from bough.recipes import grpo_frozenlake
+from bough.train import Run
+
+
+def run() -> Run:
+    """Train in minutes on two CPU cores."""
+    return replace(
+        grpo_frozenlake.run(),
+        name="step_apo_frozenlake",
+        explorer=Forks(),
+        credit=dr_grpo(),
+        admit=(Signal(),),
+        objective=StepApo(),
+    )
