@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit.marks import marked, spans
+from bough.credit.marks import all_spans, marked
 from bough.credit.returns import ahead, gae, sum_ahead
 from bough.credit.valued import Valued, valued_turns, whiten
 from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, mean_over_paths, spread_words, steps, sum_at
@@ -82,7 +82,7 @@ class Hae:
         """Credit every tree, in order."""
         view = steps(rewarded)
         seen = valued_turns(view)
-        parts = {name: spans(view, name) for name in ("switch", "subgoal", "action")}
+        parts = all_spans(view, ("switch", "subgoal", "action"))
         acts = seen.token + np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)[seen.at]
         low, high, switch = (
             view.of_tokens(name)[at] for name, at in (("low", acts), ("high", seen.token), ("switch", seen.token))

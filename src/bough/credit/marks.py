@@ -1,16 +1,18 @@
 """What a turn carries: the marks that a parser or the environment put into its info, and how much the policy wrote."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias, cast
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, Steps
+from bough.tree import Bools, Floats, Ints, Steps, acts_info
 
 Parts: TypeAlias = Mapping[str, tuple[int, int]]
 
 NOWHERE = (0, 0)
+
+NONE: Parts = {}
 
 ALWAYS = frozenset({"valid", "well_formed"})
 """Marks that every sampled turn has, whatever the parser: understood by the environment, written in the agreed form."""
@@ -23,7 +25,8 @@ def need_of(mark: str) -> frozenset[str]:
 
 def marked(view: Steps, mark: str) -> Bools:
     """[S] bool: whether the info of a turn's `ACTION` node has something true under `mark`."""
-    return np.fromiter(map(bool, _said(view, mark)), dtype=np.bool_)[view.node]
+    said, which = acts_info(view, mark)
+    return np.fromiter(map(bool, said), dtype=np.bool_, count=len(said))[which]
 
 
 def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
@@ -31,10 +34,19 @@ def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
 
     A parser puts spans into the info of an `ACTION` node, under "spans": `{"subgoal": [0, 5]}`.
     """
-    said = cast("list[Parts | None]", _said(view, "spans"))
-    ends = chain.from_iterable(NOWHERE if parts is None else parts.get(name, NOWHERE) for parts in said)
-    both = np.fromiter(ends, dtype=np.int64, count=2 * len(said)).reshape(-1, 2)[view.node]
-    return both[:, 0], both[:, 1]
+    return all_spans(view, (name,))[name]
+
+
+def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
+    """The same by name, for several."""
+    said, which = acts_info(view, "spans")
+    parts = [NONE if each is None else each for each in cast("list[Parts | None]", said)]
+    found: dict[str, tuple[Ints, Ints]] = {}
+    for name in names:
+        ends = chain.from_iterable([part.get(name, NOWHERE) for part in parts])
+        both = np.fromiter(ends, dtype=np.int64, count=2 * len(parts)).reshape(-1, 2)
+        found[name] = both[which, 0], both[which, 1]
+    return found
 
 
 def written(view: Steps) -> Floats:
@@ -42,8 +54,3 @@ def written(view: Steps) -> Floats:
     sampled = np.concatenate([[0], np.cumsum(~np.isnan(view.of_tokens("logprob")))])
     end = np.cumsum(view.lengths)
     return (sampled[end] - sampled[end - view.lengths])[view.node].astype(np.float64)
-
-
-def _said(view: Steps, name: str) -> list[object]:
-    """[N]: what the infos of the nodes of the batch say under `name`, None where nothing."""
-    return [info.get(name) for each in view.rewarded for info in each.tree.info]

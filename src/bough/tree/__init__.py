@@ -6,7 +6,7 @@ from bough.tree.marks import COUNTED, TRUNK, Kind, Outcome, Source
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded
-from bough.tree.steps import Steps, Words, join, steps, steps_info
+from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
@@ -42,6 +42,7 @@ __all__ = [
     "Task",
     "Tree",
     "Words",
+    "acts_info",
     "context",
     "counted",
     "cut_tree",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
@@ -151,8 +152,18 @@ class Words:
 
 def steps_info(view: Steps, name: str) -> list[object]:
     """S values: what the `info` of each turn's `ACTION` node says under `name`, None where it says nothing."""
-    said = [info.get(name) for each in view.rewarded for info in each.tree.info]
-    return [said[node] for node in view.node.tolist()]
+    said, which = acts_info(view, name)
+    return [said[act] for act in which.tolist()]
+
+
+def acts_info(view: Steps, name: str) -> tuple[list[object], Ints]:
+    """What the infos of the `ACTION` nodes on paths say under `name`, each once, and [S] which of them a turn has."""
+    infos = chain.from_iterable(each.tree.info for each in view.rewarded)
+    acts = np.zeros(len(view.through), dtype=np.bool_)
+    acts[view.node] = True
+    number = np.cumsum(acts) - 1
+    # Infos are most of what there is to read: a node that no path has acted at is not asked.
+    return [info.get(name) for info in compress(infos, acts.tolist())], number[view.node]
 
 
 def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:
