@@ -164,7 +164,7 @@ def _needs_nothing(maker: Callable[..., Any]) -> bool:
 def _kinds(now: object, annotation: Any) -> list[type]:
     """The classes of what is there now and of what the field's type names."""
     items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
-    return [*_classes(annotation), *(item if inspect.isclass(item) else type(item) for item in items)]
+    return [*_classes(annotation), *(kind for item in items for kind in _classes(item) or [type(item)])]
 
 
 def _classes(annotation: Any) -> list[type]:

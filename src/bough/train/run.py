@@ -7,13 +7,13 @@ from typing import Literal, Protocol, runtime_checkable
 
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
-from bough.curate import Admit, Signal
+from bough.curate import Admit, Signal, Tracker
 from bough.engine import Engine, Local, Sampling
 from bough.engine.model import Model
 from bough.env import Env, Split
 from bough.explore import Chains, Explorer, Limits
 from bough.objective import Objective, PpoClip, Share
-from bough.policy import ValueHead
+from bough.policy import UtteranceCritic, ValueHead
 from bough.policy.policy import Policy
 from bough.reward import EnvReward, Reward
 from bough.train.adviser import AdviserRecipe
@@ -268,7 +268,8 @@ class Run:
     workers: int = 0
     worker_deadline_s: float = 60.0
     rewards: Sequence[Reward] = (EnvReward(),)
-    advisers: Sequence[AdviserRecipe] = ()
+    # The last two say in which rooms a name given as text is looked up.
+    advisers: Sequence[AdviserRecipe | Tracker | UtteranceCritic] = ()
     credit: Credit = Grpo()
     admit: Sequence[Admit] = (Signal(),)
     objective: Objective = PpoClip()
