@@ -12,7 +12,7 @@ import pytest
 
 import bough.recipes
 from bough.explore import Chains
-from bough.policy import Tiny
+from bough.policy import Tiny, UtteranceCritic
 from bough.store import read_metrics
 from bough.train import Heldout, Run, Saving, Tasks, start
 from bough.tree import Floats, Kind, Tree, counted, path
@@ -45,6 +45,10 @@ def small(run: Run) -> Run:
         explorer=replace(run.explorer, n=4) if isinstance(run.explorer, Chains) else run.explorer,
         limits=replace(run.limits, turns=4),
         rewards=(*run.rewards, Coin()),
+        advisers=tuple(
+            replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
+            for each in run.advisers
+        ),
         warmup=replace(run.warmup, demonstrations=min(4, run.warmup.demonstrations), epochs=2),
         experts=replace(run.experts, demonstrations=min(4, run.experts.demonstrations), per_step=2),
         steps=3,

@@ -1,7 +1,7 @@
 """NTPO on FrozenLake in text: token values, discounted at every token; what POAD is compared with.
 
 Paper: POAD (arXiv 2405.15821), which calls this naive token-level policy optimization: long actions look far from their
-reward. Everything but the rule is as in poad_frozenlake.
+reward. Assumes what POAD does.
 """
 
 from dataclasses import replace
