@@ -4,11 +4,11 @@
 
 The batch: a tree for each group, 100 chains of 10 turns in it, 2 tokens an answer, so 1,000 groups are 100,000 paths
 and 1,000,000 turns. All that a rule may need is there: state keys, entropies, marks, random numbers for a critic's
-values. Time is from rewarded trees to credited trees. Rules on tokens are measured on answers of 10 tokens too,
-10,000,000 in all.
+values. Time is the processor's, in one thread, from rewarded trees to credited trees. Rules on tokens are measured on
+answers of 10 tokens too, 10,000,000 in all.
 
 The second table has a few rules beside a plain loop in Python over paths, turns and tokens, as one writes it from the
-paper, on a batch fifty times smaller, in turn. Both must say the same. `--write` puts the tables into
+paper, on a batch ten times smaller, in turn. Both must say the same. `--write` puts the tables into
 docs/performance.md.
 """
 
@@ -86,7 +86,7 @@ def table(measured: dict[str, Credit], groups: int, rounds: int) -> str:
 
 def beside(measured: dict[str, Credit], groups: int, rounds: int) -> str:
     """A few rules beside a plain loop, on a smaller batch."""
-    shape = Shape(groups=max(1, groups // 50))
+    shape = Shape(groups=max(1, groups // 10))
     lines = [f"| rule | {shape.turns:,} turns: plain loop, s | Bough, s | ratio |", "|---|---|---|---|"]
     for name, loop in PLAIN.items():
         if name not in measured:
@@ -115,9 +115,9 @@ def times(rule: Credit, batch: list[Rewarded], rounds: int) -> list[float]:
 
 
 def timed(call: Callable[[], object]) -> float:
-    begin = time.perf_counter()
+    begin = time.process_time()
     call()
-    return time.perf_counter() - begin
+    return time.process_time() - begin
 
 
 def both(seconds: list[float]) -> str:
@@ -156,8 +156,8 @@ def _tree(number: int, shape: Shape, needs: frozenset[str], rng: np.random.Gener
     columns["kind"][0] = Kind.PROMPT
     typed = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
     tree = Tree(task=Task(id=str(number)), info=_info(needs, shape.tokens, rng, nodes), **typed)  # type: ignore[arg-type]
-    heads = [need.removeprefix("critic.") for need in sorted(needs) if need.startswith("critic.")]
-    estimates = {name: np.where(written, rng.random(count), np.nan) for name in heads}
+    names = [need.partition(".")[2] for need in sorted(needs) if need.startswith(("critic.", "adviser."))]
+    estimates = {name: rng.random(count) for name in names}
     if "reference" in needs:
         estimates["reference"] = np.where(written, -rng.random(count), np.nan)
     return Rewarded(tree=tree, channels={"env": tree.env_reward}, estimates=estimates)

@@ -17,7 +17,7 @@ from inspect import getdoc
 import numpy as np
 
 from bough import credit
-from bough.credit import Credit, compares_with, needs_of
+from bough.credit import Credit, needs_of
 from bough.tree import Credited, paths_through, token_node
 from machine import machine
 from page import write
@@ -120,10 +120,10 @@ def examine(rule: Credit, drawn: Sample) -> Finding:
 
 
 def run(rule: Credit, drawn: Sample) -> list[Credited]:
-    """The credit of every tree, batch by batch; what compares within tasks alone may see all batches at once."""
+    """The credit of every tree, batch by batch."""
     given = drawn.rewarded(needs_of(rule), getattr(rule, "discount", 1.0))
-    size = len(given) if compares_with(rule) == "task" else TOGETHER
-    return [each for first in range(0, len(given), size) for each in rule(given[first : first + size])]
+    batches = range(0, len(given), TOGETHER)
+    return [each for first in batches for each in rule(given[first : first + TOGETHER])]
 
 
 def _gradients(drawn: Sample, said: Floats, through: Floats) -> Gradients:

@@ -22,6 +22,77 @@ def grpo(rule: Any, batch: Sequence[Rewarded]) -> list[list[float]]:
     return spread
 
 
+def gigpo(rule: Any, batch: Sequence[Rewarded]) -> list[list[float]]:
+    """Returns in the task, and discounted returns to go among the turns that were taken in the same state."""
+    spread = []
+    for each in batch:
+        paths, paid = chains(each), each.reward.tolist()
+        scores = standard([sum(paid[node] for node in path) for path in paths], rule.epsilon)
+        keys, parent = each.tree.state_key.tolist(), each.tree.parent.tolist()
+        advantage = [[score] * len(path) for score, path in zip(scores, paths, strict=True)]
+        same: dict[int, list[tuple[int, int, float]]] = {}
+        for number, path in enumerate(paths):
+            ahead = 0.0
+            for turn in reversed(range(len(path))):
+                ahead = paid[path[turn]] + rule.discount * ahead
+                same.setdefault(keys[parent[path[turn]]], []).append((number, turn, ahead))
+        for members in same.values():
+            for (number, turn, _), score in zip(members, standard([m[2] for m in members], rule.epsilon), strict=True):
+                advantage[number][turn] += rule.weight * score
+        spread.append(to_tokens(each, paths, advantage))
+    return spread
+
+
+def turn_ppo(rule: Any, batch: Sequence[Rewarded]) -> list[list[float]]:
+    """Generalised advantages over turns, whitened over the batch."""
+    found: list[tuple[Chains, list[list[float]]]] = []
+    for each in batch:
+        paths, paid, span = chains(each), each.reward.tolist(), each.tree.span.tolist()
+        value = each.estimates["value"].tolist()
+        advantage = []
+        for path in paths:
+            worth = [value[span[node]] for node in path]
+            advantage.append(generalised([paid[node] for node in path], worth, rule.discount, rule.lam))
+        found.append((paths, advantage))
+    whole = iter(standard([value for _, some in found for path in some for value in path], 1e-8))
+    white = [(paths, [[next(whole) for _ in path] for path in some]) for paths, some in found]
+    return [to_tokens(each, paths, advantage) for each, (paths, advantage) in zip(batch, white, strict=True)]
+
+
+def gae(rule: Any, batch: Sequence[Rewarded]) -> list[list[float]]:
+    """Generalised advantages over tokens, whitened over the batch."""
+    found: list[list[tuple[int, float]]] = []
+    for each in batch:
+        paid, span, value = each.reward.tolist(), each.tree.span.tolist(), each.estimates["value"].tolist()
+        advantage: list[tuple[int, float]] = []
+        for path in chains(each):
+            tokens = [token for node in path for token in range(span[node], span[node + 1])]
+            reward = [0.0] * len(tokens)
+            end = 0
+            for node in path:
+                end += span[node + 1] - span[node]
+                reward[end - 1] = paid[node]
+            worth = generalised(reward, [value[token] for token in tokens], rule.discount, rule.lam)
+            advantage += zip(tokens, worth, strict=True)
+        found.append(advantage)
+    whole = iter(standard([value for some in found for _, value in some], 1e-8))
+    spread = [[0.0] * len(each.tree.token) for each in batch]
+    for tokens, some in zip(spread, found, strict=True):
+        for token, _ in some:
+            tokens[token] = next(whole)
+    return spread
+
+
+def generalised(reward: list[float], value: list[float], discount: float, lam: float) -> list[float]:
+    """From the last step to the first."""
+    advantage, after, ahead = [0.0] * len(reward), 0.0, 0.0
+    for step in reversed(range(len(reward))):
+        ahead = reward[step] + discount * after - value[step] + discount * lam * ahead
+        after = value[step]
+        advantage[step] = ahead
+    return advantage
+
+
 def chains(each: Rewarded) -> Chains:
     """The turns of each path, first to last."""
     tree = each.tree
@@ -58,4 +129,4 @@ def to_tokens(each: Rewarded, paths: Chains, advantage: list[list[float]]) -> li
     return tokens
 
 
-PLAIN: dict[str, Plain] = {"Grpo": grpo}
+PLAIN: dict[str, Plain] = {"Grpo": grpo, "Gigpo": gigpo, "TurnPpo": turn_ppo, "Gae": gae}

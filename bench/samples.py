@@ -58,18 +58,20 @@ class Sample:
     def rewarded(self, needs: Collection[str] = (), discount: float = 1.0) -> list[Rewarded]:
         """The trees with what a rule needs.
 
-        Every head of a critic says the exact value, with the rule's discount. The reference takes every token for as
-        likely as the others. The success rate of a task is its exact mean return.
+        Every head of a critic, and every adviser that knows no better, says the exact value of where a token is
+        written, with the rule's discount; "q1" and "q2" say that of the answer as a whole, "success_rate" the mean
+        return of the task. The reference takes every token for as likely as the others.
         """
-        exact = self.world.exact
-        value = np.append(exact.solve(discount)[0], np.nan)[self.point]
-        thought = {need.removeprefix("critic."): value for need in needs if need.startswith("critic.")}
+        exact, starts = self.world.exact, self.world.starts
+        values, qualities = exact.solve(discount)
+        value = np.append(values, np.nan)[self.point]
+        quality = np.append(qualities, np.full((1, qualities.shape[1]), np.nan), axis=0)[self.last, self.closing]
+        usual = np.asarray([exact.value[exact.number[start]] for start in starts])[self.tree % len(starts)]
+        advice = {"success_rate": usual, "q1": quality, "q2": quality}
+        thought = {name: value for need in needs if (name := need.removeprefix("critic.")) != need}
+        thought |= {name: advice.get(name, value) for need in needs if (name := need.removeprefix("adviser.")) != need}
         if "reference" in needs:
             thought["reference"] = np.append(-np.log(exact.choices), np.nan)[self.point]
-        if "adviser.success_rate" in needs:
-            thought["success_rate"] = np.asarray([exact.value[exact.number[s]] for s in self.world.starts])[
-                self.tree % len(self.world.starts)
-            ]
         ends = np.cumsum([0, *(len(tree.token) for tree in self.trees)]).tolist()
         return [
             Rewarded(

@@ -33,8 +33,9 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     """What an advantage is relative to, which says what gets exactly zero; a rule's field or constant `compares`.
 
     "task", unless a rule says otherwise: what a task's other paths did. A path that is its task's only one, and paths
-    of a task that are all alike, get zero. "batch": what the paths of all tasks did. A batch of paths that are all alike
-    gets zero, a path alone in its task may not. "nothing": a number given from outside, such as a critic's value.
+    of a task that are all alike, get zero, whatever else the batch may scale. "batch": what the paths of all tasks did.
+    A batch of paths that are all alike gets zero, a path alone in its task may not. "nothing": a number given from
+    outside, such as a critic's value.
     """
     return getattr(rule, "compares", "task")
 
