@@ -22,9 +22,10 @@ check: $(STAMP)  ## The fast gates.
 	$(BIN)/pyright
 	$(BIN)/pytest tests/gates
 
-bench: $(STAMP)  ## Speed of generation and update, as ratios; time of each stage.
+bench: $(STAMP)  ## Speed of generation, update and credit, as ratios; time of each stage.
 	$(BIN)/python bench/generation.py
 	$(BIN)/python bench/update.py
+	$(BIN)/python bench/credit.py
 	$(BIN)/python bench/stages.py
 
 format: $(STAMP)
