@@ -1,8 +1,8 @@
 """INPO on FrozenLake in text: a game of the policy against itself, played by pairs.
 
 Paper: INPO (arXiv 2407.00617). Experimental: the formula is that of a re-implementation. Assumes several paths of each
-task. Each batch is an iteration of the game, gone through twice; the policy is held to the one before the batch and,
-less, to the one after the warm-up. The values of eta and tau are ours, and the learning rate is that of
+task. Each batch is an iteration of the game, of two optimizer steps; the policy is held to the one before the batch
+and, less, to the one after the warm-up. The values of eta and tau are ours, and the learning rate is that of
 grpo_frozenlake, for a tiny model that learns from scratch.
 """
 
