@@ -3,8 +3,8 @@
 Paper: Fatkhullin et al., arXiv 2302.01734, with single paths and no group baseline on control tasks; here the gradient
 is GRPO's, one step a batch. Assumes nothing of the environment. The weights that are sampled from, saved and evaluated
 are those ahead of the iterate; the released code evaluates the iterate. The learning rate is the length of a step in
-the space of all weights, and the weight of the newest gradient .3: on smaller lakes, five times as far a step made a
-warmed-up agent worse. Gradients are not clipped, for only their direction counts.
+the space of all weights, a tenth or less of how far AdamW goes in grpo_frozenlake: steps of .05 along gradients as
+noisy as these undo the warm-up. It learns more slowly than AdamW.
 """
 
 from dataclasses import replace
@@ -19,5 +19,5 @@ def run() -> Run:
     return replace(
         base,
         name="npg_igt_frozenlake",
-        optimizer=replace(base.optimizer, momentum="igt", learning_rate=0.01, igt_weight=0.3, parts=1, clip_norm=1e9),
+        optimizer=replace(base.optimizer, momentum="igt", learning_rate=0.01, igt_weight=0.3, parts=1),
     )
