@@ -3,8 +3,8 @@
 Paper: Fatkhullin et al., arXiv 2302.01734, with single paths and no group baseline on control tasks; here the gradient
 is GRPO's, one step a batch. Assumes nothing of the environment. The weights that are sampled from, saved and evaluated
 are those ahead of the iterate; the released code evaluates the iterate. The learning rate is the length of a step in
-the space of all weights, a tenth or less of how far AdamW goes in grpo_frozenlake: steps of .05 along gradients as
-noisy as these undo the warm-up. It learns more slowly than AdamW.
+the space of all weights: steps of .05 along gradients as noisy as these undo the warm-up, and with steps of .01
+success is after 30 batches where it began, within the noise of 100 held-out lakes, while AdamW's has risen.
 """
 
 from dataclasses import replace
