@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import methodcaller
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -43,7 +44,7 @@ def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]
     parts = [NONE if each is None else each for each in cast("list[Parts | None]", said)]
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
-        ends = chain.from_iterable([part.get(name, NOWHERE) for part in parts])
+        ends = chain.from_iterable(map(methodcaller("get", name, NOWHERE), parts))
         both = np.fromiter(ends, dtype=np.int64, count=2 * len(parts)).reshape(-1, 2)
         found[name] = both[which, 0], both[which, 1]
     return found
@@ -51,6 +52,6 @@ def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]
 
 def written(view: Steps) -> Floats:
     """[S] float64: how many tokens of a turn the policy sampled."""
-    sampled = np.concatenate([[0], np.cumsum(~np.isnan(view.of_tokens("logprob")))])
+    sampled = np.concatenate([[0], np.cumsum(view.sampled)])
     end = np.cumsum(view.lengths)
     return (sampled[end] - sampled[end - view.lengths])[view.node].astype(np.float64)

@@ -42,21 +42,27 @@ def normalize(
     """
     groups = int(group.max(initial=-1)) + 1
     total = partial(sum_at, group, count=groups)
-    mass = np.ones_like(value) if weight is None else weight
-    masses, members = total(mass), np.bincount(group, minlength=groups)
-    apart = value - (total(mass * value) / np.where(masses > 0, masses, 1.0))[group]
-    alone, even = members < 2, total(apart**2) <= ROUNDING**2 * total(value**2)
-    result = {
-        "group": apart,
-        "leave_one_out": apart * (members / np.maximum(members - 1, 1))[group],
-        "batch": value - _mean(value, mass),
-        "none": value.copy(),
-    }[mean]
+    members = np.bincount(group, minlength=groups)
+    masses = members.astype(np.float64) if weight is None else total(weight)
+    sums = total(value if weight is None else weight * value)
+    apart = value - (sums / np.where(masses > 0, masses, 1.0))[group]
+    square = apart**2
+    alone, even = members < 2, total(square) <= ROUNDING**2 * total(value**2)
+    match mean:
+        case "group":
+            result = apart
+        case "leave_one_out":
+            result = apart * (members / np.maximum(members - 1, 1))[group]
+        case "batch":
+            result = value - _mean(value, weight)
+        case "none":
+            result = value.copy()
     if std == "group":
-        result /= np.sqrt(total(mass * apart**2) / np.maximum(masses - ddof, ddof or 1))[group] + epsilon
+        squares = total(square if weight is None else weight * square)
+        result = result / (np.sqrt(squares / np.maximum(masses - ddof, ddof or 1)) + epsilon)[group]
     elif std == "batch":
-        spread = np.sum(mass * (value - _mean(value, mass)) ** 2) / max(mass.sum() - ddof, ddof or 1)
-        result /= np.sqrt(spread) + epsilon
+        spread = _mean((value - _mean(value, weight)) ** 2, weight) * masses.sum() / max(masses.sum() - ddof, ddof or 1)
+        result = result / (np.sqrt(spread) + epsilon)
     if mean in ("group", "leave_one_out") or std == "group":
         result[even[group] | alone[group]] = 0.0
         if singleton == "raw":
@@ -72,5 +78,9 @@ def mean_at(value: Floats, group: Ints) -> Floats:
     return (total / np.maximum(np.bincount(group), 1))[group]
 
 
-def _mean(value: Floats, mass: Floats) -> float:
-    return float((mass * value).sum() / max(mass.sum(), np.finfo(np.float64).tiny))
+def _mean(value: Floats, weight: Floats | None) -> float:
+    if not len(value):
+        return 0.0
+    if weight is None:
+        return float(value.mean())
+    return float((weight * value).sum() / max(weight.sum(), np.finfo(np.float64).tiny))

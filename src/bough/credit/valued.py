@@ -37,7 +37,7 @@ class Valued:
 def valued_words(view: Steps, head: str) -> Valued:
     """Every token that the policy wrote, with what a head says before it."""
     words = view.words
-    at = np.flatnonzero(~np.isnan(view.of_tokens("logprob"))[words.token])
+    at = np.flatnonzero(view.sampled[words.token])
     return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head))
 
 
@@ -45,7 +45,7 @@ def valued_turns(view: Steps, head: str | None = None) -> Valued:
     """Every turn that the policy wrote, with what a head says before its first token."""
     lengths = view.lengths
     first = (np.cumsum(lengths) - lengths)[view.node]
-    sampled = np.append(~np.isnan(view.of_tokens("logprob")), False)
+    sampled = np.append(view.sampled, False)
     at = np.flatnonzero(sampled[first] & (lengths[view.node] > 0))
     value = np.full(len(sampled), np.nan) if head is None else view.of_tokens(head)
     return _valued(view, at, at, first[at], value)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from bough.tree.stages import Credited, Rewarded
-from bough.tree.steps import Steps, join, steps
+from bough.tree.steps import Steps, steps
 from bough.tree.tree import Floats, Ints
 from bough.tree.walk import sum_at
 
@@ -23,8 +23,7 @@ def spread_steps(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = N
     """
     if advantage.shape != view.path.shape:
         raise ValueError(f"spread_steps: got shape {advantage.shape}; need one for each of {len(view.path)} turns")
-    through = np.maximum(view.through, 1)
-    gain, lose = (sum_at(view.node, side, len(through)) / through for side in _sides(advantage))
+    gain, lose = (_mean_at(view, view.node, side, len(view.through)) for side in _sides(advantage))
     bounds = view.start[np.searchsorted(view.tree, np.arange(len(view.rewarded) + 1))]
     lengths = view.lengths
     return _cut(view, np.repeat(gain, lengths), np.repeat(lose, lengths), goals, np.split(advantage, bounds[1:-1]))
@@ -41,13 +40,12 @@ def spread_words(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = N
     token = view.words.token
     if advantage.shape != token.shape:
         raise ValueError(f"spread_words: got shape {advantage.shape}; need one for each of {len(token)} tokens")
-    through = np.maximum(np.bincount(token, minlength=int(view.lengths.sum())), 1)
-    gain, lose = (sum_at(token, side, len(through)) / through for side in _sides(advantage))
+    gain, lose = (_mean_at(view, token, side, len(view.sampled)) for side in _sides(advantage))
     return _cut(view, gain, lose, goals, None)
 
 
 def mean_over_paths(view: Steps, token: Ints, value: Floats) -> Floats:
-    """[T] float64: at each token of the batch the mean of what the paths through it say, nan where none says anything.
+    """[T]: at each token of the batch the mean of what the paths through it say, nan where none says anything.
 
     A squared error to the mean of several goals has the gradient of the mean of the squared errors to each.
 
@@ -56,8 +54,7 @@ def mean_over_paths(view: Steps, token: Ints, value: Floats) -> Floats:
         token: [n] int64, which token of the batch.
         value: [n], what some path says of it.
     """
-    count = np.bincount(token, minlength=int(view.lengths.sum()))
-    return np.where(count > 0, sum_at(token, value, len(count)) / np.maximum(count, 1), np.nan)
+    return _mean_at(view, token, value, len(view.sampled), nothing=np.nan)
 
 
 def spread_paths(rewarded: Rewarded, advantage: Floats) -> Credited:
@@ -107,6 +104,18 @@ def leave_out(credited: Credited, leaves: Ints) -> Credited:
     return replace(credited, gain=gain, lose=lose, left_out=out)
 
 
+def _mean_at(view: Steps, index: Ints, value: Floats, count: int, *, nothing: float = 0.0) -> Floats:
+    """[count]: the mean of `value` over equal `index`, which only shared turns bring about; or `nothing`."""
+    if not view.shared:
+        mean = np.zeros(count, dtype=np.float32)
+        if nothing:
+            mean.fill(nothing)
+        mean[index] = value
+        return mean
+    number = np.bincount(index, minlength=count)
+    return np.where(number > 0, sum_at(index, value, count) / np.maximum(number, 1), nothing)
+
+
 def _sides(advantage: Floats) -> tuple[Floats, Floats]:
     """What gains and what loses."""
     return np.maximum(advantage, 0.0), np.minimum(advantage, 0.0)
@@ -116,7 +125,7 @@ def _cut(
     view: Steps, gain: Floats, lose: Floats, goals: Mapping[str, Floats], by_turn: list[Floats] | None
 ) -> list[Credited]:
     """Cut columns over the tokens of the batch into trees; what is not trained gets 0, or nan for a goal."""
-    trained = ~np.isnan(join(view.rewarded, "logprob")) & np.repeat(view.through > 0, view.lengths)
+    trained = view.sampled & np.repeat(view.through > 0, view.lengths)
     # `+ 0.0` turns a minus zero into a zero, so that equal credits are equal bit for bit.
     gain, lose = (np.where(trained, side, 0.0).astype(np.float32) + np.float32(0.0) for side in (gain, lose))
     aims = {name: np.where(trained, goal, np.nan).astype(np.float32) for name, goal in goals.items()}

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, compress
+from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,12 @@ from numpy.typing import NDArray
 
 from bough.tree.marks import COUNTED, Kind
 from bough.tree.stages import Rewarded
-from bough.tree.tree import DTYPES, Bools, Floats, Ints
+from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints
 from bough.tree.walk import sum_at
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+# Without slots, so that what many rules ask for is computed once.
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
     """P counted paths of a batch of trees, and their S turns. A turn that paths share stands here once for each.
 
@@ -74,13 +77,31 @@ class Steps:
         """[S] bool: whether a turn is the last of its path."""
         return np.arange(len(self.path)) == self.start[self.path + 1] - 1
 
-    @property
+    @cached_property
     def lengths(self) -> Ints:
         """[N] int64: how many tokens each node adds."""
         spans = [np.diff(each.tree.span) for each in self.rewarded]
         return np.concatenate([np.zeros(0, dtype=np.int64), *spans])
 
-    @property
+    @cached_property
+    def sampled(self) -> Bools:
+        """[T] bool: which tokens of the batch the policy sampled."""
+        return ~np.isnan(join(self.rewarded, "logprob"))
+
+    @cached_property
+    def shared(self) -> bool:
+        """Whether some turn is on several paths."""
+        return bool(np.any(self.through[self.node] > 1))
+
+    @cached_property
+    def infos(self) -> tuple[list[Info], Ints]:
+        """The infos of the `ACTION` nodes on paths, each once, and [S] which of them a turn has."""
+        everything = chain.from_iterable(each.tree.info for each in self.rewarded)
+        acts = np.zeros(len(self.through), dtype=np.bool_)
+        acts[self.node] = True
+        return list(compress(everything, acts.tolist())), (np.cumsum(acts) - 1)[self.node]
+
+    @cached_property
     def words(self) -> "Words":
         """The tokens of every turn, in the order they were written."""
         lengths = self.lengths
@@ -158,12 +179,8 @@ def steps_info(view: Steps, name: str) -> list[object]:
 
 def acts_info(view: Steps, name: str) -> tuple[list[object], Ints]:
     """What the infos of the `ACTION` nodes on paths say under `name`, each once, and [S] which of them a turn has."""
-    infos = chain.from_iterable(each.tree.info for each in view.rewarded)
-    acts = np.zeros(len(view.through), dtype=np.bool_)
-    acts[view.node] = True
-    number = np.cumsum(acts) - 1
-    # Infos are most of what there is to read: a node that no path has acted at is not asked.
-    return [info.get(name) for info in compress(infos, acts.tolist())], number[view.node]
+    infos, which = view.infos
+    return list(map(methodcaller("get", name), infos)), which
 
 
 def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:
