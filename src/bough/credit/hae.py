@@ -140,13 +140,14 @@ class Hae:
 
 def _laid(view: Steps, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
     """[E]: the advantages of the parts of each turn, at their tokens."""
-    words, lengths = view.words, view.lengths
-    place = words.token - (np.cumsum(lengths) - lengths)[view.node][words.step]
-    out = np.zeros(len(place))
+    lengths = view.lengths[view.node]
+    begin = np.cumsum(lengths) - lengths
+    out = np.zeros(int(lengths.sum()))
     for name in ("action", "subgoal", "switch"):
         first, end = parts[name]
         if name == "action":
-            first, end = np.where(end > first, first, 0), np.where(end > first, end, lengths[view.node])
-        here = (place >= first[words.step]) & (place < end[words.step])
-        out[here] = found[name][words.step][here]
+            first, end = np.where(end > first, first, 0), np.where(end > first, end, lengths)
+        count = np.maximum(np.minimum(end, lengths) - first, 0)
+        place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+        out[np.repeat(begin + first, count) + place] = np.repeat(found[name], count)
     return out

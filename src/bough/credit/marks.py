@@ -27,7 +27,7 @@ def need_of(mark: str) -> frozenset[str]:
 def marked(view: Steps, mark: str) -> Bools:
     """[S] bool: whether the info of a turn's `ACTION` node has something true under `mark`."""
     said, which = acts_info(view, mark)
-    return np.fromiter(map(bool, said), dtype=np.bool_, count=len(said))[which]
+    return np.fromiter(said, dtype=np.bool_, count=len(said))[which]
 
 
 def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
@@ -40,8 +40,8 @@ def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
 
 def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
     """The same by name, for several."""
-    said, which = acts_info(view, "spans")
-    parts = [NONE if each is None else each for each in cast("list[Parts | None]", said)]
+    said, which = acts_info(view, "spans", NONE)
+    parts = cast("list[Parts]", said)
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
         ends = chain.from_iterable(map(methodcaller("get", name, NOWHERE), parts))

@@ -117,6 +117,9 @@ class Objective(Protocol):
     Where the paths through a token disagree about it, `gain` and `lose` are its means over them, and a loss must treat
     the two apart: f(gain) + g(lose), which then is the mean over paths of the ordinary loss. One that can't, because
     it is not linear in the advantage, asks for "paths".
+
+    One that pulls at sampled tokens also where nothing gains or loses (a divergence, an entropy bonus) says so by a
+    field or constant `regularises`.
     """
 
     @property

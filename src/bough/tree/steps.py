@@ -177,10 +177,10 @@ def steps_info(view: Steps, name: str) -> list[object]:
     return [said[act] for act in which.tolist()]
 
 
-def acts_info(view: Steps, name: str) -> tuple[list[object], Ints]:
+def acts_info(view: Steps, name: str, default: object = None) -> tuple[list[object], Ints]:
     """What the infos of the `ACTION` nodes on paths say under `name`, each once, and [S] which of them a turn has."""
     infos, which = view.infos
-    return list(map(methodcaller("get", name), infos)), which
+    return list(map(methodcaller("get", name, default), infos)), which
 
 
 def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:
