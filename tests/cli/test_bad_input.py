@@ -25,7 +25,7 @@ USAGE, FAILED = 2, 1
         ("steps=true", "steps: got True; need a number"),
         ("steps=2.5", "steps: got 2.5; need a valid integer"),
         ("steps=-1", "Run.steps: got -1; need at least 0"),
-        ("credit.std=sometimes", "credit.std: got 'sometimes'; need 'group' or 'none'"),
+        ("credit.std=sometimes", "credit.std: got 'sometimes'; need 'group', 'batch' or 'none'"),
         ("env=3", "env: got 3; need a piece, written as Name or Name(field=value)"),
         ("rewards.4=Success", "rewards.4: got '4'; need a number from 0 to 0"),
         ("name.first=x", "name.first: name is 'small', which has no fields; need name=VALUE"),

@@ -36,7 +36,12 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
         assert re.search(rf"^  {name} +\S", out, re.MULTILINE), name
     out = bough("list", "Grpo", folder=tmp_path).fine()
     assert "arXiv 2402.03300" in out
-    assert "    std: Literal['group', 'none'] = 'group'" in out
+    assert "    std: Literal['group', 'batch', 'none'] = 'group'" in out
+    for room, pieces in (("credit", ("Grpo", "rloo", "Gigpo", "Gae")), ("objective", ("PpoClip", "gspo", "Dpo"))):
+        out = bough("list", room, folder=tmp_path).fine()
+        for name in pieces:
+            assert re.search(rf"^  {name} +.*arXiv", out, re.MULTILINE), name
+        assert "FrozenLake" not in out
     assert "arXiv 2402.03300" in bough("list", "grpo_frozenlake", folder=tmp_path).fine()
     assert "error: unknown name 'grpoo'; did you mean 'Grpo'?" in bough("list", "grpoo", folder=tmp_path).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)

@@ -1,6 +1,5 @@
 """Whole runs, small: every recipe, contexts with edits, a reference, models that someone trained."""
 
-import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,6 @@ import torch
 from safetensors.numpy import load_file
 from tests.policy import folders
 from tests.small import run as small
-from tests.train.test_config import RECIPES
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from bough.context import Window
@@ -19,28 +17,12 @@ from bough.explore import Chains
 from bough.objective import Kl, PpoClip, Sum
 from bough.policy import Lora, Pretrained
 from bough.store import Checkpoints, RunDirectory, read_metrics, read_trees
-from bough.train import Run, Warmup, override, read_heldout, resume, start
+from bough.train import Run, Warmup, read_heldout, resume, start
 from bough.tree import Credited, Kind
 
 
 def columns(directory: RunDirectory, name: str) -> list[float]:
     return [float(row[name]) for row in read_metrics(directory.metrics) if name in row]
-
-
-@pytest.mark.parametrize("recipe", RECIPES)
-def test_every_recipe_runs_three_steps(recipe: str, tmp_path: Path) -> None:
-    if recipe == "grpo_textworld":
-        pytest.importorskip("textworld")
-    run = importlib.import_module(f"bough.recipes.{recipe}").run()
-    tiny = ["steps=3", "batch_tasks=2", "tasks.count=4", "heldout.tasks.count=3", "warmup.demonstrations=2"]
-    tiny += ["warmup.epochs=2", "explorer.n=2", "policy.layers=1", "policy.width=16", "policy.heads=2", "threads=1"]
-    tiny += ["sampling.max_tokens=2", "limits.turns=3"]
-    run = override(run, tiny)
-    directory = start(run, tmp_path, terminal=False)
-    assert [row["phase"] for row in read_metrics(directory.metrics)] == ["warmup"] * 2 + ["rl"] * 3
-    assert directory.report.is_file()
-    assert (directory.final / "model.safetensors").is_file()
-    assert Checkpoints(directory=directory.checkpoints).latest().checkpoint is not None
 
 
 def test_what_a_run_leaves_behind(tmp_path: Path) -> None:

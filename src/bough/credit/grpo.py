@@ -13,7 +13,7 @@ from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grpo:
-    """Group-relative policy optimization (arXiv 2402.03300): a path is as good as it beats the paths of the same task.
+    """GRPO (arXiv 2402.03300): a path is as good as it beats the other paths of its task; needs several a task.
 
     Over the n counted paths of all trees of a task, with returns R and standard deviation s (ddof 1):
 
@@ -89,7 +89,7 @@ class Grpo:
 
 
 def dr_grpo() -> Grpo:
-    """GRPO done right (arXiv 2503.20783): no division by the standard deviation.
+    """Dr.GRPO (arXiv 2503.20783): no division by the standard deviation; needs several paths a task.
 
     This is half of the method; the other half is a loss with a constant divisor, `Share(by="constant")`.
     """
@@ -97,7 +97,7 @@ def dr_grpo() -> Grpo:
 
 
 def rloo() -> Grpo:
-    """REINFORCE leave-one-out (arXiv 2402.14740): against the mean of the other paths, which leaves no bias.
+    """RLOO (arXiv 2402.14740): against the mean of the other paths, which leaves no bias; needs several a task.
 
     The paper takes a whole completion as one action; here each token has its own ratio in the loss. A group of one has
     no others and gets 0, where released code gives its return (`as_released`).

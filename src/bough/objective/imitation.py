@@ -8,7 +8,7 @@ from bough.objective import Columns, Loss, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imitation:
-    """Behaviour cloning: the negative log-likelihood of each token, weighted by its gain.
+    """Behaviour cloning (Pomerleau 1991): negative log-likelihood, weighted by gain; needs demonstrations, or gains.
 
     Demonstrations are packed with a gain of 1. What loses is not imitated.
 

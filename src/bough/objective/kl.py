@@ -9,7 +9,7 @@ from bough.objective import Columns, Loss, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kl:
-    """A penalty on the divergence from a frozen reference, estimated at the sampled tokens.
+    """KL penalty in the loss (as in GRPO, arXiv 2402.03300), estimated at the sampled tokens; needs a reference.
 
     With d = log policy - log reference at a token drawn from the policy (J. Schulman, "Approximating KL
     divergence", 2020):
