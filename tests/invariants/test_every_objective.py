@@ -103,7 +103,7 @@ def gradient_and_differences(objective: Objective, rng: np.random.Generator) -> 
 
     def value() -> float:
         with holding(held, replay=True):
-            return float(objective(given).value)
+            return objective(given).value.item()
 
     return slopes(loss, leaves), differences(value, leaves)
 
