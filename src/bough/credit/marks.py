@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from operator import methodcaller
 from typing import TypeAlias, cast
 
 import numpy as np
@@ -44,7 +43,7 @@ def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]
     parts = cast("list[Parts]", said)
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
-        ends = chain.from_iterable(map(methodcaller("get", name, NOWHERE), parts))
+        ends = chain.from_iterable([part.get(name, NOWHERE) for part in parts])
         both = np.fromiter(ends, dtype=np.int64, count=2 * len(parts)).reshape(-1, 2)
         found[name] = both[which, 0], both[which, 1]
     return found

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, compress
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
@@ -180,7 +179,7 @@ def steps_info(view: Steps, name: str) -> list[object]:
 def acts_info(view: Steps, name: str, default: object = None) -> tuple[list[object], Ints]:
     """What the infos of the `ACTION` nodes on paths say under `name`, each once, and [S] which of them a turn has."""
     infos, which = view.infos
-    return list(map(methodcaller("get", name, default), infos)), which
+    return [info.get(name, default) for info in infos], which
 
 
 def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:
