@@ -43,6 +43,7 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
             assert re.search(rf"^  {name} +.*arXiv", out, re.MULTILINE), name
         assert "FrozenLake" not in out
     assert "arXiv 2402.03300" in bough("list", "grpo_frozenlake", folder=tmp_path).fine()
+    assert "ClassVar" not in bough("list", "Gigpo", folder=tmp_path).fine(), "a constant is no setting"
     assert "error: unknown name 'grpoo'; did you mean 'Grpo'?" in bough("list", "grpoo", folder=tmp_path).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
 

@@ -10,7 +10,8 @@ from tests.small import run as small
 
 from bough.credit import Grpo
 from bough.engine import Sampling
-from bough.env import Branching, Split, State, Step
+from bough.env import Branching, FrozenLake, Replay, Split, State, Step
+from bough.explore import Forks
 from bough.objective import Columns, Loss, Need, PpoClip, Sum
 from bough.policy import ValueHead
 from bough.train import ConfigError, Experts, Run, start
@@ -39,6 +40,15 @@ class Asks:
         return PpoClip()(columns)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once(FrozenLake):
+    """A lake on which no step can be taken twice."""
+
+    @property
+    def branching(self) -> Branching:
+        return Branching.NONE
+
+
 def asks(*needs: Need, ratio: str = "token") -> Asks:
     return Asks(needs=frozenset(needs), ratio=ratio)
 
@@ -59,6 +69,7 @@ REFUSED = [
     ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
     ({"objective": asks("experts")}, "set experts.demonstrations"),
     ({"experts": Experts(demonstrations=3)}, "an objective that does not tell them from samples"),
+    ({"explorer": Forks(), "env": Once()}, r"explorer=Forks: steps a state more than once, and Once cannot .*Replay"),
     (
         {"credit": needy("reference"), "objective": Sum(terms=(asks("paths", ratio="sequence"),))},
         r"ratio='sequence'\) with credit=Needy and a KL in the reward",
@@ -74,6 +85,8 @@ def test_refused(changes: dict[str, object], message: str) -> None:
 
 FITS = [
     {},
+    {"explorer": Forks()},
+    {"explorer": Forks(), "env": Replay(env=FrozenLake(size=3))},
     {"credit": needy("critic.value"), "critic": ValueHead()},
     {"credit": needy("entropy"), "sampling": Sampling(entropies=True)},
     {"credit": needy("reference")},

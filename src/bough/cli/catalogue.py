@@ -123,4 +123,5 @@ def _makes_piece(part: ast.FunctionDef, exported: set[str]) -> bool:
 
 
 def _fields(part: ast.ClassDef) -> tuple[str, ...]:
-    return tuple(ast.unparse(each) for each in part.body if isinstance(each, ast.AnnAssign))
+    annotated = [each for each in part.body if isinstance(each, ast.AnnAssign)]
+    return tuple(ast.unparse(each) for each in annotated if not ast.unparse(each.annotation).startswith("ClassVar"))

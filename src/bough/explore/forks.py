@@ -3,6 +3,7 @@
 import asyncio
 import random
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bough.explore.player import Cursor, Player
 from bough.tree import TRUNK, Outcome
@@ -31,6 +32,9 @@ class Forks:
         rounds: How often forks are drawn, L.
         retries: How often a path that fails is tried again.
     """
+
+    forks: ClassVar[bool] = True
+    """It steps states twice, so the environment must be able to."""
 
     chains: int = 2
     draws: int = 3

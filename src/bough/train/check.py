@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 
 from bough.credit import needs_of
-from bough.env import State
+from bough.env import Branching, State
 from bough.objective import Objective
 from bough.train.config import ConfigError
 from bough.train.run import Run
@@ -51,6 +51,11 @@ def check(run: Run) -> None:
         raise ConfigError(
             f"experts.demonstrations: got {run.experts.demonstrations} and an objective that does not tell them from "
             "samples; take one that does (Chord, SftMix), or use warmup.demonstrations"
+        )
+    if getattr(run.explorer, "forks", False) and run.env.branching is Branching.NONE:
+        raise ConfigError(
+            f"explorer={type(run.explorer).__name__}: steps a state more than once, and {type(run.env).__name__} "
+            "cannot do that; wrap the environment, env=Replay(env=...), or take explorer=Chains()"
         )
     _check_ratio(run)
 
