@@ -12,7 +12,7 @@ from dataclasses import replace
 from bough.credit import loop
 from bough.curate import SmallAdvantage
 from bough.explore import Chains
-from bough.objective import PpoClip, Share
+from bough.objective import Share, loop_clip
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -26,7 +26,7 @@ def run() -> Run:
         explorer=Chains(n=6),
         credit=loop(),
         admit=(SmallAdvantage(threshold=0.01),),
-        objective=PpoClip(low=1 - 1 / 1.1, high=0.1),
+        objective=loop_clip(),
         share=Share(by="paths"),
         optimizer=replace(base.optimizer, epochs=2),
     )
