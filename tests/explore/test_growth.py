@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.stage import World, grove, grow, scripted
 
-from bough.explore import Chains, Cursor, Growth, Limits, Node, Player, Waits, derive
+from bough.explore import Chains, Cost, Cursor, Growth, Limits, Node, Player, Waits, derive
 from bough.tree import DTYPES, Kind, Outcome, Source, Task, Tree
 
 
@@ -108,7 +108,7 @@ def test_demonstrations_and_samples_are_told_apart() -> None:
         assert await player.advance(second) is Outcome.TERMINATED
         # A cursor is a value: acting from it again makes another branch.
         assert await player.advance(second, branch=1, action="a") is Outcome.TERMINATED
-        assert (player.spent_turns, player.spent_tokens) == (4, 2)
+        assert player.ledger.spent == Cost(turns=4, tokens=2, calls=1)
         return growth.done()
 
     tree = asyncio.run(main())

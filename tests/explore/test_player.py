@@ -24,12 +24,14 @@ def why(tree: Tree) -> list[object]:
         (Limits(turns=2), "turns", 2),
         (Limits(turns=9, tokens=4), "tokens", 2),
         (Limits(turns=9, tree_turns=3), "tree_turns", 3),
-        (Limits(turns=9, tree_tokens=5), "tree_tokens", 3),
+        # A turn is 2 tokens and may be 3: there is room for the third after the second, and none for a fourth.
+        (Limits(turns=9, tree_tokens=8), "tree_tokens", 3),
+        (Limits(turns=9, tree_calls=3), "tree_calls", 3),
     ],
 )
 def test_budgets(limits: Limits, reason: str, length: int) -> None:
     long = Inline(env=World(length=100))
-    tree = only(grow(grove(scripted(lambda _: "b"), long, limits=limits), Chains(n=1)))
+    tree = only(grow(grove(scripted(lambda _: "b"), long, limits=limits, max_tokens=3), Chains(n=1)))
     assert why(tree) == [reason]
     assert turns(tree)[leaves(tree)].tolist() == [length]
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.TRUNCATED]
@@ -39,8 +41,26 @@ def test_a_budget_of_the_tree_is_for_all_its_paths() -> None:
     long = Inline(env=World(length=100))
     tree = only(grow(grove(scripted(lambda _: "b"), long, limits=Limits(turns=50, tree_turns=10)), Chains(n=4)))
     assert why(tree) == ["tree_turns"] * 4
-    # Those who are under way when it runs out finish their turn.
-    assert 10 <= turns(tree)[leaves(tree)].sum() < 14
+    assert turns(tree)[leaves(tree)].sum() == 10
+
+
+def test_a_budget_of_tokens_is_never_exceeded() -> None:
+    """What is under way may cost the most it can, so others wait until it is known what it did cost."""
+    long = Inline(env=World(length=100))
+    for most in (8, 9, 23, 24, 25):
+        engine = scripted(lambda _: "b")
+        tree = only(grow(grove(engine, long, limits=Limits(turns=50, tree_tokens=most)), Chains(n=4)))
+        spent = int(tree.sampled.sum())
+        # A turn is 2 tokens and may be 8.
+        assert most - 8 < spent <= most
+        assert len(engine.requests) == spent // 2
+
+
+def test_a_path_has_no_more_tokens_than_it_may() -> None:
+    long = Inline(env=World(length=100))
+    tree = only(grow(grove(scripted(lambda _: "bb"), long, limits=Limits(turns=50, tokens=4)), Chains(n=1)))
+    assert [int(length) for length in np.diff(tree.span)[tree.kind == Kind.ACTION]] == [3, 1]
+    assert why(tree) == ["tokens"]
 
 
 def test_replayed_steps_are_paid_for() -> None:

@@ -113,6 +113,11 @@ class EnvFault(Exception):
 class Host(Protocol):
     """Runs an environment for many branches at once: in this process (`Inline`) or in others (`Workers`)."""
 
+    @property
+    def branching(self) -> Branching:
+        """What it costs to step the same state twice."""
+        ...
+
     async def start(self, task: Task) -> State:
         """`Env.start`; raises `EnvFault` when the environment broke, hung, or returned something else than a State."""
         ...

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bough.env import Env, State, Step
+from bough.env import Branching, Env, State, Step
 from bough.env.checked import Checked
 from bough.tree import Task
 
@@ -16,6 +16,11 @@ class Inline:
     """
 
     env: Env
+
+    @property
+    def branching(self) -> Branching:
+        """The environment's."""
+        return self.env.branching
 
     async def start(self, task: Task) -> State:
         """`Env.start`.

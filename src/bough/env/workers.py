@@ -64,6 +64,11 @@ class Workers:
         """How many processes hung or died, and were replaced."""
         return sum(worker.replaced for worker in self._crew)
 
+    @property
+    def branching(self) -> Branching:
+        """The environment's."""
+        return self.env.branching
+
     async def start(self, task: Task) -> State:
         """`Env.start`.
 

@@ -1,9 +1,14 @@
 """What acts, and how far it may go."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from bough.context import Context, Parser, Renderer
 from bough.engine import Engine, Sampling
+
+Critic: TypeAlias = Callable[[tuple[int, ...]], Awaitable[float]]
+"""Says what a place is worth, from the tokens that the policy reads there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,6 +21,7 @@ class Agent:
         context: Chooses what of the past is read.
         parser: Finds the action in what was written.
         sampling: How tokens are drawn.
+        critic: What places are worth; None when nobody has learned that.
     """
 
     engine: Engine
@@ -23,17 +29,22 @@ class Agent:
     context: Context
     parser: Parser
     sampling: Sampling
+    critic: Critic | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Budgets. A path that exhausts one ends as `TRUNCATED`; its info says which.
+    """Budgets. A path that one of them stops ends as `TRUNCATED`; its info says which. None is ever exceeded.
+
+    Those of a whole tree are for all its branches together: a turn begins only when they can pay for it at its dearest,
+    `sampling.max_tokens` sampled tokens and every step that may have to be replayed.
 
     Attributes:
         turns: Most actions on one path.
         tokens: Most sampled tokens on one path; None for no limit.
         tree_turns: Most environment steps in a whole tree, replayed ones included; None for no limit.
         tree_tokens: Most sampled tokens in a whole tree; None for no limit.
+        tree_calls: Most requests to the engine in a whole tree (completions, scores, values); None for no limit.
         env_deadline_s: How long the environment may take over one call before the run counts as stuck. Workers have
             their own, shorter deadline, after which they are replaced.
         engine_deadline_s: How long one completion may take before the run counts as stuck.
@@ -43,11 +54,12 @@ class Limits:
     tokens: int | None = None
     tree_turns: int | None = None
     tree_tokens: int | None = None
+    tree_calls: int | None = None
     env_deadline_s: float = 600.0
     engine_deadline_s: float = 600.0
 
     def __post_init__(self) -> None:
-        for name in ("turns", "tokens", "tree_turns", "tree_tokens"):
+        for name in ("turns", "tokens", "tree_turns", "tree_tokens", "tree_calls"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"Limits.{name}: got {value}; need at least 1")

@@ -3,7 +3,8 @@
 import asyncio
 from dataclasses import dataclass
 
-from bough.explore.player import Cursor, Player
+from bough.explore.cursor import Cursor
+from bough.explore.player import Player
 from bough.tree import Outcome
 
 

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from bough.explore.player import Cursor, Player
+from bough.explore.cursor import Cursor
+from bough.explore.player import Player
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.explore.player import Cursor, Player
+from bough.explore.cursor import Cursor
+from bough.explore.player import Player
 from bough.tree import TRUNK, Outcome
 
 

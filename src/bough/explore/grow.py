@@ -100,6 +100,7 @@ class Grove:
             except EnvFault as error:
                 fault = str(error)
                 continue
+            player.finish()
             return growth.done()
         return fault
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,34 @@ class Growth:
             raise ValueError(f"Growth.add: got parent {node.parent} with {len(self.nodes)} nodes; need a node there is")
         self.nodes.append(node)
         return len(self.nodes) - 1
+
+    def split(self, number: int, at: int) -> int:
+        """Part an `ACTION` node before its token `at`, so that something else can follow its first tokens.
+
+        Returns:
+            The number of a new node, which holds the first tokens. The rest, all that is known of the action, and what
+            came after it stay at `number`, below the new node: whoever stood there still does.
+        """
+        node = self.nodes[number]
+        if node.kind is not Kind.ACTION or not 0 < at < len(node.tokens):
+            raise ValueError(
+                f"Growth.split: got token {at} of a node of kind {node.kind.name} with {len(node.tokens)} tokens; need "
+                "an ACTION, and some tokens on either side"
+            )
+        first = replace(
+            node,
+            tokens=node.tokens[:at],
+            logprobs=None if node.logprobs is None else node.logprobs[:at],
+            entropies=None if node.entropies is None else node.entropies[:at],
+            outcome=Outcome.OPEN,
+            env_reward=0.0,
+            info={},
+        )
+        self.nodes.append(first)
+        node.tokens, node.parent, node.branch = node.tokens[at:], len(self.nodes) - 1, 0
+        node.logprobs = None if node.logprobs is None else node.logprobs[at:]
+        node.entropies = None if node.entropies is None else node.entropies[at:]
+        return node.parent
 
     def done(self) -> Tree:
         """Freeze. Nodes come out depth first, siblings by branch, whatever finished first."""

@@ -1,48 +1,37 @@
 """An agent in an environment, turn by turn, writing down everything in a growing tree."""
 
-from bisect import bisect_left
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
 
-from bough.context import Form, Parsed, Turn, told
-from bough.engine import EngineFault, Finish, Request
-from bough.env import EnvFault, Host, State, Step
+from bough.context import Turn, told
+from bough.engine import Sampling
+from bough.env import Branching, EnvFault, Host, Step
 from bough.explore.agent import Agent, Limits
+from bough.explore.cursor import Cursor, Draft
 from bough.explore.growth import Growth, Node
+from bough.explore.ledger import Cost, Ledger, Spent
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
+from bough.explore.writer import Writer
 from bough.tree import Kind, Outcome, Source
 
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cursor:
-    """A place from which the agent can act, as a value: acting twice from one cursor makes two branches.
-
-    Attributes:
-        node: Where the agent stands in the growth.
-        state: The environment's state there.
-        text: Every token the policy reads before it acts.
-        past: The turns so far.
-        sampled_tokens: Tokens sampled on the way here.
-        branches: Which branch was taken at each turn; names the place in seeds and messages.
-    """
-
-    node: int
-    state: State
-    text: tuple[int, ...]
-    past: tuple[Turn, ...]
-    sampled_tokens: int
-    branches: tuple[int, ...]
-
-
 class Player:
     """What an explorer plays with: `root` once, then `advance` from any cursor, as often and concurrently as it likes.
 
+    A turn can also be taken in two: `write` an action, or a piece of one, and `act` on it, later or never.
+
     A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; it is for the
-    explorer to try again.
+    explorer to try again. Where a budget of the whole tree can't pay, `write`, `act`, `ask` and `value` raise `Spent`
+    and have done nothing; `advance` ends the path.
+
+    Attributes:
+        growth: The tree so far.
+        limits: Budgets of a path and of the tree.
+        ledger: What the tree has cost.
     """
 
     def __init__(
@@ -50,15 +39,16 @@ class Player:
     ) -> None:
         self.growth = growth
         self.limits = limits
-        self.spent_turns = 0
-        """Environment steps so far in the whole tree, replayed ones included."""
-        self.spent_tokens = 0
-        """Sampled tokens so far in the whole tree."""
+        self.ledger = Ledger(limits)
         self._agent = agent
         self._host = host
         self._instructions = told(instructions, agent.parser)
         self._seed = seed
         self._waits = waits
+        self._writer = Writer(
+            growth=growth, agent=agent, instructions=self._instructions, limits=limits, seed=seed, waits=waits
+        )
+        self._stopped: dict[int, str] = {}
 
     async def root(self) -> Cursor:
         """Start the task.
@@ -80,11 +70,14 @@ class Player:
         return Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
 
     @property
+    def sampling(self) -> Sampling:
+        """How the agent samples when nobody says otherwise."""
+        return self._agent.sampling
+
+    @property
     def spent(self) -> bool:
-        """Whether a budget of the whole tree has run out: whatever is begun now ends after one turn."""
-        limits = self.limits
-        budgets = ((self.spent_turns, limits.tree_turns), (self.spent_tokens, limits.tree_tokens))
-        return any(most is not None and used >= most for used, most in budgets)
+        """Whether a budget of the whole tree has run out: no turn can begin any more, not even the first of a path."""
+        return not self.ledger.affords(Cost(turns=1, tokens=self.sampling.max_tokens, calls=1))
 
     def seed(self, *name: int | str) -> int:
         """A seed for a choice of the explorer's own, by its name; no completion is sampled with it."""
@@ -115,38 +108,19 @@ class Player:
         Returns:
             Where the agent now stands, or how the path ended.
         """
-        branches = (*cursor.branches, branch)
-        node = Node(parent=cursor.node, kind=Kind.ACTION, branch=branch)
+        writer, sampling = self._writer, self.sampling
+        words = Cost() if action is not None else writer.dearest(cursor, sampling)
         try:
-            if action is None:
-                parsed = await self._sample(node, cursor, branches)
-            else:
-                parsed = self._force(node, cursor, action, source, ahead)
-        except EngineFault as fault:
-            return self._fail(node, fault)
-        self.growth.add(node)
-        number = len(self.growth.nodes) - 1
-        try:
-            step = await self._from_env(self._host.step(cursor.state, parsed.action), "step", branches)
-        except EnvFault as fault:
-            node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
-            return Outcome.FAILED
-        node.env_reward = step.reward
-        node.info["valid"] = step.valid
-        self.spent_turns += 1 + step.replayed_steps
-        turn = Turn(
-            observation=cursor.state.observation, action=parsed.action, tokens=tuple(node.tokens), marks=parsed.marks
-        )
-        sampled = 0 if node.logprobs is None else len(node.tokens)
-        after = Cursor(
-            node=number,
-            state=step.state,
-            text=(*cursor.text, *node.tokens),
-            past=(*cursor.past, turn),
-            sampled_tokens=cursor.sampled_tokens + sampled,
-            branches=branches,
-        )
-        return self._observe(after, step)
+            # Both halves at once: what was written and can't be paid to be done would be wasted.
+            async with self.ledger.holding(replace(words, turns=self._steps(cursor))) as cost:
+                if action is None:
+                    draft = await writer.write(cursor, branch, sampling, words, hint="", cost=cost)
+                else:
+                    draft = writer.do(cursor, action, branch=branch, source=source, ahead=ahead)
+                return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
+        except Spent as short:
+            self.stop(cursor, short.budget)
+            return Outcome.TRUNCATED
 
     async def follow(self, cursor: Cursor, *, branch: int = 0) -> Outcome:
         """Sample from `cursor` to the end of the path; `branch` names the first turn, later turns are branch 0."""
@@ -155,62 +129,155 @@ class Player:
             place = await self.advance(place)
         return place
 
-    async def _sample(self, node: Node, cursor: Cursor, branches: tuple[int, ...]) -> Parsed:
-        """Let the policy write the action."""
-        agent = self._agent
-        request = Request(
-            prompt_tokens=cursor.text,
-            sampling=agent.sampling,
-            stop_tokens=agent.renderer.stop_tokens,
-            seed=derive(self._seed, *branches),
+    async def write(
+        self,
+        at: Cursor | Draft,
+        *,
+        branch: int = 0,
+        most: int | None = None,
+        sampling: Sampling | None = None,
+        hint: str = "",
+    ) -> Draft | Outcome:
+        """Let the policy write an action, or go on with one, without doing it.
+
+        Args:
+            at: Where to act, or what to go on with; it must not be whole.
+            branch: Tells what is written from one place apart, and seeds it.
+            most: Most tokens of this piece; None for as many as `sampling` allows to the whole action.
+            sampling: How, if not as the agent does.
+            hint: What the policy is told in addition at a cursor. It is no part of the tree, so what was written with
+                it has no log-probabilities and counts as a teacher's.
+
+        Returns:
+            What is written now; or `FAILED`, and a leaf says why.
+
+        Raises:
+            Spent: when a budget of the tree can't pay for it.
+            ValueError: when a draft is whole, or gets a hint.
+        """
+        if isinstance(at, Draft) and (at.whole or hint):
+            raise ValueError(
+                f"write: got a draft with {at.whole=} and {hint=}; need one that is not whole, and no hint"
+            )
+        chosen = sampling or self.sampling
+        dearest = self._writer.dearest(at, chosen, most)
+        async with self.ledger.holding(dearest) as cost:
+            return await self._writer.write(at, branch, chosen, dearest, hint=hint, cost=cost)
+
+    def put(self, at: Cursor | Draft, tokens: Sequence[int], *, branch: int = 0) -> Draft:
+        """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing."""
+        return self._writer.put(at, tokens, branch=branch, source=Source.FORCED, whole=False)
+
+    def cut(self, draft: Draft, at: int) -> Draft:
+        """The first `at` tokens of an action, to write something else after them: a branch within a turn.
+
+        What was written after them stays in the tree; give what is written now other branch numbers than 0.
+
+        Raises:
+            ValueError: when `at` leaves no token on one of the sides.
+        """
+        return self._writer.cut(draft, at)
+
+    async def act(self, draft: Draft) -> Cursor | Outcome:
+        """Do what was written: step the environment, read what it says.
+
+        Raises:
+            Spent: when the budget of turns can't pay for it.
+        """
+        async with self.ledger.holding(Cost(turns=self._steps(draft.cursor))) as cost:
+            return await self._act(draft, cost)
+
+    async def ask(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
+        """Ask the engine something that is no part of the tree; returns its whole answer.
+
+        Args:
+            system: What it is told first.
+            text: What it reads.
+            name: Of the question, for its seed.
+            sampling: How, if not as the agent does.
+
+        Raises:
+            Spent: when a budget of the tree can't pay for it.
+            EngineFault: when the engine broke.
+        """
+        chosen, renderer = sampling or self.sampling, self._agent.renderer
+        async with self.ledger.holding(Cost(tokens=chosen.max_tokens, calls=1)) as cost:
+            cost.calls = 1
+            prompt, seed = renderer.render(system, (), text), derive(self._seed, "ask", *name)
+            owner = f"task {self.growth.task.id} question {name}"
+            completion = await self._writer.complete(prompt, chosen, seed, owner=owner)
+            cost.tokens = len(completion.tokens)
+            return renderer.text(completion.tokens)
+
+    async def value(self, cursor: Cursor) -> float:
+        """What the agent's critic thinks of a place.
+
+        Raises:
+            Spent: when the budget of calls can't pay for it.
+            ValueError: when the agent has no critic.
+        """
+        critic = self._agent.critic
+        if critic is None:
+            raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
+        async with self.ledger.holding(Cost(calls=1)) as cost:
+            cost.calls = 1
+            return await self._waits.until(
+                critic(cursor.text),
+                owner=self._writer.name(cursor.branches),
+                thing=f"value of {len(cursor.text)} tokens",
+                deadline_s=self.limits.engine_deadline_s,
+            )
+
+    def stop(self, cursor: Cursor, reason: str) -> None:
+        """Say why nothing goes on from here; if nothing does, the path is truncated for this reason."""
+        self._stopped.setdefault(cursor.node, reason)
+
+    def finish(self) -> None:
+        """End what is left open: a place from which nobody went on is where a path was truncated."""
+        inner = {node.parent for node in self.growth.nodes}
+        for number, node in enumerate(self.growth.nodes):
+            if number in inner or node.outcome is not Outcome.OPEN or node.kind is Kind.ACTION:
+                continue
+            node.outcome = Outcome.TRUNCATED
+            node.info |= {"success": False, "truncated": self._stopped.get(number, "explorer")}
+            if node.kind is not Kind.PROMPT:
+                # As with every last observation: the policy never read it.
+                node.kind, node.tokens = Kind.OBSERVATION, ()
+
+    def _steps(self, cursor: Cursor) -> int:
+        """How many environment steps a turn may take."""
+        return 1 + (len(cursor.past) if self._host.branching is Branching.REPLAY else 0)
+
+    async def _act(self, draft: Draft, cost: Cost) -> Cursor | Outcome:
+        """Step the environment; `cost` gets what it really cost."""
+        cursor, node = draft.cursor, self.growth.nodes[draft.node]
+        if not draft.whole:
+            self._writer.note(draft)
+        cost.turns = 1
+        try:
+            step = await self._from_env(self._host.step(cursor.state, draft.parsed.action), "step", draft.branches)
+        except EnvFault as fault:
+            node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
+            return Outcome.FAILED
+        node.env_reward = step.reward
+        node.info["valid"] = step.valid
+        cost.turns += step.replayed_steps
+        self.ledger.replayed += step.replayed_steps
+        turn = Turn(
+            observation=cursor.state.observation,
+            action=draft.parsed.action,
+            tokens=draft.tokens,
+            marks=draft.parsed.marks,
         )
-        completion = await self._waits.until(
-            agent.engine.generate(request),
-            owner=self._name(branches),
-            thing=f"completion of {len(cursor.text)} tokens",
-            deadline_s=self.limits.engine_deadline_s,
+        after = Cursor(
+            node=draft.node,
+            state=step.state,
+            text=(*cursor.text, *draft.tokens),
+            past=(*cursor.past, turn),
+            sampled_tokens=cursor.sampled_tokens + draft.sampled_tokens,
+            branches=draft.branches,
         )
-        if completion.finish is Finish.ABORTED:
-            raise EngineFault("the engine aborted the completion")
-        node.tokens, node.logprobs, node.entropies = completion.tokens, completion.logprobs, completion.entropies
-        node.source, node.policy_version = Source.SAMPLED, completion.policy_version
-        self.spent_tokens += len(completion.tokens)
-        raw = agent.renderer.text(completion.tokens)
-        parsed = agent.parser(raw)
-        # An action cut off at the token limit is not what the policy meant to say in full.
-        well_formed = parsed.well_formed and completion.finish is Finish.STOP
-        self._note(node, raw, replace(parsed, well_formed=well_formed))
-        node.info["finish"] = str(completion.finish)
-        return parsed
-
-    def _force(self, node: Node, cursor: Cursor, action: str, source: Source, ahead: Sequence[str]) -> Parsed:
-        """Put an action in the place of the policy's."""
-        renderer, parser = self._agent.renderer, self._agent.parser
-        written = parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, Form) else action
-        node.tokens, node.source = renderer.write(written), source
-        found = parser(written) if isinstance(parser, Form) else Parsed(action=action, well_formed=True)
-        parsed = replace(found, action=action)
-        self._note(node, written, parsed)
-        return parsed
-
-    def _note(self, node: Node, raw: str, parsed: Parsed) -> None:
-        """Write down what was found in an action's text."""
-        node.info |= parsed.marks
-        node.info |= {"text": parsed.action, "well_formed": parsed.well_formed}
-        if raw != parsed.action:
-            node.info["raw"] = raw
-        if parsed.spans:
-            node.info["spans"] = {name: self._tokens(node, raw, span) for name, span in parsed.spans.items()}
-
-    def _tokens(self, node: Node, raw: str, span: tuple[int, int]) -> list[int]:
-        """The tokens that hold some of a range of characters."""
-        tokens, text = node.tokens, self._agent.renderer.text
-        first, stop = span
-        counts = range(len(tokens) + 1)
-        # A prefix of the tokens may end within a character, which decodes to another one for the time being.
-        begun = bisect_left(counts, True, key=lambda count: len(text(tokens[:count])) > first)
-        ended = bisect_left(counts, True, key=lambda count: text(tokens[:count]).startswith(raw[:stop]))
-        return [begun - 1, min(ended, len(tokens))]
+        return self._observe(after, step)
 
     def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
         """Add what the environment said; `after.node` is the action that it answers."""
@@ -247,24 +314,11 @@ class Player:
         return outcome
 
     def _exhausted(self, cursor: Cursor) -> str:
-        """The name of the first budget that has run out, or ""."""
+        """The name of the first budget of the path that has run out, or ""."""
         limits = self.limits
-        spent = {
-            "turns": (len(cursor.past), limits.turns),
-            "tokens": (cursor.sampled_tokens, limits.tokens),
-            "tree_turns": (self.spent_turns, limits.tree_turns),
-            "tree_tokens": (self.spent_tokens, limits.tree_tokens),
-        }
+        spent = {"turns": (len(cursor.past), limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
         return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
 
-    def _fail(self, node: Node, fault: Exception) -> Outcome:
-        node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
-        self.growth.add(node)
-        return Outcome.FAILED
-
-    def _name(self, branches: tuple[int, ...]) -> str:
-        return f"task {self.growth.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
-
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
-        thing, deadline_s = f"environment {call}", self.limits.env_deadline_s
-        return await self._waits.until(awaitable, owner=self._name(branches), thing=thing, deadline_s=deadline_s)
+        owner, deadline_s = self._writer.name(branches), self.limits.env_deadline_s
+        return await self._waits.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)

@@ -45,6 +45,8 @@ class Source(IntEnum):
     """An oracle or a stronger model."""
     REPLAYED = 3
     """An earlier run of the policy."""
+    GREEDY = 4
+    """The policy, at temperature 0: it says nothing of how likely it was to write this."""
 
 
 TRUNK = "trunk"

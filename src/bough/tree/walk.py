@@ -71,8 +71,10 @@ def paths_through(tree: Tree) -> Ints:
 
 
 def turns(tree: Tree) -> Ints:
-    """[N] int64: the number of actions from the root to each node, the node included."""
-    return sum_to_root(tree, (tree.kind == Kind.ACTION).astype(np.float64)).astype(np.int64)
+    """[N] int64: the number of actions from the root to each node, the node included; one in pieces counts once."""
+    # The root has no parent, and is no action.
+    begins = (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
+    return sum_to_root(tree, begins.astype(np.float64)).astype(np.int64)
 
 
 def text_start(tree: Tree) -> Ints:
