@@ -68,14 +68,15 @@ class Completion:
 
     Attributes:
         tokens: n vocabulary ids.
-        logprobs: n natural logs of the probability under the distribution really sampled from (temperature, top-p).
-        entropies: n entropies of that distribution in nats; None when not asked for.
+        logprobs: n natural logs of the probability under the distribution really sampled from (temperature, top-p);
+            None when the engine cannot say: a path it wrote can be searched and imitated, not reinforced.
+        entropies: n entropies of that distribution in nats; None when not asked for, or when the engine cannot say.
         finish: Why it ended.
         policy_version: How many weight updates the sampling weights had seen.
     """
 
     tokens: tuple[int, ...]
-    logprobs: tuple[float, ...]
+    logprobs: tuple[float, ...] | None
     entropies: tuple[float, ...] | None
     finish: Finish
     policy_version: int
@@ -127,8 +128,20 @@ class Engine(Protocol):
         ...
 
 
-# Last, because every piece imports the protocol from above. Neither needs torch before it is built.
+# Last, because every piece imports the protocol from above. None needs torch before it is built.
 from bough.engine.local import Local  # noqa: E402
+from bough.engine.openai import OpenAi  # noqa: E402
 from bough.engine.scripted import Mishap, Scripted  # noqa: E402
 
-__all__ = ["Completion", "Engine", "EngineFault", "Finish", "Local", "Mishap", "Request", "Sampling", "Scripted"]
+__all__ = [
+    "Completion",
+    "Engine",
+    "EngineFault",
+    "Finish",
+    "Local",
+    "Mishap",
+    "OpenAi",
+    "Request",
+    "Sampling",
+    "Scripted",
+]

@@ -1,0 +1,213 @@
+"""Calls to a server: so many at a time, each with a deadline, made again when that may help, and counted."""
+
+import asyncio
+import random
+import time
+from dataclasses import replace
+from email.utils import parsedate_to_datetime
+from itertools import count
+from typing import cast
+
+from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+from pydantic import BaseModel, Field, ValidationError
+
+from bough.engine import EngineFault
+from bough.engine.openai import OpenAi, Usage
+
+PASSING = (408, 409, 429)
+"""Statuses that may be others a moment later, besides 500 and above."""
+
+SHOWN = 300
+"""Most characters of what a server said that a message repeats."""
+
+
+class Message(BaseModel):
+    """What was written in the chat."""
+
+    content: str | None = None
+    refusal: str | None = None
+
+
+class Logprobs(BaseModel):
+    """Tokens and their log-probabilities; those of a prompt's first token are null."""
+
+    tokens: list[str] | None = None
+    token_logprobs: list[float | None] | None = None
+
+
+class Choice(BaseModel):
+    """One completion, of whichever kind."""
+
+    finish_reason: str | None = None
+    message: Message | None = None
+    token_ids: list[int] | None = None
+    logprobs: Logprobs | None = None
+
+
+class Counts(BaseModel):
+    """What the server counted."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Answer(BaseModel):
+    """What is read of an answer."""
+
+    choices: list[Choice] = Field(min_length=1)
+    usage: Counts | None = None
+
+
+class Trouble(Exception):
+    """An attempt that failed.
+
+    Attributes:
+        passing: Whether another attempt may succeed.
+        wait_s: How long the server asks to be left alone.
+    """
+
+    def __init__(self, text: str, *, passing: bool = True, wait_s: float = 0.0) -> None:
+        super().__init__(text)
+        self.passing, self.wait_s = passing, wait_s
+
+
+class Calls:
+    """Makes calls and counts them.
+
+    Attributes:
+        usage: What was asked so far.
+    """
+
+    def __init__(self, config: OpenAi, key: str) -> None:
+        """Make no call yet; `key` is "" where none is needed."""
+        self.usage = Usage(money=None if config.price_per_million is None else 0.0)
+        self._config, self._key = config, key
+        # The retries and deadlines of the client cannot be had from a seed, or bound a whole attempt.
+        self._client = AsyncOpenAI(api_key=key or "none", base_url=config.base_url, max_retries=0, timeout=None)
+        self._places = asyncio.Semaphore(config.concurrency)
+        self._running: set[asyncio.Task[Choice]] = set()
+        self._closed = False
+
+    async def ask(self, path: str, body: dict[str, object], *, seed: int) -> Choice:
+        """Post `body` to `path`, below the server's address, when there is a place; return the first completion.
+
+        Raises:
+            EngineFault: when the server refused or kept failing, or `close` was called.
+        """
+        if self._closed:
+            raise EngineFault("the engine is closed; make a new one")
+        self.usage = replace(self.usage, requests=self.usage.requests + 1)
+        task = asyncio.create_task(self._insist(path, body, random.Random(seed)))
+        self._running.add(task)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            caller = asyncio.current_task()
+            if self._closed and caller is not None and not caller.cancelling():
+                raise EngineFault("the engine was closed while it waited for the server") from None
+            raise
+        finally:
+            self._running.discard(task)
+
+    async def close(self) -> None:
+        """Cancel what is in flight and let go of the connections. Safe to call twice."""
+        self._closed = True
+        running = list(self._running)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._client.close()
+
+    async def _insist(self, path: str, body: dict[str, object], jitter: random.Random) -> Choice:
+        config = self._config
+        async with self._places:
+            for attempt in count():
+                try:
+                    return await self._try(path, body)
+                except Trouble as trouble:
+                    if not trouble.passing or attempt >= config.retries:
+                        times = "" if attempt == 0 else f" (asked {attempt + 1} times)"
+                        raise EngineFault(f"{config.base_url}{times}: {trouble}") from None
+                    wait_s = config.backoff_s * 2**attempt * jitter.uniform(0.5, 1.5)
+                    self.usage = replace(self.usage, retries=self.usage.retries + 1)
+                    await asyncio.sleep(max(trouble.wait_s, min(wait_s, config.deadline_s)))
+        raise AssertionError("unreachable")
+
+    async def _try(self, path: str, body: dict[str, object]) -> Choice:
+        deadline_s = self._config.deadline_s
+        try:
+            async with asyncio.timeout(deadline_s):
+                text = await self._client.post(f"/{path}", cast_to=str, body=body)
+            answer = Answer.model_validate_json(text)
+        except TimeoutError:
+            raise Trouble(f"no answer within {deadline_s:g} s (OpenAi.deadline_s)") from None
+        except APIStatusError as error:
+            raise self._refused(error) from None
+        except APIConnectionError as error:
+            cause = error.__cause__ or error
+            raise Trouble(
+                f"the connection broke ({type(cause).__name__}: {cause}); check that the server runs there"
+            ) from None
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"])) or "answer"
+            raise Trouble(f"got an answer that is none ({place}: {first['msg']})") from None
+        self._count(answer.usage or Counts())
+        return answer.choices[0]
+
+    def _count(self, counts: Counts) -> None:
+        usage, prices = self.usage, self._config.price_per_million
+        money = usage.money
+        if prices is not None and money is not None:
+            money += (counts.prompt_tokens * prices[0] + counts.completion_tokens * prices[1]) / 1e6
+        self.usage = replace(
+            usage,
+            prompt_tokens=usage.prompt_tokens + counts.prompt_tokens,
+            completion_tokens=usage.completion_tokens + counts.completion_tokens,
+            money=money,
+        )
+
+    def _refused(self, error: APIStatusError) -> Trouble:
+        """What a status means."""
+        status, said = error.status_code, self._said(error)
+        wait_s = _retry_after_s(error.response.headers.get("retry-after", ""))
+        text = f"status {status}: {said}"
+        passing = status in PASSING or status >= 500
+        if not passing:
+            text = f"{text}; {self._mend(status, said)}"
+        elif error.code == "insufficient_quota":
+            text, passing = f"{text}; the key's account has no credit left", False
+        elif wait_s > self._config.deadline_s:
+            text, passing = f"{text}; the server asks for a wait of {wait_s:.0f} s (OpenAi.deadline_s)", False
+        return Trouble(text, passing=passing, wait_s=wait_s)
+
+    def _said(self, error: APIStatusError) -> str:
+        """The server's own words, without the key."""
+        said = error.body
+        if isinstance(said, dict):
+            said = cast("dict[str, object]", said).get("message") or error.message
+        text = str(said or "").strip() or "nothing said"
+        return (text.replace(self._key, "***") if self._key else text)[:SHOWN]
+
+    def _mend(self, status: int, said: str) -> str:
+        config = self._config
+        if status in (401, 403):
+            where = "set OpenAi.key_env" if config.key_env is None else f"check the key in {config.key_env}"
+            return f"{where}, and that it may use the model {config.model}"
+        if status == 404:
+            return f"check OpenAi.base_url (mostly it ends in /v1), OpenAi.model (now {config.model}) and OpenAi.api"
+        if "context" in said.lower() or status == 413:
+            return "the prompt is too long for the server's model: lower OpenAi.context_tokens, or read less"
+        return "change or leave out what the server does not take, with OpenAi.extra ({'seed': None}) or OpenAi.limit"
+
+
+def _retry_after_s(header: str) -> float:
+    """Seconds that a Retry-After header asks for, as a number or a date; 0 when it asks for none."""
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except ValueError:
+        return 0.0

@@ -1,0 +1,103 @@
+"""Conversations as tokens for servers that take text: UTF-8 bytes, and marks around the messages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+SYSTEM, USER, ASSISTANT, END = range(256, 260)
+"""The marks: a message begins with its role's and ends with END."""
+
+ROLES = {SYSTEM: "system", USER: "user", ASSISTANT: "assistant"}
+
+
+@runtime_checkable
+class PastTurn(Protocol):
+    """One past turn: what was read, and what was written (with END, where it was finished)."""
+
+    @property
+    def observation(self) -> str:
+        """What was read."""
+        ...
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """What was written."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Messages:
+    """Renders a conversation as bytes and marks, from which `conversation` makes the messages of a request again.
+
+    Any text is representable, whatever the server's model; contexts append, cut and rebuild it like any other.
+
+    Example:
+        >>> Messages().render("Go.", (), "up?")
+        (256, 71, 111, 46, 259, 257, 117, 112, 63, 259, 258)
+        >>> conversation(Messages().render("Go.", (), "up?"))
+        [{'role': 'system', 'content': 'Go.'}, {'role': 'user', 'content': 'up?'}]
+
+    Attributes:
+        stop_tokens: The end of a message.
+    """
+
+    stop_tokens: tuple[int, ...] = (END,)
+
+    def render(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:
+        """A whole context anew, up to the point where the policy writes."""
+        tokens = list(_message(SYSTEM, system)) if system else []
+        for turn in past:
+            tokens += [*_message(USER, turn.observation), ASSISTANT, *_closed(turn.tokens)]
+        return (*tokens, *_message(USER, observation), ASSISTANT)
+
+    def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:  # noqa: ARG002
+        """What follows the last action of `past` when `observation` is read next, up to where the policy writes."""
+        written = past[-1].tokens
+        return (*_closed(written)[len(written) :], *_message(USER, observation), ASSISTANT)
+
+    def write(self, action: str) -> tuple[int, ...]:
+        """The tokens of an action that someone else than the policy wrote, with a stop token."""
+        return (*_bytes(action), END)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without marks. A character cut in the middle becomes a replacement character."""
+        return bytes(token for token in tokens if token < SYSTEM).decode("utf-8", "replace")
+
+
+def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
+    """The messages that tokens stand for; the assistant's message that is to be written is not among them.
+
+    Raises:
+        ValueError: when the tokens are not those of a conversation in which the assistant writes next.
+    """
+    messages: list[dict[str, str]] = []
+    begin = 0
+    while begin < len(tokens) - 1:
+        try:
+            end = tokens.index(END, begin)
+        except ValueError:
+            break
+        inside = tokens[begin + 1 : end]
+        if tokens[begin] not in ROLES or any(not 0 <= token < SYSTEM for token in inside):
+            break
+        messages.append({"role": ROLES[tokens[begin]], "content": bytes(inside).decode("utf-8", "replace")})
+        begin = end + 1
+    if not messages or tuple(tokens[begin:]) != (ASSISTANT,):
+        raise ValueError(
+            f"generate: got tokens that are no conversation from place {begin} on; need messages of which the "
+            "assistant's is still to be written: take the engine's own renderer, Agent(renderer=engine.renderer, ...)"
+        )
+    return messages
+
+
+def _message(role: int, text: str) -> tuple[int, ...]:
+    return (role, *_bytes(text), END)
+
+
+def _bytes(text: str) -> bytes:
+    # A lone surrogate is no text and has no bytes.
+    return text.encode("utf-8", "replace")
+
+
+def _closed(tokens: tuple[int, ...]) -> tuple[int, ...]:
+    return tokens if tokens[-1:] == (END,) else (*tokens, END)

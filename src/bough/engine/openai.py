@@ -1,0 +1,358 @@
+"""Generation by a server that speaks OpenAI's protocol: what a run says about it, and the engine."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from bough.engine import Completion, EngineFault, Finish, Request
+from bough.engine.messages import END, Messages, conversation
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from bough.engine.calls import Calls, Choice
+
+FINISHES = {
+    "stop": Finish.STOP,
+    "length": Finish.LENGTH,
+    "content_filter": Finish.ABORTED,
+    "abort": Finish.ABORTED,
+    "error": Finish.ABORTED,
+}
+"""What servers say of why a completion ended."""
+
+PLAIN = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
+"""A server takes what a request leaves open from the model's own settings; these leave the distribution alone."""
+
+SEEDS = 2**31
+"""Every server takes seeds below this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAi:
+    """Any OpenAI-compatible server: vLLM, SGLang, llama.cpp, Ollama, OpenAI. Its weights stay as they are.
+
+    With `api="completions"` tokens go out and come back as ids (vLLM from 0.10.2, SGLang from July 2026), with their
+    log-probabilities: what is sampled can be trained on. With `api="chat"` messages go out and text comes back, which
+    every server can do: what is written has no log-probabilities and can be searched and imitated, not reinforced. The
+    agent then uses the engine's own `renderer`, in which a token is a byte of text or the edge of a message.
+
+    A call that fails for a passing reason (a broken connection, no answer in time, a broken answer, status 408, 409,
+    429 or 5xx) is made again after `backoff_s`, then twice that, and so on, each time varied by up to half as the
+    request's seed says, and never before the server's Retry-After. It keeps its place among the `concurrency`
+    meanwhile, so that a busy server gets fewer calls.
+
+    Example:
+        `OpenAi(model="gpt-5-mini", key_env="OPENAI_API_KEY", base_url="https://api.openai.com/v1",
+        limit="max_completion_tokens", extra={"temperature": None, "top_p": None})`
+
+    Attributes:
+        model: What the server calls the model.
+        base_url: Where the server is, as a rule up to and with /v1.
+        api: Which of its two ways of completing is used.
+        key_env: The environment variable with the key; None sends none, which is what most local servers need.
+        context_tokens: Most tokens of prompt and completion together. In the chat they are counted in bytes of text
+            (about four to a token of the server's), while `Sampling.max_tokens` is counted by the server.
+        concurrency: Most calls in flight; others wait in order of arrival.
+        retries: How often a call is made again.
+        backoff_s: The wait before a call is made again for the first time.
+        deadline_s: How long one attempt may take. A server that asks for a longer wait than this has failed.
+        logprobs: Of which distribution the server gives log-probabilities: that of the logits as they are (vLLM), of
+            logits divided by the temperature (SGLang), or the one really sampled from (vLLM with
+            --logprobs-mode processed_logprobs). Where it is not the one sampled from, completions have none.
+        limit: What the server calls the most tokens in the chat.
+        extra: What each request says besides, over what the engine would say; None leaves a setting out.
+        price_per_million: What a million prompt and a million completion tokens cost; for `usage`.
+    """
+
+    model: str
+    base_url: str
+    api: Literal["chat", "completions"] = "chat"
+    key_env: str | None = None
+    context_tokens: int = 32768
+    concurrency: int = 64
+    retries: int = 4
+    backoff_s: float = 0.5
+    deadline_s: float = 100.0
+    logprobs: Literal["raw", "tempered", "sampled"] = "raw"
+    limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    extra: Mapping[str, object] = field(default_factory=dict[str, object])
+    price_per_million: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.model:
+            raise ValueError("OpenAi.model: got ''; need the name under which the server has the model")
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(
+                f"OpenAi.base_url: got {self.base_url!r}; need http://... or https://..., up to and with /v1"
+            )
+        if self.api not in ("chat", "completions"):
+            raise ValueError(f"OpenAi.api: got {self.api!r}; need 'chat' or 'completions'")
+        if self.logprobs not in ("raw", "tempered", "sampled"):
+            raise ValueError(f"OpenAi.logprobs: got {self.logprobs!r}; need 'raw', 'tempered' or 'sampled'")
+        for name, least in (("context_tokens", 2), ("concurrency", 1), ("retries", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"OpenAi.{name}: got {getattr(self, name)}; need at least {least}")
+        if not self.backoff_s >= 0:
+            raise ValueError(f"OpenAi.backoff_s: got {self.backoff_s}; need 0 or more seconds")
+        if not self.deadline_s > 0:
+            raise ValueError(f"OpenAi.deadline_s: got {self.deadline_s}; need more than 0 seconds")
+        if self.price_per_million is not None and not min(self.price_per_million) >= 0:
+            raise ValueError(f"OpenAi.price_per_million: got {self.price_per_million}; need prices of 0 or more")
+
+    def build(self, model: object = None) -> "OpenAiEngine":
+        """An engine that calls the server; no call is made yet.
+
+        Args:
+            model: Not used; the server has its own.
+
+        Raises:
+            ImportError: when the openai package is not installed.
+            ValueError: when the environment variable `key_env` is not set.
+        """
+        del model
+        try:
+            from bough.engine.calls import Calls
+        except ImportError as error:
+            raise ImportError(
+                f"OpenAi needs openai, which can't be imported ({error}); do: pip install 'bough[openai]'"
+            ) from error
+        key = "" if self.key_env is None else os.environ.get(self.key_env, "").strip()
+        if self.key_env is not None and not key:
+            raise ValueError(
+                f"OpenAi.key_env: got {self.key_env!r}, which is not set in the environment; need a variable with the "
+                f"server's key (export {self.key_env}=...), or None for a server without keys"
+            )
+        return OpenAiEngine(self, Calls(self, key))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """What was asked of a server so far.
+
+    Attributes:
+        requests: Calls, however often each was made again.
+        retries: How often one was made again.
+        prompt_tokens: Tokens read, as the server counts them.
+        completion_tokens: Tokens written, as the server counts them.
+        money: What they cost; None without `OpenAi.price_per_million`.
+    """
+
+    requests: int = 0
+    retries: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float | None = None
+
+
+class OpenAiEngine:
+    """Completes by calling a server. Belongs to the event loop in which it is first used."""
+
+    def __init__(self, config: OpenAi, calls: "Calls") -> None:
+        self._config, self._calls = config, calls
+
+    @property
+    def policy_version(self) -> int:
+        """Always 0: the server's weights stay as they are."""
+        return 0
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and completion together; bytes of text in the chat."""
+        return self._config.context_tokens
+
+    @property
+    def usage(self) -> Usage:
+        """What was asked of the server so far."""
+        return self._calls.usage
+
+    @property
+    def renderer(self) -> Messages:
+        """Turns text into the tokens of the chat, and back.
+
+        Raises:
+            ValueError: with `api="completions"`, whose tokens are the model's own.
+        """
+        if self._config.api != "chat":
+            raise ValueError(
+                "renderer: got api='completions', whose tokens are those of the server's model; need the renderer of "
+                "that model, such as Pretrained(path=...).build(()).renderer, or api='chat'"
+            )
+        return Messages()
+
+    async def generate(self, request: Request) -> Completion:
+        """See `Engine.generate`.
+
+        Raises:
+            ValueError: when the prompt leaves no room for a token, or is not in the form that the server is sent.
+            EngineFault: when the server refused or kept failing; says what to mend.
+        """
+        prompt_tokens, context_tokens = len(request.prompt_tokens), self._config.context_tokens
+        if not 0 < prompt_tokens < context_tokens:
+            raise ValueError(
+                f"generate: got a prompt of {prompt_tokens} tokens; need at least 1 and fewer than the context of "
+                f"{context_tokens} tokens; read less (a Window context) or raise OpenAi.context_tokens"
+            )
+        if self._config.api == "chat":
+            return await self._chat(request)
+        return await self._complete(request)
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        """See `Engine.score`. Servers say it of temperature 1 only, and with `api="completions"` only.
+
+        Raises:
+            ValueError: when asked for what servers do not say.
+            EngineFault: when this server does not say it, refused or kept failing.
+        """
+        if self._config.api == "chat":
+            raise ValueError("score: got api='chat', which says nothing of given tokens; need api='completions'")
+        if temperature != 1:
+            raise ValueError(f"score: got temperature {temperature}; need 1, of which alone servers say it")
+        if not prompt_tokens:
+            raise ValueError("score: got a prompt of 0 tokens; need at least 1")
+        read = [*prompt_tokens, *continuation_tokens]
+        if len(read) >= self._config.context_tokens:
+            raise ValueError(
+                f"score: got {len(read)} tokens; need fewer than the context of {self._config.context_tokens} tokens"
+            )
+        asked = {"prompt": read, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 1.0}
+        choice = await self._calls.ask("completions", self._body(asked | {"return_token_ids": True}), seed=0)
+        given = choice.logprobs.token_logprobs if choice.logprobs else None
+        logprobs = (given or [])[len(prompt_tokens) : len(read)]
+        if len(logprobs) < len(continuation_tokens):
+            raise EngineFault(
+                f"score: got log-probabilities of {len(given or [])} tokens from {self._config.base_url}; need those "
+                f"of all {len(read)} that were sent: a server that answers echo with them (vLLM, SGLang)"
+            )
+        return _known(logprobs)
+
+    def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+        """Refused: a server keeps the weights with which it was started.
+
+        Raises:
+            RuntimeError: always; says what to do.
+        """
+        del weights
+        raise RuntimeError(
+            f"sync: got weights of version {policy_version} for the server at {self._config.base_url}, which keeps its "
+            "own; need an engine in this process to train (Local), or save the policy and start the server anew on it"
+        )
+
+    def forget(self) -> None:
+        """Nothing is cached here; what the server caches is its own."""
+
+    async def close(self) -> None:
+        """See `Engine.close`. Calls in flight are cancelled and fail."""
+        await self._calls.close()
+
+    async def _chat(self, request: Request) -> Completion:
+        """Messages out, text back."""
+        if request.stop_tokens != (END,):
+            raise ValueError(
+                f"generate: got stop tokens {request.stop_tokens}; need {(END,)}, the end of a message: take the "
+                "engine's own renderer, Agent(renderer=engine.renderer, ...)"
+            )
+        sampling = request.sampling
+        asked: dict[str, object] = {
+            "messages": conversation(request.prompt_tokens),
+            self._config.limit: sampling.max_tokens,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": request.seed % SEEDS,
+        }
+        choice = await self._calls.ask("chat/completions", self._body(asked), seed=request.seed)
+        finish = self._finish(choice)
+        said = choice.message
+        text = "" if said is None else said.content or said.refusal or ""
+        tokens = tuple(text.encode("utf-8", "replace"))
+        if finish is Finish.ABORTED:
+            tokens = ()
+        elif finish is Finish.STOP:
+            tokens = (*tokens, END)
+        elif not tokens:
+            raise EngineFault(
+                f"{self._config.model} wrote no text within {sampling.max_tokens} tokens; raise Sampling.max_tokens, "
+                "which counts what a model thinks before it answers"
+            )
+        return Completion(tokens=tokens, logprobs=None, entropies=None, finish=finish, policy_version=0)
+
+    async def _complete(self, request: Request) -> Completion:
+        """Tokens out, tokens back."""
+        sampling = request.sampling
+        room = self._config.context_tokens - len(request.prompt_tokens)
+        asked: dict[str, object] = {
+            "prompt": list(request.prompt_tokens),
+            "max_tokens": min(sampling.max_tokens, room),
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": request.seed % SEEDS,
+            "stop_token_ids": list(request.stop_tokens),
+            "logprobs": 1,
+            "return_token_ids": True,
+            "return_tokens_as_token_ids": True,
+        }
+        choice = await self._calls.ask("completions", self._body(asked | PLAIN), seed=request.seed)
+        finish = self._finish(choice)
+        tokens = self._ids(choice)
+        if not tokens and finish is not Finish.ABORTED:
+            raise EngineFault(
+                f"got a completion of no tokens from {self._config.base_url}, finished {finish}; need one"
+            )
+        return Completion(
+            tokens=tokens,
+            logprobs=self._logprobs(request, choice, tokens),
+            entropies=None,
+            finish=finish,
+            policy_version=0,
+        )
+
+    def _body(self, asked: Mapping[str, object]) -> dict[str, object]:
+        body = {"model": self._config.model, **asked, **self._config.extra}
+        return {name: value for name, value in body.items() if value is not None}
+
+    def _finish(self, choice: "Choice") -> Finish:
+        finish = FINISHES.get(choice.finish_reason or "")
+        if finish is None:
+            raise EngineFault(
+                f"got finish_reason {choice.finish_reason!r} from {self._config.base_url}; need one of {list(FINISHES)}"
+            )
+        return finish
+
+    def _ids(self, choice: "Choice") -> tuple[int, ...]:
+        """The ids of what was written, as the server says; never those of its text."""
+        if choice.token_ids is not None:
+            return tuple(choice.token_ids)
+        names = (choice.logprobs.tokens if choice.logprobs else None) or []
+        ids = [name.removeprefix("token_id:") for name in names if name.startswith("token_id:")]
+        if not names or len(ids) != len(names) or not all(text.isdecimal() for text in ids):
+            raise EngineFault(
+                f"{self._config.base_url} says no token ids; need a server that does (vLLM from 0.10.2, SGLang from "
+                "July 2026), or api='chat'"
+            )
+        return tuple(map(int, ids))
+
+    def _logprobs(self, request: Request, choice: "Choice", tokens: tuple[int, ...]) -> tuple[float, ...] | None:
+        """Under the distribution really sampled from, where the server's are."""
+        sampling, kind = request.sampling, self._config.logprobs
+        if sampling.temperature == 0:
+            return (0.0,) * len(tokens)
+        if kind != "sampled" and (sampling.top_p < 1 or (kind == "raw" and sampling.temperature != 1)):
+            return None
+        given = (choice.logprobs.token_logprobs if choice.logprobs else None) or []
+        if len(given) != len(tokens):
+            raise EngineFault(
+                f"got {len(given)} log-probabilities from {self._config.base_url} for {len(tokens)} tokens; need one"
+            )
+        return _known(given)
+
+
+def _known(logprobs: list[float | None]) -> tuple[float, ...]:
+    known = tuple(logprob for logprob in logprobs if logprob is not None)
+    if len(known) < len(logprobs):
+        raise EngineFault(
+            f"got {len(logprobs) - len(known)} of {len(logprobs)} log-probabilities as null; need numbers"
+        )
+    return known
