@@ -52,7 +52,18 @@ def test_doctor(bough: Bough, tmp_path: Path) -> None:
     out = bough("doctor", folder=tmp_path, missing=["peft"])
     lines = out.fine().splitlines()
     assert all(line.startswith("ok  ") for line in lines), lines
-    for about in ("bough", "python", "packages", "cpu", "gpu", "extra lora", "extra textworld", "disk", "training"):
+    for about in (
+        "bough",
+        "python",
+        "packages",
+        "cpu",
+        "gpu",
+        "extra lora",
+        "extra openai",
+        "extra textworld",
+        "disk",
+        "training",
+    ):
         assert any(line.startswith(f"ok   {about}: ") for line in lines), about
     assert "ok   extra lora: not installed (peft); do: pip install 'bough[lora]'" in lines
     assert not list(tmp_path.iterdir()), "it leaves nothing behind"

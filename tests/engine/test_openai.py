@@ -7,12 +7,18 @@ from collections.abc import Callable, Coroutine, Sequence
 from email.utils import formatdate
 from typing import Any, TypeVar
 
+import numpy as np
 import pytest
 from endpoint import DROP, HANG, Asked, Endpoint, Reply, Say, chat, complete, error, follow
+from tests.explore.stage import World
 from toys import ask, run
 
-from bough.engine import Completion, Engine, EngineFault, Finish, OpenAi, Request
+from bough.context import Context, Full, Plain, Window
+from bough.engine import Completion, Engine, EngineFault, Finish, OpenAi, Request, Sampling
 from bough.engine.openai import OpenAiEngine, Usage
+from bough.env import Inline
+from bough.explore import Agent, Chains, Grove, Limits, Waits
+from bough.tree import Outcome, Source, Task, Tree, leaves
 
 T = TypeVar("T")
 
@@ -114,6 +120,10 @@ def test_what_a_request_says_besides() -> None:
 @pytest.mark.parametrize(
     ("said", "tokens", "finish"),
     [
+        (chat("1234567"), [*b"1234567", END], Finish.STOP),
+        (chat("12345678"), b"12345678", Finish.LENGTH),
+        (chat("123456789", "length"), b"12345678", Finish.LENGTH),
+        (chat("1234567é"), b"1234567", Finish.LENGTH),
         (chat("up", "length"), b"up", Finish.LENGTH),
         (chat("up", "content_filter"), b"", Finish.ABORTED),
         (chat(None), [END], Finish.STOP),
@@ -126,8 +136,52 @@ def test_how_a_chat_ends(said: Say, tokens: Sequence[int], finish: Finish) -> No
 
 
 def test_a_chat_that_only_thought_is_a_fault() -> None:
-    faults(lambda _: chat("", "length"), "m wrote no text within 8 tokens; raise Sampling.max_tokens")
+    faults(lambda _: chat("", "length"), "m wrote no text within 8 tokens; .* OpenAi.extra={'max_tokens': 4096}")
     faults(lambda _: chat("a", "tool_calls"), "got finish_reason 'tool_calls' from .*; need one of")
+
+
+def test_a_completion_is_no_longer_than_it_may_be() -> None:
+    """Budgets are counted in the tokens that come back, and the end of the context is one."""
+    got, endpoint = serve(lambda _: chat("123456789"), one(hi()), context_tokens=len(PROMPT) + 3)
+    assert (got.tokens, got.finish) == (tuple(b"123"), Finish.LENGTH)
+    assert endpoint.asked[0].body["max_tokens"] == 3
+    thinks = {"max_tokens": 4096}
+    got, endpoint = serve(lambda _: chat("123456789"), one(hi()), extra=thinks)
+    assert (got.tokens, endpoint.asked[0].body["max_tokens"]) == (tuple(b"12345678"), 4096)
+
+
+@pytest.mark.parametrize("context", [Full(), Window(turns=1)])
+def test_an_episode(context: Context) -> None:
+    """What a server writes is in the tree as a teacher's; it reads the conversation that the context chose."""
+
+    def reply(asked: Asked) -> Reply:
+        if asked.body["seed"] % 5 == 0:
+            return error(500, "no")
+        said = [message["content"] for message in asked.body["messages"] if message["role"] == "user"]
+        return chat("b" if asked.body["seed"] % 2 else "a" if said[-1] in (".", "a", "aa") else "?")
+
+    async def use(engine: OpenAiEngine, _: Endpoint) -> Tree:
+        agent = Agent(
+            engine=engine, renderer=engine.renderer, context=context, parser=Plain(), sampling=Sampling(max_tokens=8)
+        )
+        host = Inline(env=World())
+        place = Grove(agent=agent, host=host, instructions="go", limits=Limits(tree_tokens=200), waits=Waits())
+        try:
+            (tree,) = (await place.grow(Chains(n=8), [Task(id="task")], seed=1)).trees
+        finally:
+            await host.close()
+        return tree
+
+    tree, endpoint = serve(reply, use, context_tokens=400, retries=0)
+    acted = tree.source == Source.TEACHER
+    assert set(tree.outcome[leaves(tree)].tolist()) == {Outcome.TERMINATED, Outcome.FAILED}
+    assert tree.sampled.sum() == 0
+    assert np.isnan(tree.logprob).all()
+    assert {tree.info[node]["text"] for node in np.flatnonzero(acted)} >= {"a", "b"}
+    last = endpoint.asked[-1].body["messages"]
+    assert last[0] == {"role": "system", "content": "go"}
+    assert [message["role"] for message in last[1:]] == (["user", "assistant"] * 9)[: len(last) - 1]
+    assert len(last) == 2 if context == Window(turns=1) else len(last) > 2
 
 
 def expected(prompt: Sequence[int], count: int, stop: Sequence[int] = ()) -> list[tuple[int, float]]:

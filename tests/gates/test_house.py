@@ -35,7 +35,7 @@ def _modules_after(statement: str) -> set[str]:
         (
             "import bough.env, bough.credit, bough.reward, bough.curate, bough.store, bough.view, bough.policy\n"
             "import bough.engine, bough.context",
-            {"torch", "transformers", "textworld", "peft", "tensorboard"},
+            {"torch", "transformers", "textworld", "peft", "tensorboard", "openai"},
         ),
         ("import bough.cli.app", {"torch", "transformers"}),
         ("from bough.cli.catalogue import show_all; show_all()", {"torch", "transformers"}),

@@ -12,7 +12,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-EXTRAS = {"lora": ("peft",), "textworld": ("textworld", "tatsu")}
+EXTRAS = {"lora": ("peft",), "openai": ("openai",), "textworld": ("textworld", "tatsu")}
 """The modules behind each extra."""
 
 

@@ -85,7 +85,8 @@ def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
     if not messages or tuple(tokens[begin:]) != (ASSISTANT,):
         raise ValueError(
             f"generate: got tokens that are no conversation from place {begin} on; need messages of which the "
-            "assistant's is still to be written: take the engine's own renderer, Agent(renderer=engine.renderer, ...)"
+            "assistant's is still to be begun: take the engine's own renderer, Agent(renderer=engine.renderer, ...), "
+            "and an explorer that writes whole actions"
         )
     return messages
 

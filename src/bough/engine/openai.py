@@ -36,7 +36,10 @@ class OpenAi:
     With `api="completions"` tokens go out and come back as ids (vLLM from 0.10.2, SGLang from July 2026), with their
     log-probabilities: what is sampled can be trained on. With `api="chat"` messages go out and text comes back, which
     every server can do: what is written has no log-probabilities and can be searched and imitated, not reinforced. The
-    agent then uses the engine's own `renderer`, in which a token is a byte of text or the edge of a message.
+    agent then uses the engine's own `renderer`, in which a token is a byte of text or the edge of a message. That is
+    what `context_tokens`, `Sampling.max_tokens` and every budget count; the server is asked for at most as many tokens
+    of its own, and what it writes beyond is cut off. A model that thinks first needs more
+    (`extra={"max_tokens": 4096}`).
 
     A call that fails for a passing reason (a broken connection, no answer in time, a broken answer, status 408, 409,
     429 or 5xx) is made again after `backoff_s`, then twice that, and so on, each time varied by up to half as the
@@ -52,8 +55,7 @@ class OpenAi:
         base_url: Where the server is, as a rule up to and with /v1.
         api: Which of its two ways of completing is used.
         key_env: The environment variable with the key; None sends none, which is what most local servers need.
-        context_tokens: Most tokens of prompt and completion together. In the chat they are counted in bytes of text
-            (about four to a token of the server's), while `Sampling.max_tokens` is counted by the server.
+        context_tokens: Most tokens of prompt and completion together; about four bytes of text are one of the server's.
         concurrency: Most calls in flight; others wait in order of arrival.
         retries: How often a call is made again.
         backoff_s: The wait before a call is made again for the first time.
@@ -256,9 +258,10 @@ class OpenAiEngine:
                 "engine's own renderer, Agent(renderer=engine.renderer, ...)"
             )
         sampling = request.sampling
+        most = self._most(request)
         asked: dict[str, object] = {
             "messages": conversation(request.prompt_tokens),
-            self._config.limit: sampling.max_tokens,
+            self._config.limit: most,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": request.seed % SEEDS,
@@ -270,22 +273,24 @@ class OpenAiEngine:
         tokens = tuple(text.encode("utf-8", "replace"))
         if finish is Finish.ABORTED:
             tokens = ()
-        elif finish is Finish.STOP:
+        elif finish is Finish.STOP and len(tokens) < most:
             tokens = (*tokens, END)
-        elif not tokens:
+        elif len(tokens) >= most:
+            # At the last whole character.
+            tokens, finish = tuple(bytes(tokens[:most]).decode("utf-8", "ignore").encode()), Finish.LENGTH
+        if finish is Finish.LENGTH and not tokens:
             raise EngineFault(
-                f"{self._config.model} wrote no text within {sampling.max_tokens} tokens; raise Sampling.max_tokens, "
-                "which counts what a model thinks before it answers"
+                f"{self._config.model} wrote no text within {most} tokens; a model that thinks before it answers needs "
+                f"more: OpenAi.extra={{{self._config.limit!r}: 4096}}"
             )
         return Completion(tokens=tokens, logprobs=None, entropies=None, finish=finish, policy_version=0)
 
     async def _complete(self, request: Request) -> Completion:
         """Tokens out, tokens back."""
         sampling = request.sampling
-        room = self._config.context_tokens - len(request.prompt_tokens)
         asked: dict[str, object] = {
             "prompt": list(request.prompt_tokens),
-            "max_tokens": min(sampling.max_tokens, room),
+            "max_tokens": self._most(request),
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": request.seed % SEEDS,
@@ -308,6 +313,10 @@ class OpenAiEngine:
             finish=finish,
             policy_version=0,
         )
+
+    def _most(self, request: Request) -> int:
+        """How many tokens may be written."""
+        return min(request.sampling.max_tokens, self._config.context_tokens - len(request.prompt_tokens))
 
     def _body(self, asked: Mapping[str, object]) -> dict[str, object]:
         body = {"model": self._config.model, **asked, **self._config.extra}
