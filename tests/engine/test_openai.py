@@ -18,6 +18,7 @@ from bough.engine import Completion, Engine, EngineFault, Finish, OpenAi, Reques
 from bough.engine.openai import OpenAiEngine, Usage
 from bough.env import Inline
 from bough.explore import Agent, Chains, Grove, Limits, Waits
+from bough.train.config import dump, load
 from bough.tree import Outcome, Source, Task, Tree, leaves
 
 T = TypeVar("T")
@@ -86,6 +87,22 @@ def test_it_is_an_engine() -> None:
     engine.forget()
     with pytest.raises(RuntimeError, match=r"version 3 for the server at http://127.* need an engine in this process"):
         engine.sync({}, 3)
+
+
+def test_a_training_run_cannot_have_it() -> None:
+    with pytest.raises(ValueError, match="got a policy to sample from and the server at http://x/v1, which keeps its"):
+        OpenAi(model="m", base_url="http://x/v1").build(object())
+
+
+def test_it_is_written_down_and_read_again() -> None:
+    config = OpenAi(
+        model="m",
+        base_url="http://x/v1",
+        api="completions",
+        extra={"a": None, "b": {"c": 1}},
+        price_per_million=(1.0, 2.0),
+    )
+    assert load(json.loads(json.dumps(dump(config)))) == config
 
 
 def test_a_chat_sends_messages_and_gets_text() -> None:
@@ -405,10 +422,13 @@ def test_so_many_calls_at_a_time_in_order_of_arrival() -> None:
     def reply(asked: Asked) -> Say:
         return Say(body=chat(str(asked.body["seed"])).body, after_s=0.01)
 
-    got, endpoint = serve(reply, use, concurrency=3)
-    assert endpoint.most == 3
-    assert [asked.body["seed"] for asked in endpoint.asked] == list(range(20))
-    assert [bytes(completion.tokens[:-1]) for completion in got] == [str(seed).encode() for seed in range(20)]
+    for places in (1, 3):
+        got, endpoint = serve(reply, use, concurrency=places)
+        assert endpoint.most == places
+        arrived = [asked.body["seed"] for asked in endpoint.asked]
+        # Calls that are in flight together race on their connections.
+        assert all(abs(seed - place) < places for place, seed in enumerate(arrived))
+        assert [bytes(completion.tokens[:-1]) for completion in got] == [str(seed).encode() for seed in range(20)]
 
 
 def test_a_cancelled_call_leaves_the_server_and_frees_its_place() -> None:

@@ -107,13 +107,17 @@ class OpenAi:
         """An engine that calls the server; no call is made yet.
 
         Args:
-            model: Not used; the server has its own.
+            model: What a training run hands to its engine. A server has its own, so there must be none.
 
         Raises:
             ImportError: when the openai package is not installed.
-            ValueError: when the environment variable `key_env` is not set.
+            ValueError: when there is a model, or the environment variable `key_env` is not set.
         """
-        del model
+        if model is not None:
+            raise ValueError(
+                f"engine=OpenAi: got a policy to sample from and the server at {self.base_url}, which keeps its own "
+                "weights; need an engine in this process to train or evaluate a policy (Local)"
+            )
         try:
             from bough.engine.calls import Calls
         except ImportError as error:
