@@ -16,11 +16,14 @@ from bough.explore.grow import Grove
 from bough.tree import Kind, Outcome, Source, Task, Tree, leaves, path, turns
 
 
-def play(place: Grove, script: Callable[[Player], Awaitable[None]]) -> Tree:
+TASK = Task(id="t")
+
+
+def play(place: Grove, script: Callable[[Player], Awaitable[None]], task: Task = TASK) -> Tree:
     """The tree that a script grows."""
 
     async def main() -> Tree:
-        growth = Growth(Task(id="t"))
+        growth = Growth(task)
         player = Player(
             growth, place.agent, place.host, instructions="go", limits=place.limits, seed=0, waits=place.waits
         )

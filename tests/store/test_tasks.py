@@ -5,7 +5,7 @@ import pytest
 from bough.store import digest, digest_tasks, read_tasks, write_tasks
 from bough.tree import Task
 
-TASKS = [Task(id="a", seed=3, data={"rows": ["SF", "FG"], "é": None}), Task(id="b")]
+TASKS = [Task(id="a", seed=3, data={"rows": ["SF", "FG"], "é": None}), Task(id="b"), Task(id="b").after(["go", "on"])]
 
 
 def test_tasks_come_back(tmp_path: Path) -> None:
@@ -32,6 +32,8 @@ def test_seed_and_data_may_be_left_out_and_empty_lines_are_passed_over(tmp_path:
         ('{"id": "x", "seed": "1"}', "a 'seed' that is no whole number"),
         ('{"id": "x", "seed": true}', "a 'seed' that is no whole number"),
         ('{"id": "x", "data": []}', "a 'data' that is no object"),
+        ('{"id": "x", "start": "up"}', "a 'start' that is no list of actions"),
+        ('{"id": "x", "start": [1]}', "a 'start' that is no list of actions"),
         ('{"id": "x", "sed": 1}', r"unknown field \['sed'\]"),
     ],
 )

@@ -114,7 +114,9 @@ class Successes:
         for place, name in enumerate(names):
             paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in kept]
             state[f"channel_{place}"] = join_column(np.dtype(np.float64), paid)
-        words = [{**_task(each.tree.task), "channels": list(each.channels), "info": each.tree.info} for each in kept]
+        words = [
+            {"task": each.tree.task.record(), "channels": list(each.channels), "info": each.tree.info} for each in kept
+        ]
         text = json.dumps({"channels": names, "paths": words})
         return state | {"words": np.frombuffer(text.encode(), dtype=np.uint8)}
 
@@ -124,7 +126,7 @@ class Successes:
         place = {name: number for number, name in enumerate(words["channels"])}
         self.kept = {}
         for at, said in enumerate(words["paths"]):
-            tree = cut_tree(state, at, Task(**said["task"]), said["info"])
+            tree = cut_tree(state, at, Task.read(said["task"]), said["info"])
             rows = rows_of(state, "channel", at)
             channels = {name: state[f"channel_{place[name]}"][rows] for name in said["channels"]}
             self.kept.setdefault(tree.task.id, []).append(Rewarded(tree=tree, channels=channels))
@@ -150,7 +152,3 @@ def _without_first(rewarded: Rewarded) -> list[Rewarded]:
     tree = rewarded.tree
     rest: Ints = np.setdiff1d(leaves(tree), counted(tree)[:1])
     return [keep_paths(rewarded, rest)] if len(rest) else []
-
-
-def _task(task: Task) -> dict[str, object]:
-    return {"task": {"id": task.id, "seed": task.seed, "data": task.data}}

@@ -32,6 +32,7 @@ class Player:
         growth: The tree so far.
         limits: Budgets of a path and of the tree.
         ledger: What the tree has cost.
+        answered: By the number of an action, that of the node in which the environment answered it.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Player:
         self.growth = growth
         self.limits = limits
         self.ledger = Ledger(limits)
+        self.answered: dict[int, int] = {}
         self._agent = agent
         self._host = host
         self._instructions = told(instructions, agent.parser)
@@ -51,11 +53,11 @@ class Player:
         self._stopped: dict[int, str] = {}
 
     async def root(self) -> Cursor:
-        """Start the task.
+        """Start the task, and play again what was done before the agent begins (`Task.start`).
 
         Raises:
-            EnvFault: when the environment did not start.
-            ValueError: when the first prompt does not fit the model.
+            EnvFault: when the environment did not start, or broke on the way.
+            ValueError: when the first prompt does not fit the model, or nothing is left to do after `Task.start`.
         """
         state = await self._from_env(self._host.start(self.growth.task), "start", ())
         text = self._agent.renderer.render(self._instructions, (), state.observation)
@@ -67,7 +69,19 @@ class Player:
             )
         info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
         node = self.growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
-        return Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
+        place = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
+        start = self.growth.task.start
+        for number, action in enumerate(start):
+            after = await self.advance(place, action=action, source=Source.REPLAYED, ahead=start[number:])
+            if after is Outcome.FAILED:
+                raise EnvFault(str(self.growth.nodes[-1].info["fault"]))
+            if isinstance(after, Outcome):
+                raise ValueError(
+                    f"task {self.growth.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
+                    f"({after.name}); need one that leaves something to do within the limits of a path and a tree"
+                )
+            place = after
+        return place
 
     @property
     def sampling(self) -> Sampling:
@@ -163,6 +177,10 @@ class Player:
         dearest = self._writer.dearest(at, chosen, most)
         async with self.ledger.holding(dearest) as cost:
             return await self._writer.write(at, branch, chosen, dearest, hint=hint, cost=cost)
+
+    def do(self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED) -> Draft:
+        """Write a whole action in the place of the policy, in the form that the parser asks for; costs nothing."""
+        return self._writer.do(cursor, action, branch=branch, source=source, ahead=())
 
     def put(self, at: Cursor | Draft, tokens: Sequence[int], *, branch: int = 0) -> Draft:
         """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing."""
@@ -287,7 +305,7 @@ class Player:
             node.info["replayed_steps"] = step.replayed_steps
         if step.info:
             node.info["env"] = dict(step.info)
-        number = self.growth.add(node)
+        number = self.answered[after.node] = self.growth.add(node)
         spent = self._exhausted(after)
         if step.outcome is not Outcome.OPEN or spent:
             # The last observation adds no tokens: the policy never reads it.

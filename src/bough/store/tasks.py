@@ -28,7 +28,7 @@ def digest_tasks(tasks: Sequence[Task]) -> str:
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """The tasks of a JSONL file, in order. Empty lines are passed over; `seed` and `data` may be left out.
+    """The tasks of a JSONL file, in order. Empty lines are passed over; all but `id` may be left out.
 
     Raises:
         FileNotFoundError: when there is no such file.
@@ -59,8 +59,7 @@ def read_tasks(path: Path) -> list[Task]:
 
 
 def _text(tasks: Sequence[Task]) -> bytes:
-    rows = ({"id": task.id, "seed": task.seed, "data": task.data} for task in tasks)
-    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+    return "".join(json.dumps(task.record()) + "\n" for task in tasks).encode()
 
 
 def _task(line: bytes) -> Task:
@@ -72,13 +71,16 @@ def _task(line: bytes) -> Task:
     if not isinstance(row, dict):
         raise ValueError("no JSON object")
     fields = cast("dict[str, object]", row)
-    if unknown := fields.keys() - {"id", "seed", "data"}:
+    if unknown := fields.keys() - {"id", "seed", "data", "start"}:
         raise ValueError(f"unknown field {sorted(unknown)}")
     name, seed, data = fields.get("id"), fields.get("seed", 0), fields.get("data", {})
+    start: object = fields.get("start", [])
     if not isinstance(name, str) or not name:
         raise ValueError("no 'id' that is a text of at least one letter")
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError("a 'seed' that is no whole number")
     if not isinstance(data, dict):
         raise ValueError("a 'data' that is no object")
-    return Task(id=name, seed=seed, data=cast("dict[str, object]", data))
+    if not isinstance(start, list) or not all(isinstance(each, str) for each in cast("list[object]", start)):
+        raise ValueError("a 'start' that is no list of actions as text")
+    return Task(id=name, seed=seed, data=cast("dict[str, object]", data), start=tuple(cast("list[str]", start)))

@@ -21,9 +21,9 @@ The K trees of the file stand one after the other, N nodes and T tokens in all:
     channel/NAME [N]        what reward NAME paid at each node; nan on trees it did not pay     (rewarded, credited)
     gain, lose [T]          the credit of each token                                            (credited)
 
-Line k of `step_000012.jsonl` is `{"task": {"id", "seed", "data"}, "channels": [NAME, ...], "info": [N objects]}`. The
-header's `__metadata__` says the format, the stage of the trees ("Tree", "Rewarded", "Credited"), and the BLAKE2b
-checksum of the JSONL file that belongs to it.
+Line k of `step_000012.jsonl` is `{"task": {"id", "seed", "data"}, "channels": [NAME, ...], "info": [N objects]}`, the
+task with "start" where it has one. The header's `__metadata__` says the format, the stage of the trees ("Tree",
+"Rewarded", "Credited"), and the BLAKE2b checksum of the JSONL file that belongs to it.
 """
 
 import json
@@ -107,7 +107,7 @@ def _rewarded(each: Tree | Rewarded | Credited) -> Rewarded | None:
 def _words(each: Tree | Rewarded | Credited) -> dict[str, object]:
     tree, rewarded = _tree(each), _rewarded(each)
     return {
-        "task": {"id": tree.task.id, "seed": tree.task.seed, "data": tree.task.data},
+        "task": tree.task.record(),
         "channels": list(rewarded.channels) if rewarded else [],
         "info": tree.info,
     }
@@ -140,7 +140,7 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
 
 
 def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:
-    tree = cut_tree(columns, at, Task(**line["task"]), line["info"])
+    tree = cut_tree(columns, at, Task.read(line["task"]), line["info"])
     if stage == "Tree":
         return tree
     names = cast("list[str]", line["channels"])
