@@ -16,11 +16,14 @@ ROOMS = {
     "context": "Contexts",
     "engine": "Engines",
     "explore": "Explorers",
+    "search": "Search",
     "reward": "Rewards",
     "credit": "Credit",
     "curate": "Curation",
     "objective": "Objectives",
 }
+INSIDE = {"search": "explore/search"}
+"""Where a room lies that is within another."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +51,9 @@ class Entry:
 def entries() -> Iterator[Entry]:
     """Everything, room by room."""
     for room in ROOMS:
-        exported = _exported(ROOT / room / "__init__.py")
-        for file in sorted((ROOT / room).glob("*.py")):
+        folder = ROOT / INSIDE.get(room, room)
+        exported = _exported(folder / "__init__.py")
+        for file in sorted(folder.glob("*.py")):
             if file.name == "__init__.py":
                 continue
             module = ast.parse(file.read_text(encoding="utf-8"))

@@ -183,7 +183,10 @@ class Player:
         return self._writer.do(cursor, action, branch=branch, source=source, ahead=())
 
     def put(self, at: Cursor | Draft, tokens: Sequence[int], *, branch: int = 0) -> Draft:
-        """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing."""
+        """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing.
+
+        A piece that ends with a stop token, or has the last token that an action may have, makes it whole.
+        """
         return self._writer.put(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: Draft, at: int) -> Draft:
@@ -246,19 +249,25 @@ class Player:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    def stop(self, cursor: Cursor, reason: str) -> None:
-        """Say why nothing goes on from here; if nothing does, the path is truncated for this reason."""
-        self._stopped.setdefault(cursor.node, reason)
+    def stop(self, at: Cursor | Draft, reason: str) -> None:
+        """Say why nothing goes on from here; if nothing does, the path is truncated for this reason.
+
+        A draft that nobody goes on with and that was not stopped is no path: what is in it counts nowhere.
+        """
+        if isinstance(at, Draft) and not at.whole:
+            self._writer.note(at)
+        self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
         """End what is left open: a place from which nobody went on is where a path was truncated."""
         inner = {node.parent for node in self.growth.nodes}
         for number, node in enumerate(self.growth.nodes):
-            if number in inner or node.outcome is not Outcome.OPEN or node.kind is Kind.ACTION:
+            dropped = node.kind is Kind.ACTION and number not in self._stopped
+            if number in inner or node.outcome is not Outcome.OPEN or dropped:
                 continue
             node.outcome = Outcome.TRUNCATED
             node.info |= {"success": False, "truncated": self._stopped.get(number, "explorer")}
-            if node.kind is not Kind.PROMPT:
+            if node.kind not in (Kind.PROMPT, Kind.ACTION):
                 # As with every last observation: the policy never read it.
                 node.kind, node.tokens = Kind.OBSERVATION, ()
 

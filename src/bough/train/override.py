@@ -5,8 +5,9 @@ import dataclasses
 import importlib
 import inspect
 import json
+import pkgutil
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast, get_args, get_type_hints
 
 from bough.train.config import ConfigError, build, check, fields_of, unknown, wants_piece
@@ -67,8 +68,8 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
         known = (*there, *get_args(annotation))
         return tuple(_read(part, known, None, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1])))
     call = CALL.match(text)
-    if pieces and (maker := _makers(now, annotation).get(text.removesuffix("()"))):
-        return maker()
+    if pieces and (maker := _makers(now, annotation).get(call["name"] if call else text)):
+        return _made(maker, call["arguments"] if call else "", where)
     if call or (text.isidentifier() and text[:1].isupper()):
         name = call["name"] if call else text
         options = _options(now, annotation)
@@ -107,16 +108,30 @@ def _literal(text: str) -> Any:
     return text
 
 
+def _made(maker: Callable[..., Any], text: str, where: str) -> Any:
+    """What a function makes of `a=1, b=x`."""
+    known = {name: kind for name, kind in get_type_hints(maker).items() if name != "return"}
+    given = _given(known, maker.__name__, text, where)
+    try:
+        return maker(**{name: check(known[name], value, f"{where}.{name}") for name, value in given.items()})
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
 def _arguments(cls: type, text: str, where: str) -> dict[str, Any]:
     """`a=1, b=x` as field values of a class."""
-    known = fields_of(cls)
+    return _given(fields_of(cls), cls.__name__, text, where)
+
+
+def _given(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
+    """`a=1, b=x` as values for names of known types."""
     given: dict[str, Any] = {}
     for part in _parts(text):
         name, equals, value = (side.strip() for side in part.partition("="))
         if not equals:
             raise ConfigError(f"{where}: got the argument {part!r}; need name=value")
         if name not in known:
-            raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {cls.__name__}")
+            raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {whose}")
         given[name] = _read(value, None, known[name], f"{where}.{name}")
     return given
 
@@ -178,7 +193,10 @@ def _is_ours(kind: type) -> bool:
 
 
 def _members(kinds: Sequence[type]) -> list[object]:
-    """Everything that the rooms of these classes export."""
+    """Everything that the rooms of these classes export, and the rooms within those."""
     rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if _is_ours(kind)}
     modules = [importlib.import_module(room) for room in sorted(rooms)]
+    for room in tuple(modules):
+        inner = (each.name for each in pkgutil.iter_modules(getattr(room, "__path__", ())) if each.ispkg)
+        modules += [importlib.import_module(f"{room.__name__}.{name}") for name in inner]
     return [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]

@@ -1,0 +1,44 @@
+"""A*: as few turns as possible, by an estimate of the turns that are left."""
+
+from dataclasses import dataclass
+
+from bough.explore.cursor import Cursor
+from bough.explore.search.expand import Sample
+from bough.explore.search.frontier import Best
+from bough.explore.search.node import SearchNode
+from bough.explore.search.prune import Seen
+from bough.explore.search.score import Way
+from bough.explore.search.search import Search
+from bough.explore.search.tree import SearchTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnsToGo:
+    """Minus the turns that the environment's oracle needs from a place, for `Way`; needs an oracle.
+
+    Attributes:
+        hopeless: How many where it knows no way.
+    """
+
+    hopeless: float = 1000.0
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        """The value."""
+        plan = await tree.player.plan(node.at) if isinstance(node.at, Cursor) else None
+        return -self.hopeless if plan is None else -float(len(plan))
+
+
+def a_star(width: int = 4, weight: float = 1.0) -> Search:
+    """A* (Hart, Nilsson and Raphael, 1968): the shortest way, as an estimate of what is left tells; needs state keys.
+
+    All children of a place are carried out and estimated; the place goes on whose turns so far and turns to go are
+    fewest. The estimate here is the environment's oracle; ToolChain* (arXiv 2310.13227) makes one from stored plans and
+    the model's agreement with itself, take any `evaluate` that says minus the turns to go.
+    """
+    return Search(
+        select=Best(by=Way(weight=weight)),
+        expand=Sample(width=width),
+        evaluate=TurnsToGo(),
+        prune=(Seen(),),
+        eager=True,
+    )

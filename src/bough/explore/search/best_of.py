@@ -1,0 +1,48 @@
+"""Independent paths, of which the best is the answer."""
+
+from dataclasses import dataclass
+
+from bough.explore.player import Player
+from bough.explore.search import Evaluate
+from bough.explore.search.tree import SearchTree, best
+from bough.explore.together import together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestOf:
+    """Best-of-n: independent paths to the end, of which a verifier chooses; needs one, by default the environment.
+
+    It stops when a path as good as `enough` is there, or a budget of the tree can't pay for more.
+
+    Attributes:
+        n: Most paths.
+        at_once: How many are played at a time.
+        judge: What the end of a path is worth; None for 1 if the environment says that it succeeded, else 0.
+        enough: A path worth this is the last; None to play all.
+    """
+
+    n: int = 8
+    at_once: int = 8
+    judge: Evaluate | None = None
+    enough: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.at_once < 1:
+            raise ValueError(f"BestOf: got n={self.n}, at_once={self.at_once}; need at least 1 of each")
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the tree."""
+        tree = SearchTree(player, await player.root(), won=None if self.judge else 1.0, lost=0.0)
+        try:
+            for begun in range(0, self.n, self.at_once):
+                some = await together(tree.follow(tree.root) for _ in range(min(self.at_once, self.n - begun)))
+                for end in (each for each in some if each is not None):
+                    worth = tree.worth(end)
+                    if worth is None and self.judge is not None:
+                        worth = await tree.paid(self.judge(tree, end))
+                    end.value = end.q = tree.lost if worth is None else worth
+                    tree.side.append(end)
+                if tree.spent or (self.enough is not None and any(end.q >= self.enough for end in tree.side)):
+                    break
+        finally:
+            tree.conclude(best(tree.ends()))

@@ -1,0 +1,63 @@
+"""Which actions a search considers at a place."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bough.explore.cursor import Cursor, Draft
+from bough.explore.search import Written
+from bough.explore.search.node import SearchNode
+from bough.explore.search.tree import SearchTree
+from bough.explore.together import together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """So many samples of the policy, all at once.
+
+    Attributes:
+        width: How many.
+        prior: How likely the policy finds an action: the exponential of its mean token log-probability ("tokens",
+            AlphaMath, arXiv 2405.03553), its probability ("action"), or one over the number of samples ("even").
+    """
+
+    width: int = 4
+    prior: Literal["tokens", "action", "even"] = "tokens"
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"Sample.width: got {self.width}; need at least 1")
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+        """Write at a node."""
+        count = self.width * times
+        drafts = await together(tree.write(node) for _ in range(count))
+        return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
+
+    def _prior(self, draft: Draft, count: int) -> float:
+        if self.prior == "even":
+            return 1 / count
+        return math.exp(draft.logprob / (max(1, draft.sampled_tokens) if self.prior == "tokens" else 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Admissible:
+    """Every action that the environment says has a meaning here, equally likely; needs an environment that says so.
+
+    Writing them costs nothing, and what is written is no sample of the policy: there is nothing to reinforce in it.
+    """
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+        """Write at a node.
+
+        Raises:
+            ValueError: when the environment does not say what can be done.
+        """
+        actions = node.at.state.admissible if isinstance(node.at, Cursor) else None
+        if actions is None:
+            raise ValueError(
+                f"Admissible: got a state without admissible actions at {node}; need an environment that sets "
+                "State.admissible, or expand=Sample()"
+            )
+        return [(tree.put(node, action), 1 / len(actions)) for action in actions for _ in range(times)]

@@ -1,0 +1,173 @@
+"""What a search knows so far, and the moves it can make."""
+
+import math
+from collections.abc import Awaitable, Iterable
+from typing import TypeVar
+
+from bough.engine import Sampling
+from bough.explore.cursor import Cursor, Draft
+from bough.explore.ledger import Spent
+from bough.explore.player import Player
+from bough.explore.search.node import SearchNode
+from bough.tree import Outcome
+
+Result = TypeVar("Result")
+
+ANSWER = "answer"
+"""In the info of the node that a search answers with."""
+
+
+class SearchTree:
+    """The nodes of one search, over a growing tree.
+
+    Moves that the budget can't pay for are not made; `spent` says so then, and the search ends with what it has.
+
+    Attributes:
+        player: Who moves.
+        nodes: All, by number.
+        side: Ends of paths that were played out from a node, and are no nodes of the search themselves.
+        spent: Whether a budget has run out.
+        won: What a path that ends with success is worth; None where only an evaluation can tell.
+        lost: What any other end is worth.
+    """
+
+    def __init__(self, player: Player, root: Cursor, *, won: float | None, lost: float) -> None:
+        self.player = player
+        self.side: list[SearchNode] = []
+        self.won, self.lost = won, lost
+        self.nodes = [SearchNode(number=0, parent=None, at=root)]
+        self.spent = False
+        self._written: dict[int, int] = {}
+
+    @property
+    def root(self) -> SearchNode:
+        """Where the search begins."""
+        return self.nodes[0]
+
+    def live(self) -> list[SearchNode]:
+        """The nodes that can be carried out, or expanded for the first time, by number."""
+        return [node for node in self.nodes if node.live]
+
+    def ends(self) -> list[SearchNode]:
+        """Where paths ended: nodes by number, then those on the side, in the order of what they began with."""
+        aside = sorted(self.side, key=lambda end: () if end.draft is None else end.draft.branches)
+        return [*(node for node in self.nodes if node.ended), *aside]
+
+    def worth(self, node: SearchNode) -> float | None:
+        """What the end of a path is worth; None where only an evaluation can tell."""
+        return self.won if node.success and self.won is not None else None if self.won is None else self.lost
+
+    async def paid(self, call: Awaitable[Result]) -> Result | None:
+        """What is asked for; None, and `spent` is set, when a budget can't pay for it."""
+        try:
+            return await call
+        except Spent:
+            self.spent = True
+            return None
+
+    async def write(self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = "") -> Draft | None:
+        """Let the policy write an action at a node; None when the engine failed or the budget can't pay.
+
+        Calls at one node draw in the order in which they were made, however they are answered.
+        """
+        if not isinstance(node.at, Cursor):
+            raise ValueError(f"SearchTree.write: got {node}, from which nobody can act; need one that is carried out")
+        branch = self._branch(node)
+        draft = await self.paid(self.player.write(node.at, branch=branch, sampling=sampling, hint=hint))
+        return draft if isinstance(draft, Draft) else None
+
+    def put(self, node: SearchNode, action: str) -> Draft:
+        """Write an action in the place of the policy, which costs nothing."""
+        if not isinstance(node.at, Cursor):
+            raise ValueError(f"SearchTree.put: got {node}, from which nobody can act; need one that is carried out")
+        return self.player.do(node.at, action, branch=self._branch(node))
+
+    def add(self, parent: SearchNode, draft: Draft, *, prior: float) -> SearchNode:
+        """A child, not yet carried out."""
+        depth, reward = parent.depth + 1, parent.reward
+        node = SearchNode(number=len(self.nodes), parent=parent, draft=draft, depth=depth, reward=reward, prior=prior)
+        self.nodes.append(node)
+        parent.children.append(node)
+        return node
+
+    async def act(self, node: SearchNode) -> None:
+        """Carry an action out, if nobody has and the budget can pay. One that fails is given up."""
+        if node.at is not None or node.draft is None:
+            return
+        node.at = await self.paid(self.player.act(node.draft))
+        if node.at is Outcome.FAILED:
+            self.give_up(node)
+        elif node.at is not None:
+            node.reward += self.player.growth.nodes[node.draft.node].env_reward
+            node.success = self._info(node).get("success") is True
+        if node.ended:
+            self.close(node)
+
+    async def follow(self, node: SearchNode) -> SearchNode | None:
+        """Play a path on from a node to its end, which is not among the nodes; None when it does not get there."""
+        draft, reward, depth = await self.write(node), node.reward, node.depth
+        while draft is not None:
+            at, depth = await self.paid(self.player.act(draft)), depth + 1
+            if at is None or at is Outcome.FAILED:
+                return None
+            reward += self.player.growth.nodes[draft.node].env_reward
+            if isinstance(at, Outcome):
+                end = SearchNode(number=-1, parent=node, draft=draft, at=at, depth=depth, reward=reward)
+                end.success = self._info(end).get("success") is True
+                return end
+            more = await self.paid(self.player.write(at))
+            draft = more if isinstance(more, Draft) else None
+        return None
+
+    def give_up(self, node: SearchNode) -> None:
+        """Prune a node and all below it."""
+        below = [node]
+        while below:
+            here = below.pop()
+            here.pruned = here.closed = True
+            below += here.children
+        above = node.parent
+        while above is not None and above.expanded and all(each.pruned for each in above.children):
+            above.pruned = above.closed = True
+            node, above = above, above.parent
+        self._close_above(node)
+
+    def close(self, node: SearchNode) -> None:
+        """Be done with a node, and with those above it below which nothing is open any more."""
+        node.closed = True
+        self._close_above(node)
+
+    def conclude(self, answer: SearchNode | None) -> None:
+        """Write into the growing tree what was thought, and which path is the answer."""
+        nodes = self.player.growth.nodes
+        for node in self.nodes:
+            info = nodes[0 if node.draft is None else node.draft.node].info
+            thoughts = {"value": node.q, "score": node.value, "guess": node.guess}
+            info |= {name: thought for name, thought in thoughts.items() if math.isfinite(thought)}
+            info["visits"] = node.visits
+            if node.parent is not None:
+                info |= {"prior": node.prior, "copies": node.copies}
+        if answer is not None:
+            self._info(answer)[ANSWER] = True
+
+    def _branch(self, node: SearchNode) -> int:
+        """A number for what is written next at a node."""
+        number = self._written.get(node.number, 0)
+        self._written[node.number] = number + 1
+        return number
+
+    def _info(self, node: SearchNode) -> dict[str, object]:
+        """What the growing tree knows of the place where a node led."""
+        at = 0 if node.draft is None else self.player.answered[node.draft.node]
+        return self.player.growth.nodes[at].info
+
+    def _close_above(self, node: SearchNode) -> None:
+        above = node.parent
+        while above is not None and above.expanded and all(each.closed for each in above.children):
+            above.closed = True
+            above = above.parent
+
+
+def best(nodes: Iterable[SearchNode]) -> SearchNode | None:
+    """The node of highest q, the first of equals; None when none has one."""
+    return max((node for node in nodes if not math.isnan(node.q)), key=lambda node: node.q, default=None)
