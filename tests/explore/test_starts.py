@@ -76,7 +76,7 @@ def test_an_oracle_shows_the_rest() -> None:
     ],
 )
 def test_a_start_that_leaves_nothing_to_do_is_refused(start: str, limits: Limits, said: str) -> None:
-    with pytest.raises(ValueError, match="task t after .*: got a start that is") as caught:
+    with pytest.raises(ValueError, match=r"task t after .*: got a start that is") as caught:
         grown(grove(scripted(lambda _: "a"), limits=limits), Chains(n=1), Task(id="t").after(start))
     assert said in str(caught.value)
 

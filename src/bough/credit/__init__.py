@@ -59,6 +59,7 @@ from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  
 from bough.credit.salt import Salt  # noqa: E402
 from bough.credit.segment_po import SegmentPo  # noqa: E402
 from bough.credit.single_stream import SingleStream  # noqa: E402
+from bough.credit.slate import Slate  # noqa: E402
 from bough.credit.srgpo import Srgpo  # noqa: E402
 from bough.credit.step_grpo import StepGrpo  # noqa: E402
 from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
@@ -91,6 +92,7 @@ __all__ = [
     "Salt",
     "SegmentPo",
     "SingleStream",
+    "Slate",
     "Srgpo",
     "StepGrpo",
     "StepwiseGrpo",

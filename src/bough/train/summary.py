@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bough.tree import Kind, Outcome, Rewarded, counted, groups, leaves, sum_to_root, turns
+from bough.tree import STUB, Kind, Outcome, Rewarded, Source, Tree, counted, groups, leaves, sum_to_root, turns
 
 
 def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
@@ -16,9 +16,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     sampled = np.concatenate([tree.sampled for tree in trees])
     entropy = np.concatenate([tree.entropy for tree in trees])
     valid = [bool(info["valid"]) for tree in trees for info in tree.info if "valid" in info and "finish" in info]
-    solved = [
-        tree.info[int(leaf)].get("success") is True for tree, end in zip(trees, ends, strict=True) for leaf in end
-    ]
+    solved = [solves for each in trees for solves in _solved(each)]
     channels = {name for each in rewarded for name in each.channels}
     means = {
         f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in rewarded) / paths for name in channels
@@ -41,6 +39,13 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "speed/sampled_tokens": float(sampled.sum()),
         "speed/actions": float(sum(int(np.sum(tree.kind == Kind.ACTION)) for tree in trees)),
     }
+
+
+def _solved(tree: Tree) -> list[bool]:
+    """Which of the counted paths solved their task, of those that the policy played alone and to the end."""
+    taught = sum_to_root(tree, ((tree.source == Source.TEACHER) & (tree.kind == Kind.ACTION)).astype(np.float64))
+    ends = [int(leaf) for leaf in counted(tree) if taught[leaf] == 0 and not tree.info[int(leaf)].get(STUB)]
+    return [tree.info[leaf].get("success") is True for leaf in ends]
 
 
 def _sum_over_paths(rewarded: Rewarded, channel: str) -> float:

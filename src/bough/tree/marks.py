@@ -51,3 +51,6 @@ class Source(IntEnum):
 
 TRUNK = "trunk"
 """In the info of the first action of a path: the number of the chain that an explorer grew it from."""
+
+STUB = "stub"
+"""In the info of a leaf: an action that was judged and never done. It is learned from, and says nothing of success."""

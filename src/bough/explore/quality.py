@@ -1,0 +1,131 @@
+"""How good an action is before it is done: what decides which branches of a tree are carried on."""
+
+import re
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from bough.engine import EngineFault
+from bough.explore.cursor import Draft
+from bough.explore.ledger import Spent
+from bough.explore.player import Player
+
+QUALITY = "quality"
+"""In the info of an action that was judged before it was done: how good it was found."""
+
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
+
+
+@runtime_checkable
+class Quality(Protocol):
+    """Says how good an action is that was written and not yet done: a frozen dataclass."""
+
+    async def __call__(self, player: Player, draft: Draft) -> float | None:
+        """Higher is better; None when nobody can say.
+
+        Raises:
+            Spent: when a budget of the tree can't pay for the answer.
+            EngineFault: when the engine that was asked broke.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proper:
+    """1 for an answer in the form that was asked for, and 1 more where the environment knows the action; costs nothing.
+
+    Where the environment does not say which actions have a meaning, every action is taken to have one.
+    """
+
+    async def __call__(self, player: Player, draft: Draft) -> float:
+        """0, 1 or 2."""
+        del player
+        known = draft.cursor.state.admissible
+        return float(draft.parsed.well_formed) + float(known is None or draft.parsed.action.strip() in known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advised:
+    """1 for what the environment's oracle would do, 0 for anything else, -1 for what is not `Proper`; needs an oracle.
+
+    An oracle knows one best action: another that is as good gets 0.
+    """
+
+    async def __call__(self, player: Player, draft: Draft) -> float | None:
+        """-1, 0 or 1; None where the oracle knows no way."""
+        if await Proper()(player, draft) < 2:
+            return -1.0
+        plan = await player.plan(draft.cursor)
+        return float(draft.parsed.action.strip() == plan[0]) if plan else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """The first number that the engine says when it is asked; LLM-as-a-judge (arXiv 2306.05685).
+
+    It is asked once for each action, and pays for it in tokens and calls. An answer without a number says nothing.
+
+    Attributes:
+        system: What it is told first.
+        question: What it is asked; `{seen}` is what the agent read last, `{done}` the action.
+        least: Smallest number that counts; smaller ones count as it.
+        most: Likewise the largest.
+    """
+
+    system: str = "You judge the next step of an agent."
+    question: str = "{seen}\nThe agent answers: {done}\nSay 1 if this is a good step, 0 if it is not clear, -1 if bad."
+    least: float = -1.0
+    most: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.least < self.most:
+            raise ValueError(f"Judge: got least={self.least}, most={self.most}; need least < most")
+
+    async def __call__(self, player: Player, draft: Draft) -> float | None:
+        """A number from `least` to `most`."""
+        seen, done = draft.cursor.state.observation, draft.parsed.action
+        asked = self.question.replace("{seen}", seen).replace("{done}", done)
+        found = NUMBER.search(await player.ask(self.system, asked, "quality", *draft.branches))
+        return None if found is None else min(self.most, max(self.least, float(found[0])))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Early:
+    """Another quality, and a bonus for an answer that comes early, as SLATE's (arXiv 2602.23440).
+
+    An action that begins with `answer` at turn t, 1 for the first, gets weight * (turns - t) / turns more, 0 at least.
+    Thought 1, answer 1, and answered at turn 2 of 4: 1 + 1 + 0.1 * 2 / 4 = 2.05.
+
+    Attributes:
+        quality: What else an action is worth.
+        answer: How an action begins that answers, "" for any.
+        turns: After which there is no bonus.
+        weight: Of the bonus.
+    """
+
+    quality: Quality
+    answer: str
+    turns: int = 4
+    weight: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.turns < 1:
+            raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
+
+    async def __call__(self, player: Player, draft: Draft) -> float | None:
+        """The sum of the two."""
+        found = await self.quality(player, draft)
+        if found is None or not draft.parsed.action.strip().startswith(self.answer):
+            return found
+        left = self.turns - 1 - len(draft.cursor.past)
+        return found + self.weight * max(0, left) / self.turns
+
+
+async def rate(player: Player, quality: Quality, draft: Draft) -> float | None:
+    """How good an action is, written down with it; None when nobody could say, or a budget or the engine gave out."""
+    try:
+        found = await quality(player, draft)
+    except (Spent, EngineFault):
+        return None
+    if found is not None:
+        player.growth.nodes[draft.node].info[QUALITY] = found
+    return found
