@@ -29,12 +29,15 @@ class Sampling:
         temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
         top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
         entropies: Whether completions carry entropies.
+        alternatives: How many of the most likely tokens a completion says at each place, with their probabilities;
+            not every engine can.
     """
 
     max_tokens: int = 32
     temperature: float = 1.0
     top_p: float = 1.0
     entropies: bool = True
+    alternatives: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -43,6 +46,8 @@ class Sampling:
             raise ValueError(f"Sampling.temperature: got {self.temperature}; need 0 (greedy) or more")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
+        if self.alternatives < 0:
+            raise ValueError(f"Sampling.alternatives: got {self.alternatives}; need 0 (none) or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +78,8 @@ class Completion:
         entropies: n entropies of that distribution in nats; None when not asked for, or when the engine cannot say.
         finish: Why it ended.
         policy_version: How many weight updates the sampling weights had seen.
+        alternatives: For each of the n tokens the most likely ones at its place, most likely first, each with its
+            probability under the raw distribution: temperature 1, no top-p. None when not asked for.
     """
 
     tokens: tuple[int, ...]
@@ -80,6 +87,7 @@ class Completion:
     entropies: tuple[float, ...] | None
     finish: Finish
     policy_version: int
+    alternatives: tuple[tuple[tuple[int, float], ...], ...] | None = None
 
 
 class EngineFault(Exception):
@@ -104,7 +112,8 @@ class Engine(Protocol):
         """Complete one prompt. Many calls may be in flight; they are batched.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token; says both lengths.
+            ValueError: when the prompt leaves no room for a token; says both lengths. When asked for alternatives
+                that this engine cannot say.
             EngineFault: when the engine broke.
         """
         ...

@@ -36,11 +36,13 @@ class Generate:
         tokens: What to read first: the prompt.
         request: What was asked.
         future: Where the answer goes.
+        alternatives: What else was likely, token by token, where that was asked for.
     """
 
     tokens: Ints
     request: Request
     future: "asyncio.Future[Completion]"
+    alternatives: list[tuple[tuple[int, float], ...]] = field(default_factory=list[tuple[tuple[int, float], ...]])
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -182,8 +184,10 @@ class Decoder:
         held = self._slots
         uniform = uniforms(held.seed[slots], held.known[slots] - held.start[slots])
         top_p = held.top_p[slots]
+        logits = self._model.logits(hidden)
+        self._note_alternatives(slots, logits)
         drawn = sample(
-            self._model.logits(hidden),
+            logits,
             self._put(uniform),
             self._put(held.temperature[slots]),
             self._put(top_p) if (top_p < 1).any() else None,
@@ -197,6 +201,15 @@ class Decoder:
         for slot in slots[complete].tolist():
             self._complete(slot)
 
+    def _note_alternatives(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
+        """Keep the most likely tokens of the jobs that want them."""
+        for row, slot in enumerate(slots.tolist()):
+            job = self.running[slot]
+            if isinstance(job, Generate) and (wanted := job.request.sampling.alternatives):
+                best = logits[row].double().softmax(-1).topk(min(wanted, self._model.vocab_tokens))
+                token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
+                job.alternatives.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
+
     def _complete(self, slot: int) -> None:
         held, job = self._slots, self.running[slot]
         assert isinstance(job, Generate)
@@ -208,6 +221,7 @@ class Decoder:
             entropies=tuple(held.entropy[slot, span].tolist()) if job.request.sampling.entropies else None,
             finish=Finish.STOP if tokens[-1] in job.request.stop_tokens else Finish.LENGTH,
             policy_version=self.policy_version,
+            alternatives=tuple(job.alternatives) if job.request.sampling.alternatives else None,
         )
         self._leave(slot)
         # A cancelled caller may not have been told yet.

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from enum import StrEnum
+from math import exp
 from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
@@ -37,7 +38,8 @@ class Scripted:
     A reply is cut after its first stop token, at `max_tokens`, and at the end of the context, as a model's would be; a
     reply without a stop token gets the request's first one. Log-probabilities and entropies are made up, but
     consistent: fixed functions of the text so far, the token, the temperature and the policy version, so that `score`
-    agrees with `generate` and moves when weights are synced.
+    agrees with `generate` and moves when weights are synced. So are alternatives: the token that was written has the
+    probability that its log-probability says, the ids after it have half of the rest, a quarter, and so on.
 
     Example:
         >>> engine = Scripted(script={(5, 6): [(1, 2), (3,)]})
@@ -103,6 +105,7 @@ class Scripted:
             entropies=entropies if request.sampling.entropies else None,
             finish=finish,
             policy_version=self._policy_version,
+            alternatives=self._others(request, tokens) if request.sampling.alternatives else None,
         )
 
     async def score(
@@ -180,3 +183,13 @@ class Scripted:
             if place >= len(prompt):
                 drawn.append((-3.0 * temperature * text / 2**32, entropy))
         return tuple(logprob for logprob, _ in drawn), tuple(entropy for _, entropy in drawn)
+
+    def _others(self, request: Request, tokens: tuple[int, ...]) -> tuple[tuple[tuple[int, float], ...], ...]:
+        """What else might have been written: each token itself and the ids that follow it, the most likely first."""
+        logprobs, _ = self._made_up(request.prompt_tokens, tokens, 1.0)
+        said: list[tuple[tuple[int, float], ...]] = []
+        for token, logprob in zip(tokens, logprobs, strict=True):
+            share = [exp(logprob), *((1 - exp(logprob)) / 2**rank for rank in range(1, request.sampling.alternatives))]
+            ids = range(token, token + len(share))
+            said.append(tuple(sorted(zip(ids, share, strict=True), key=lambda each: -each[1])))
+        return tuple(said)

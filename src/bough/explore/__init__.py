@@ -4,15 +4,19 @@ from bough.explore.agent import Agent, Critic, Limits
 from bough.explore.chains import Chains
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.demonstrations import Demonstration
+from bough.explore.entropy_forks import EntropyForks
 from bough.explore.forks import Forks
 from bough.explore.grow import Explorer, Grove, Grown
 from bough.explore.growth import Growth, Node
 from bough.explore.ledger import Cost, Ledger, Spent
 from bough.explore.levels import Levels
+from bough.explore.lookahead import Lookahead
 from bough.explore.player import Player
 from bough.explore.quality import Advised, Early, Judge, Proper, Quality
 from bough.explore.seeds import derive
+from bough.explore.segments import Segments
 from bough.explore.slate import Slate
+from bough.explore.surprisal import Surprisal
 from bough.explore.waits import Stuck, Wait, Waits
 
 __all__ = [
@@ -25,6 +29,7 @@ __all__ = [
     "Demonstration",
     "Draft",
     "Early",
+    "EntropyForks",
     "Explorer",
     "Forks",
     "Grove",
@@ -34,13 +39,16 @@ __all__ = [
     "Ledger",
     "Levels",
     "Limits",
+    "Lookahead",
     "Node",
     "Player",
     "Proper",
     "Quality",
+    "Segments",
     "Slate",
     "Spent",
     "Stuck",
+    "Surprisal",
     "Wait",
     "Waits",
     "derive",

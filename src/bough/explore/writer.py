@@ -83,12 +83,19 @@ class Writer:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.whole:
             self.note(draft)
-        return draft
+        return replace(draft, alternatives=completion.alternatives or ())
 
     def put(self, at: Cursor | Draft, tokens: Sequence[int], *, branch: int, source: Source, whole: bool) -> Draft:
-        """Write tokens in the place of the policy."""
+        """Write tokens in the place of the policy; `whole` says that there is no more to come, whatever they are."""
         node = Node(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
-        return self._standing(_cursor(at), self.growth.add(node), _below(at, branch), whole=whole)
+        ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
+        full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
+        draft = self._standing(_cursor(at), self.growth.add(node), _below(at, branch), whole=ends or full)
+        if full and not ends:
+            draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
+        if draft.whole and not whole:
+            self.note(draft)
+        return draft
 
     def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> Draft:
         """Write an action in the place of the policy, in the form that the parser asks for."""
@@ -139,6 +146,11 @@ class Writer:
         )
         if completion.finish is Finish.ABORTED:
             raise EngineFault("the engine aborted the completion")
+        if sampling.alternatives and completion.alternatives is None:
+            raise ValueError(
+                f"Sampling.alternatives: got {sampling.alternatives} and the engine {type(agent.engine).__name__}, "
+                "which does not say what else it might have written; need Local"
+            )
         return completion
 
     def name(self, branches: tuple[int, ...]) -> str:

@@ -1,0 +1,141 @@
+"""Paths written in segments of equally many tokens, each of which may branch into several."""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+from bough.explore.cursor import Cursor, Draft
+from bough.explore.piece import Piece, write_on
+from bough.explore.player import Player
+from bough.tree import Outcome
+
+Trail: TypeAlias = tuple[Cursor | Draft, ...]
+"""Where the segments of a path begin, the prompt first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segments:
+    """TreePO's growth (arXiv 2508.17445): segments of a fixed length that branch; assumes states step twice.
+
+    All live paths write a segment of at most `tokens` tokens at a time, each an `ACTION` node of its own; a segment
+    also ends with its turn, and the path goes on with the next. Then they branch, with W = `width`:
+
+        branches = min(W - ended, divergence * (live + ended in this round))
+
+    shared out evenly, the first paths getting what is left over: what an ended path would have spent is transferred to
+    those that go on. When none goes on and fewer than W have ended, ended paths are taken up again at a beginning of
+    one of their segments drawn uniformly, the prompt among them, with `divergence` branches each: those that were cut
+    off come first, as they can best be spared. With W = 4, divergence 2, and one path that ends in the second round:
+
+        round      live   ended   branches
+        1          2      0       min(4, 4) = 4
+        2          3      1       min(3, 8) = 3
+        3          0      4
+
+    A path ends as `TRUNCATED` when some `loop_tokens` tokens in a row are in its action `loop_times` times. A segment
+    that fails is written anew, up to `retries` times. What is drawn depends on the seed and the tree alone.
+
+    Price: a tree whose paths all have L segments and end together has sum over k = 1..L of min(W, divergence^k)
+    segments, independent chains have W L: 190 and 224 for W = 16, L = 14.
+
+    The released code gives what is left over to the last path, looks for repetition in text (32 characters, 8 times),
+    can weigh branches by log-probability and cut where a token was unlikely (which leaves segments of other lengths, to
+    which its credit is blind), and has a first divergence of its own that its script sets where nobody reads it.
+
+    Attributes:
+        width: Paths of a tree, W.
+        divergence: Branches of a segment while there is room.
+        tokens: Tokens of a segment.
+        loop_tokens: Length of what counts as a repetition.
+        loop_times: How often it must be there to end a path.
+        retries: How often a segment that fails is tried again.
+    """
+
+    forks: ClassVar[bool] = True
+    """It steps states twice, so the environment must be able to."""
+
+    width: int = 16
+    divergence: int = 2
+    tokens: int = 512
+    loop_tokens: int = 8
+    loop_times: int = 8
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("width", 1),
+            ("divergence", 1),
+            ("tokens", 1),
+            ("loop_tokens", 1),
+            ("loop_times", 2),
+            ("retries", 0),
+        ):
+            if getattr(self, name) < least:
+                raise ValueError(f"Segments.{name}: got {getattr(self, name)}; need at least {least}")
+
+    @property
+    def paths(self) -> int:
+        """How many paths a tree has when nothing fails and no budget runs out."""
+        return self.width
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the tree."""
+        live: list[Trail] = [(await player.root(),)]
+        over: list[tuple[Outcome, Trail]] = []
+        branches: Counter[int] = Counter()
+        used, just = 0, 0
+        while live or used < self.width:
+            starts = self._spread(live, just, self.width - used) if live else self._again(player, over, used)
+            if not starts:
+                break
+            pieces = await self._round(player, starts, branches)
+            live, just = [], 0
+            for trail, piece in zip(starts, pieces, strict=True):
+                after = self._unless_looping(player, piece)
+                if not isinstance(after, Outcome):
+                    live.append((*trail, after))
+                    continue
+                just += 1
+                # What failed, or was never begun, is no path to be taken up again.
+                if after is not Outcome.FAILED and piece.draft is not None:
+                    over.append((after, trail))
+            used += just
+
+    async def _round(self, player: Player, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
+        """A segment for each of the trails; `branches` counts those from every place."""
+        async with asyncio.TaskGroup() as group:
+            tasks: list[asyncio.Task[Piece]] = []
+            for trail in starts:
+                at = trail[-1]
+                write = write_on(player, at, branch=branches[at.node], retries=self.retries, most=self.tokens)
+                tasks.append(group.create_task(write))
+                branches[at.node] += 1
+        return [task.result() for task in tasks]
+
+    def _spread(self, live: Sequence[Trail], just: int, room: int) -> list[Trail]:
+        """The trails that go on, each as often as it branches; there is room for all of them."""
+        total = min(room, self.divergence * (len(live) + just))
+        each, left = divmod(total, len(live))
+        return [trail for place, trail in enumerate(live) for _ in range(each + (place < left))]
+
+    def _again(self, player: Player, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
+        """Beginnings of ended paths, to be written anew from there."""
+        luck = random.Random(player.seed("segments", used))
+        starts: list[Trail] = []
+        for _, trail in sorted(over, key=lambda each: each[0] is Outcome.TERMINATED):
+            starts += [trail[: luck.randint(1, len(trail))]] * self.divergence
+        return starts[: self.width - used]
+
+    def _unless_looping(self, player: Player, piece: Piece) -> Cursor | Draft | Outcome:
+        """Where a path goes on, unless it repeats itself."""
+        after = piece.after
+        if not isinstance(after, Draft):
+            return after
+        grams = Counter(zip(*(after.tokens[shift:] for shift in range(self.loop_tokens)), strict=False))
+        if max(grams.values(), default=0) < self.loop_times:
+            return after
+        player.stop(after, "repetition")
+        return Outcome.TRUNCATED
