@@ -102,7 +102,7 @@ class EntropyForks:
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if not 1 <= self.chains <= self.paths:
+        if self.paths < 1 or (self.balance is None and not 1 <= self.chains <= self.paths):
             raise ValueError(f"EntropyForks: got chains={self.chains}, paths={self.paths}; need 1 <= chains <= paths")
         if not 0 <= self.base <= 1 or not 0 <= self.penalty <= 1:
             raise ValueError(
@@ -136,7 +136,7 @@ class EntropyForks:
                     begun += 1
                 if isinstance(piece.after, Cursor):
                     going.append(path)
-            live = [*going, *forked]
+            live = [*going, *(forked if self.as_released else await self._catch_up(player, forked))]
 
     def chance(self, rise: float, streak: int = 0) -> float:
         """The probability of a fork after a rise of the entropy, and so many forks just before."""
@@ -146,6 +146,13 @@ class EntropyForks:
         """The entropy of a turn from those of its tokens, nats: their mean, or as the released code has it."""
         first = list(entropies[:FIRST_TOKENS])
         return sum(first) / (math.log(self.vocab_tokens) if self.as_released else max(len(first), 1))
+
+    async def _catch_up(self, player: Player, forked: Sequence[Path]) -> list[Path]:
+        """Let forks take the turn that the paths have already taken that they left; those that go on."""
+        pieces = await self._round(player, forked)
+        for path, piece in zip(forked, pieces, strict=True):
+            self._moved(player, path, piece, False, 0)
+        return [path for path, piece in zip(forked, pieces, strict=True) if isinstance(piece.after, Cursor)]
 
     async def _probe(self, player: Player, root: Cursor) -> int:
         """Play the first chain; how many chains there are to be."""
