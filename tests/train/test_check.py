@@ -12,6 +12,7 @@ from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import Forks
+from bough.explore.search import a_star, puct
 from bough.objective import Columns, Loss, Need, PpoClip, Sum
 from bough.policy import ValueHead
 from bough.train import ConfigError, Experts, Run, start
@@ -142,3 +143,13 @@ def test_nothing_is_built_of_a_refused_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs the head 'value'"):
         start(replace(small(), credit=WantsValues()), tmp_path, terminal=False)
     assert not list(tmp_path.iterdir())
+
+
+def test_searches_that_ask_whom_there_is_not() -> None:
+    with pytest.raises(ConfigError, match=r"explorer: CriticValue asks a critic what places are worth; got none"):
+        check(replace(small(), explorer=puct()))
+    check(replace(small(), explorer=puct(), critic=ValueHead()))
+    check(replace(small(), explorer=a_star()))
+    check(replace(small(), explorer=a_star(), env=Replay(env=FrozenLake(size=3))))
+    with pytest.raises(ConfigError, match=r"explorer: TurnsToGo asks the environment's oracle; Nameless has none"):
+        check(replace(small(), explorer=a_star(), env=Nameless()))

@@ -60,6 +60,31 @@ def evaluate(
     typer.echo(sentence(measure(directory, step=step, changes=changes or [])))
 
 
+@app.command("search")
+@explained
+def search_tasks(
+    target: Annotated[str, typer.Argument(help="A run directory, or a recipe with engine=OpenAi(...).")],
+    explorer: Annotated[
+        str, typer.Argument(help="The search: 'mcts(width=4)', 'BestOf(n=16)'; see `bough list search`")
+    ],
+    changes: Changes = None,
+    step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
+    out: Annotated[Optional[Path], typer.Option(help="Folder for the trees; goes on with what is there.")] = None,  # noqa: UP045
+) -> None:
+    """Solve held-out tasks by search: limits.tree_tokens=2000 heldout.tasks.count=100 ..."""
+    from bough.cli.recipe import find
+    from bough.evaluate import search, summary
+    from bough.view import counter
+
+    is_run = Path(target).is_dir() or ("/" in target and ".py" not in target)
+    who, edits = Path(target) if is_run else find(target)(), [f"explorer={explorer}", *(changes or [])]
+    with counter(f"{explorer} on {target}") as tell:
+        found = search(who, edits, step=step, out=out, tell=tell)
+    typer.echo(summary(found))
+    if out is not None:
+        typer.echo(f"trees: {out / 'trees'}")
+
+
 @app.command("list")
 @explained
 def list_pieces(

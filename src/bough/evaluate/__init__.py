@@ -1,5 +1,6 @@
-"""Evaluation: how good a trained agent is, with honest intervals."""
+"""Evaluation: how good a trained agent is, with honest intervals, acting at once or after a search."""
 
 from bough.evaluate.checkpoint import Evaluation, evaluate, sentence
+from bough.evaluate.search import Found, search, summary
 
-__all__ = ["Evaluation", "evaluate", "sentence"]
+__all__ = ["Evaluation", "Found", "evaluate", "search", "sentence", "summary"]

@@ -23,6 +23,19 @@ class Explorer(Protocol):
         ...
 
 
+@runtime_checkable
+class Shelf(Protocol):
+    """Keeps trees of a list of tasks as they finish."""
+
+    def get(self, place: int, task: Task) -> Tree | None:
+        """The tree of the task at a place in the list, if it is kept."""
+        ...
+
+    def put(self, place: int, tree: Tree) -> None:
+        """Keep a tree."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grown:
     """What came of a list of tasks.
@@ -58,16 +71,28 @@ class Grove:
     at_once: int = 64
     start_retries: int = 2
 
-    async def grow(self, explorer: Explorer, tasks: Sequence[Task], *, seed: int) -> Grown:
+    async def grow(self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: Shelf | None = None) -> Grown:
         """Grow one tree for each task, many at a time.
 
         Every tree's seed comes from `seed` and its place in the list, so a task that occurs twice grows two trees.
+
+        Args:
+            explorer: Grows each.
+            tasks: The list.
+            seed: Of all of them.
+            shelf: Where trees are kept as they finish, and taken from instead of being grown again.
         """
         places = asyncio.Semaphore(self.at_once)
 
         async def one(place: int, task: Task) -> Tree | str:
+            kept = None if shelf is None else shelf.get(place, task)
+            if kept is not None:
+                return kept
             async with places:
-                return await self._one(explorer, task, derive(seed, place))
+                tree = await self._one(explorer, task, derive(seed, place))
+            if shelf is not None and isinstance(tree, Tree):
+                shelf.put(place, tree)
+            return tree
 
         try:
             async with asyncio.TaskGroup() as growing:

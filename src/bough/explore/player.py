@@ -1,7 +1,7 @@
 """An agent in an environment, turn by turn, writing down everything in a growing tree."""
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TypeVar
 
 from bough.context import Turn, told
@@ -109,6 +109,7 @@ class Player:
         action: str | None = None,
         source: Source = Source.TEACHER,
         ahead: Sequence[str] = (),
+        hint: str = "",
     ) -> Cursor | Outcome:
         """Take one turn: write an action, step the environment, read what it says.
 
@@ -118,6 +119,7 @@ class Player:
             action: What to do in place of sampling; it is written in the form that the parser asks for.
             source: Who wrote `action`.
             ahead: What whoever wrote `action` means to do from here on, `action` first; () when that is all.
+            hint: As in `write`.
 
         Returns:
             Where the agent now stands, or how the path ended.
@@ -128,7 +130,7 @@ class Player:
             # Both halves at once: what was written and can't be paid to be done would be wasted.
             async with self.ledger.holding(replace(words, turns=self._steps(cursor))) as cost:
                 if action is None:
-                    draft = await writer.write(cursor, branch, sampling, words, hint="", cost=cost)
+                    draft = await writer.write(cursor, branch, sampling, words, hint=hint, cost=cost)
                 else:
                     draft = writer.do(cursor, action, branch=branch, source=source, ahead=ahead)
                 return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
@@ -259,7 +261,8 @@ class Player:
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
-        """End what is left open: a place from which nobody went on is where a path was truncated."""
+        """End what is left open: a place from which nobody went on is where a path was truncated. Note the cost."""
+        self.growth.nodes[0].info["cost"] = {**asdict(self.ledger.spent), "replayed": self.ledger.replayed}
         inner = {node.parent for node in self.growth.nodes}
         for number, node in enumerate(self.growth.nodes):
             dropped = node.kind is Kind.ACTION and number not in self._stopped

@@ -5,6 +5,7 @@ from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
 from bough.store.manifest import describe
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.rundir import RunDirectory
+from bough.store.shelf import Shelf
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
 from bough.store.trees import read_trees, write_trees
 
@@ -14,6 +15,7 @@ __all__ = [
     "Latest",
     "Metrics",
     "RunDirectory",
+    "Shelf",
     "StoreError",
     "describe",
     "digest",

@@ -19,6 +19,7 @@ class RunDirectory:
         metrics.jsonl    one line a step
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
+        growing/         the trees of a step that is under way, where a run keeps them as they grow
         checkpoints/     what `bough resume` goes on from
         policy/          what the policy needs besides its weights: configuration, tokenizer
         final/           the trained policy
@@ -83,6 +84,11 @@ class RunDirectory:
     def trees(self) -> Path:
         """The trees of all steps; see `trees_of`."""
         return self.path / "trees"
+
+    @property
+    def growing(self) -> Path:
+        """The trees of steps since the last checkpoint."""
+        return self.path / "growing"
 
     @property
     def checkpoints(self) -> Path:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields, is_dataclass
 
 from bough.credit import needs_of
-from bough.env import Branching, State
-from bough.objective import Objective
+from bough.env import Branching, Oracle, Replay, State
+from bough.objective import Dpo, Imitation
 from bough.train.config import ConfigError
 from bough.train.run import Run
 
@@ -45,19 +45,55 @@ def check(run: Run) -> None:
         raise ConfigError(f"{who}: needs the entropies of what was sampled; set sampling.entropies=true")
     if "values" in loss and run.critic is None:
         raise ConfigError("the objective has a loss on values; got no critic; set critic=ValueHead()")
-    if "experts" in loss and not run.experts.demonstrations:
-        raise ConfigError("the objective learns from demonstrations beside samples; set experts.demonstrations")
+    if "experts" in loss and not (run.experts.demonstrations or run.experts.from_trees):
+        raise ConfigError(
+            "the objective learns from demonstrations beside samples; set experts.demonstrations, or with an explorer "
+            "that lets a teacher help experts.from_trees"
+        )
     if run.experts.demonstrations and "experts" not in loss:
         raise ConfigError(
             f"experts.demonstrations: got {run.experts.demonstrations} and an objective that does not tell them from "
             "samples; take one that does (Chord, SftMix), or use warmup.demonstrations"
+        )
+    if run.experts.from_trees and "experts" not in loss and not isinstance(run.objective, Dpo | Imitation):
+        raise ConfigError(
+            f"experts.from_trees: got true and the objective {type(run.objective).__name__}, which would take what a "
+            "teacher wrote for samples; take Dpo or Imitation, or one that tells them apart (Chord, SftMix)"
         )
     if getattr(run.explorer, "forks", False) and run.env.branching is Branching.NONE:
         raise ConfigError(
             f"explorer={type(run.explorer).__name__}: steps a state more than once, and {type(run.env).__name__} "
             "cannot do that; wrap the environment, env=Replay(env=...), or take explorer=Chains()"
         )
+    _check_explorer(run)
     _check_ratio(run)
+
+
+def _check_explorer(run: Run) -> None:
+    """What the pieces of a search ask for: "critic", "oracle"."""
+    needs = {need: piece for piece in _pieces(run.explorer) for need in getattr(piece, "needs", ())}
+    if "critic" in needs and run.critic is None:
+        raise ConfigError(
+            f"explorer: {type(needs['critic']).__name__} asks a critic what places are worth; got none; set "
+            "critic=ValueHead() and an objective with ValueClip, or take another evaluate, such as Rollouts()"
+        )
+    inner = run.env.env if isinstance(run.env, Replay) else run.env
+    if "oracle" in needs and not isinstance(inner, Oracle):
+        raise ConfigError(
+            f"explorer: {type(needs['oracle']).__name__} asks the environment's oracle; {type(inner).__name__} has "
+            "none (a method `plan(state)`); take another evaluate, such as Rollouts()"
+        )
+
+
+def _pieces(piece: object) -> Iterator[object]:
+    """A piece and every piece inside it."""
+    if isinstance(piece, tuple):
+        for each in piece:  # pyright: ignore[reportUnknownVariableType]
+            yield from _pieces(each)  # pyright: ignore[reportUnknownArgumentType]
+    elif is_dataclass(piece):
+        yield piece
+        for each in fields(piece):
+            yield from _pieces(getattr(piece, each.name))
 
 
 def check_state(run: Run, state: State) -> None:
@@ -74,7 +110,7 @@ def check_state(run: Run, state: State) -> None:
 
 
 def _check_ratio(run: Run) -> None:
-    for piece in _objectives(run.objective):
+    for piece in _pieces(run.objective):
         ratio = getattr(piece, "ratio", "token")
         if ratio != "token" and "reference" in needs_of(run.credit):
             raise ConfigError(
@@ -82,15 +118,3 @@ def _check_ratio(run: Run) -> None:
                 f"in the reward: the KL gives every token an advantage of its own, a ratio over a whole {ratio} has "
                 "one for all of them; put the KL into the loss (Kl), or take ratio='token'"
             )
-
-
-def _objectives(piece: object) -> Iterator[Objective]:
-    """An objective and every objective inside it."""
-    if isinstance(piece, tuple):
-        for each in piece:  # pyright: ignore[reportUnknownVariableType]
-            yield from _objectives(each)  # pyright: ignore[reportUnknownArgumentType]
-    elif isinstance(piece, Objective):
-        yield piece
-        if is_dataclass(piece):
-            for each in fields(piece):
-                yield from _objectives(getattr(piece, each.name))

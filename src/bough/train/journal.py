@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, cast, runtime_checkable
 from torch import Tensor
 
 from bough.policy.policy import Policy
-from bough.store import Checkpoints, Metrics, RunDirectory, write_json, write_trees
+from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, write_json, write_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.deadrun import Pulse
 from bough.train.heldout import Score
@@ -122,12 +122,18 @@ class Journal:
         if credited and (last or (every and step % every == 0)):
             write_trees(self.directory.trees_of(step), list(credited))
 
+    def shelf(self, step: int, round_number: int) -> Shelf:
+        """Where the trees of a round of a step are kept until the next checkpoint."""
+        return Shelf(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
+
     def save(self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]) -> None:
         """Make a checkpoint."""
         tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
         tensors |= {name: memory.state() for name, memory in memories.items()}
         numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.pulse)}
         self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
+        # Whoever goes on from here has learned from all trees so far.
+        Shelf(directory=self.directory.growing).clear()
 
     def save_policy(self, policy: Policy) -> None:
         """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.

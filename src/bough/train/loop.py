@@ -22,6 +22,7 @@ from bough.train.heldout import Score, measure
 from bough.train.journal import Journal, Progress
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
+from bough.train.taught import taught
 from bough.train.warmup import warm_up
 from bough.train.workshop import Workshop
 from bough.tree import Credited, Rewarded, Tree, groups
@@ -65,7 +66,9 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, experts: S
     seed = derive(run.seed, "step", progress.step)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
     shop.engine.forget()
-    harvest = await _gather(shop, progress, watch, seed)
+    if run.reference == "step":
+        shop.reference.take()
+    harvest = await _gather(shop, journal, progress, watch, seed)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
     lively = sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
     ready, divergence = shop.advisers.ready, _still
@@ -74,6 +77,7 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, experts: S
     if harvest.kept and ready:
         with watch("learn"):
             shown = _some(experts, run.experts.per_step, seed)
+            shown += taught(harvest.kept) if run.experts.from_trees else []
             batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
             aids = Aids(
                 reference=shop.reference.model,
@@ -111,7 +115,7 @@ class _Harvest:
     unstarted: int = 0
 
 
-async def _gather(shop: Workshop, progress: Progress, watch: Stopwatch, seed: int) -> _Harvest:
+async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, seed: int) -> _Harvest:
     """Grow, reward, credit and admit, in rounds, until the batch is full or the rounds are over."""
     run, harvest = shop.run, _Harvest()
     rewarded: list[Rewarded] = []
@@ -119,7 +123,8 @@ async def _gather(shop: Workshop, progress: Progress, watch: Stopwatch, seed: in
         own = derive(seed, number) if number else seed
         with watch("grow"):
             tasks = shop.tasks_from(progress.drawn)
-            grown = await shop.grove.grow(run.explorer, tasks, seed=own)
+            shelf = journal.shelf(progress.step, number) if run.saving.as_grown else None
+            grown = await shop.grove.grow(run.explorer, tasks, seed=own, shelf=shelf)
         progress.drawn += run.batch_tasks
         check_paths(grown.trees, grown.unstarted)
         harvest.unstarted += len(grown.unstarted)

@@ -87,10 +87,13 @@ class Experts:
     Attributes:
         demonstrations: How many training tasks the oracle shows, once, at the start; 0 for none.
         per_step: How many of them are in each batch.
+        from_trees: Whether what a teacher wrote in the trees of a step is in its batch too, where it led to success:
+            for explorers that let one help (`Guided`, `Correct`).
     """
 
     demonstrations: int = 0
     per_step: int = 8
+    from_trees: bool = False
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.per_step < 1:
@@ -180,11 +183,15 @@ class Saving:
         every: Steps between checkpoints; the last step always makes one.
         keep: How many of the newest checkpoints stay.
         trees_every: Steps between the trees that are written; 0 for none but the last.
+        as_grown: Whether every tree of a step is written as soon as it is finished, and a run that is resumed takes it
+            from there: for steps that search for long. With an engine that is not deterministic a resumed step then
+            differs from an uninterrupted one in the last bits of what it has to grow anew.
     """
 
     every: int = 10
     keep: int = 2
     trees_every: int = 10
+    as_grown: bool = False
 
     def __post_init__(self) -> None:
         if self.every < 1 or self.keep < 1 or self.trees_every < 0:
@@ -239,7 +246,9 @@ class Run:
         credit: Who earned it.
         admit: What is worth learning from, in order.
         objective: The loss.
-        critic: Heads that say what a state is worth, for rules and losses that need them.
+        critic: Heads that say what a state is worth, for rules, losses and searches that need them.
+        reference: Which policy is the reference of rules and losses that need one: as reinforcement began ("start"), or
+            as each step begins ("step"), for rounds of self-training.
         share: What one token counts in the mean of a batch.
         optimizer: How the loss is minimised.
         warmup: Imitation before reinforcement.
@@ -274,6 +283,7 @@ class Run:
     admit: Sequence[Admit] = (Signal(),)
     objective: Objective = PpoClip()
     critic: ValueHead | None = None
+    reference: Literal["start", "step"] = "start"
     share: Share = Share()
     optimizer: Optimizer = Optimizer()
     warmup: Warmup = Warmup()

@@ -24,6 +24,7 @@ from bough.train.learner import Learner
 from bough.train.reference import Reference
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
+from bough.train.valuer import Valuer
 from bough.tree import Rewarded, Task, Tree
 
 TEXT_TASKS = 256
@@ -67,6 +68,16 @@ class Workshop:
         )
         width = self.policy.head()[0].shape[1]
         self.critic = None if run.critic is None else run.critic.build(width).to(self.policy.device)
+        self.valuer = (
+            None
+            if self.critic is None
+            else Valuer(
+                self.policy,
+                self.critic,
+                micro_tokens=run.optimizer.micro_tokens,
+                alone=getattr(run.engine, "deterministic", False),
+            )
+        )
         self.learner = Learner(
             self.policy,
             run.optimizer,
@@ -90,6 +101,7 @@ class Workshop:
             context=run.context,
             parser=run.parser,
             sampling=run.sampling,
+            critic=self.valuer,
         )
         return Grove(
             agent=agent,

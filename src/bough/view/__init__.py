@@ -1,6 +1,7 @@
 """Looking: progress while a run goes on, its report, groups as text, and the intervals they show."""
 
 from bough.view.choose import Chosen, choose_groups
+from bough.view.counter import counter
 from bough.view.interval import paired, wilson
 from bough.view.live import Live
 from bough.view.progress import Progress
@@ -15,6 +16,7 @@ __all__ = [
     "Progress",
     "Report",
     "choose_groups",
+    "counter",
     "headline",
     "paired",
     "show_tree",

@@ -1,6 +1,7 @@
 """A*: as few turns as possible, by an estimate of the turns that are left."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bough.explore.cursor import Cursor
 from bough.explore.search.expand import Sample
@@ -19,6 +20,8 @@ class TurnsToGo:
     Attributes:
         hopeless: How many where it knows no way.
     """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
 
     hopeless: float = 1000.0
 

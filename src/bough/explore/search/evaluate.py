@@ -1,6 +1,7 @@
 """What places are worth, as far as the environment, or the agent's critic, can say."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bough.explore.cursor import Cursor
 from bough.explore.search.node import SearchNode
@@ -63,6 +64,8 @@ class Oracle:
         discount: Of a turn, in (0, 1].
     """
 
+    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+
     discount: float = 0.9
 
     def __post_init__(self) -> None:
@@ -78,6 +81,8 @@ class Oracle:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticValue:
     """What the agent's critic thinks; needs a policy with a value head."""
+
+    needs: ClassVar[frozenset[str]] = frozenset({"critic"})
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
