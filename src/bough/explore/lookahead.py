@@ -42,13 +42,14 @@ class Lookahead:
         p > floor  and  p1 - p < gap
 
     If there are such, a path branches off for each tied token other than the one that was written: that token is forced
-    upon it, and what follows is sampled. All paths write `windows[0]` tokens at a time. When a branch and the path that
-    it left have come r tokens far from where they parted, for each r of `windows`, the branch is cut off if these are
-    alike by any measure that is given: edit distance over r below `edit`, the longest ending of one that is in the
-    other over r above `suffix`, ROUGE-L above `rouge`. A stretch in which one of them ended its turn is no evidence and
-    spares the branch. At most round(paths * share) paths live at a time; of ties at equally many tokens the likelier
-    candidates come first, then the older paths. After `most_tokens` tokens, or when the tree is full and nothing is
-    left to compare, every path is sampled to its end, and independent chains make up `paths`. Two stretches of 5:
+    upon it, and what follows is sampled. Paths write `windows[0]` tokens at a time, branches up to the next window.
+    When a branch and the path that it left have come r tokens far from where they parted, for each r of `windows`, the
+    branch is cut off if these are alike by any measure that is given: edit distance over r below `edit`, the longest
+    ending of one that is in the other over r above `suffix`, ROUGE-L above `rouge`. A stretch in which one of them
+    ended its turn is no evidence and spares the branch. At most round(paths * share) paths live at a time; of ties at
+    equally many tokens the likelier candidates come first, then the older paths. After `most_tokens` tokens, or when
+    the tree is full and nothing is left to compare, every path is sampled to its end, and independent chains make up
+    `paths`. Two stretches of 5:
 
         1 2 3 4 5  and  9 2 3 4 5       edit 0.2    suffix 0.8    rouge 0.8
 
@@ -56,8 +57,8 @@ class Lookahead:
     all others are samples of the policy. The paths of a tree are not a sample of the policy's: near-ties are explored
     evenly, however likely they are together. A piece that fails is written anew, up to `retries` times.
 
-    Price: a path that left at token b costs T - b tokens less the one forced; a branch that is cut off costs at most
-    the last window and one piece more. With C tokens of those, a tree has paths * T - sum of b + C tokens, independent
+    Price: a path that left at token b costs T - b tokens less the one forced; a branch that is cut off at a
+    window of r tokens costs r - 1. With C tokens of those, a tree has paths * T - sum of b + C tokens, independent
     chains paths * T. The defaults are the paper's for the game of countdown; for mathematics it has floor .15, gap .25,
     suffix .2, rouge .5, no edit distance, and 1024 tokens.
 
@@ -139,9 +140,12 @@ class Lookahead:
             tasks: list[asyncio.Task[Piece]] = []
             for row in live:
                 assert not isinstance(row.at, Outcome)
-                write = write_on(
-                    player, row.at, branch=0, retries=self.retries, most=self.windows[0], sampling=sampling
-                )
+                most = self.windows[0]
+                if row.parent is not None and isinstance(row.at, Draft):
+                    # As far as is compared next, so that nothing is wasted on what is cut off then.
+                    have = len(row.at.tokens) - row.born
+                    most = next((window - have for window in self.windows if window > have), most)
+                write = write_on(player, row.at, branch=0, retries=self.retries, most=most, sampling=sampling)
                 tasks.append(group.create_task(write))
         pieces = [task.result() for task in tasks]
         for row, piece in zip(live, pieces, strict=True):
