@@ -45,6 +45,7 @@ from bough.credit.arpo import Arpo  # noqa: E402
 from bough.credit.aspo import Aspo  # noqa: E402
 from bough.credit.asymre import AsymRe  # noqa: E402
 from bough.credit.empg import Empg  # noqa: E402
+from bough.credit.filtered import Filtered  # noqa: E402
 from bough.credit.flow_grpo import FlowGrpo  # noqa: E402
 from bough.credit.foresight import Foresight  # noqa: E402
 from bough.credit.gae import Gae  # noqa: E402
@@ -55,8 +56,11 @@ from bough.credit.hgpo import Hgpo  # noqa: E402
 from bough.credit.ipa import Ipa  # noqa: E402
 from bough.credit.opmd import OpmdBaseline  # noqa: E402
 from bough.credit.poad import Poad, ntpo  # noqa: E402
+from bough.credit.process import Process  # noqa: E402
 from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  # noqa: E402
+from bough.credit.rest_mcts import RestMcts  # noqa: E402
 from bough.credit.salt import Salt  # noqa: E402
+from bough.credit.searched import Searched  # noqa: E402
 from bough.credit.segment_po import SegmentPo  # noqa: E402
 from bough.credit.single_stream import SingleStream  # noqa: E402
 from bough.credit.slate import Slate  # noqa: E402
@@ -78,6 +82,7 @@ __all__ = [
     "AsymRe",
     "Credit",
     "Empg",
+    "Filtered",
     "FlowGrpo",
     "Foresight",
     "Gae",
@@ -88,8 +93,11 @@ __all__ = [
     "Ipa",
     "OpmdBaseline",
     "Poad",
+    "Process",
     "ReinforcePlusPlus",
+    "RestMcts",
     "Salt",
+    "Searched",
     "SegmentPo",
     "SingleStream",
     "Slate",

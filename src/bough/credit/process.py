@@ -1,0 +1,72 @@
+"""Labels of steps for process reward models and for pairs: does success lie below, and how often."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from bough.credit.branches import value_after
+from bough.credit.success import goals_of_places, succeeded
+from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Process:
+    """Process labels (Math-Shepherd, arXiv 2312.08935): does a turn lead to success, or how often; needs branches.
+
+    A turn's advantage is its label: "soft" the share of the paths through it that succeed, "hard" whether one does. Two
+    branches at the prompt and two below each, of which only the first succeeds:
+
+        hard    a 1     a1 1    a2 0         b 0    b1 0    b2 0
+        soft    a .5    a1 1    a2 0         b 0    b1 0    b2 0
+
+    Pairs of turns that differ in the hard label are TP-LLaMA's (arXiv 2406.07115): what is on a successful path over
+    each sibling below which everything failed. Use `Pairs(unit="turn", choice="all")`.
+
+    With `drop` a label loses that much of what it has fallen since the turn before: MedS3's look back (arXiv
+    2501.12051). Of labels 1, .5, .75 with drop 1: 1, 0, .75. In the released code the fall is measured from the label
+    that was lowered already, so that falls add up, a rise is paid as well, and the first two steps are let off.
+
+    With a `head`, its goal at the first token of each turn is the label of the turn before: the worth of the place that
+    was come to; at the prompt, the share of the task's paths that succeed, or whether one does.
+
+    Attributes:
+        label: Which.
+        drop: Weight of a fall, >= 0.
+        head: Name of the value head that learns the labels; None for none.
+    """
+
+    label: Literal["soft", "hard"] = "soft"
+    drop: float = 0.0
+    head: str | None = None
+
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
+    def __post_init__(self) -> None:
+        if not self.drop >= 0:
+            raise ValueError(f"Process.drop: got {self.drop}; need 0 or more")
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The critic whose head learns, if one does."""
+        return frozenset() if self.head is None else frozenset({f"critic.{self.head}"})
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        """Credit every tree, in order."""
+        view = steps(rewarded)
+        label, before = self.of_turns(view)
+        goals = {} if self.head is None else {self.head: goals_of_places(view, before)}
+        return spread_steps(view, label, goals)
+
+    def of_turns(self, view: Steps) -> tuple[Floats, Floats]:
+        """[S] float64 each: the label of each turn, and of the one before it."""
+        won = succeeded(view).astype(np.float64)
+        of_task = np.bincount(view.task, won) / np.maximum(np.bincount(view.task), 1)
+        share = value_after(view, won)
+        if self.label == "hard":
+            share, of_task = (share > 0).astype(np.float64), (of_task > 0).astype(np.float64)
+        first, root = view.turn == 0, of_task[view.task[view.path]]
+        fallen = np.where(first, 0.0, np.maximum(0.0, np.roll(share, 1) - share))
+        label = share - self.drop * fallen
+        return label, np.where(first, root, np.roll(label, 1))
