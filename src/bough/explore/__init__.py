@@ -1,13 +1,16 @@
 """Exploration: how trees grow, in training and at inference."""
 
 from bough.explore.agent import Agent, Critic, Limits
+from bough.explore.attempt import Attempt
 from bough.explore.chains import Chains
+from bough.explore.correct import Astray, Blame, Correct
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.demonstrations import Demonstration
 from bough.explore.entropy_forks import EntropyForks
 from bough.explore.forks import Forks
-from bough.explore.grow import Explorer, Grove, Grown
+from bough.explore.grow import Explorer, Grove, Grown, Shelf
 from bough.explore.growth import Growth, Node
+from bough.explore.guided import Guided
 from bough.explore.ledger import Cost, Ledger, Spent
 from bough.explore.levels import Levels
 from bough.explore.lookahead import Lookahead
@@ -22,7 +25,11 @@ from bough.explore.waits import Stuck, Wait, Waits
 __all__ = [
     "Advised",
     "Agent",
+    "Astray",
+    "Attempt",
+    "Blame",
     "Chains",
+    "Correct",
     "Cost",
     "Critic",
     "Cursor",
@@ -35,6 +42,7 @@ __all__ = [
     "Grove",
     "Grown",
     "Growth",
+    "Guided",
     "Judge",
     "Ledger",
     "Levels",
@@ -45,6 +53,7 @@ __all__ = [
     "Proper",
     "Quality",
     "Segments",
+    "Shelf",
     "Slate",
     "Spent",
     "Stuck",

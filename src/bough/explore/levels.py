@@ -33,7 +33,7 @@ class Levels:
     compares different actions, however likely each of them was.
 
     A path that fails is played anew from its last fork, up to `retries` times. When a budget of the tree runs out,
-    what is done stays, and what is written and cannot be done is no path.
+    every place that lives is the end of a path.
 
     Attributes:
         width: Branches of a place, N in the paper.
@@ -108,7 +108,8 @@ class Levels:
         while branch is not None:
             try:
                 after = await player.act(branch.draft)
-            except Spent:
+            except Spent as short:
+                player.stop(branch.draft, short.budget)
                 return Outcome.TRUNCATED
             if after is not Outcome.FAILED:
                 return after

@@ -2,9 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
+from bough.env import EnvFault
 from bough.explore.cursor import Draft
 from bough.explore.ledger import Spent
 from bough.explore.player import Player
@@ -49,6 +50,8 @@ class Advised:
 
     An oracle knows one best action: another that is as good gets 0.
     """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
 
     async def __call__(self, player: Player, draft: Draft) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""
@@ -124,7 +127,7 @@ async def rate(player: Player, quality: Quality, draft: Draft) -> float | None:
     """How good an action is, written down with it; None when nobody could say, or a budget or the engine gave out."""
     try:
         found = await quality(player, draft)
-    except (Spent, EngineFault):
+    except (Spent, EngineFault, EnvFault):
         return None
     if found is not None:
         player.growth.nodes[draft.node].info[QUALITY] = found

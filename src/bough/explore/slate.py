@@ -110,6 +110,5 @@ class Slate:
 def _end(player: Player, drafts: Sequence[Draft], reason: str) -> None:
     """Let what was judged end here."""
     for draft in drafts:
-        node = player.growth.nodes[draft.node]
-        node.outcome = Outcome.TRUNCATED
-        node.info |= {"success": False, "truncated": reason, STUB: True}
+        player.stop(draft, reason)
+        player.growth.nodes[draft.node].info[STUB] = True

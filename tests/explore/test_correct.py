@@ -1,0 +1,151 @@
+"""Failures put right: where they went wrong, what goes on from there, and what is learned from it."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies
+from tests.engines import Late
+from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.test_growth import columns
+from tests.explore.test_quality import LAKE
+from tests.explore.test_writing import play
+
+from bough.batch import pack
+from bough.credit import Grpo
+from bough.engine import Engine, Mishap, Request, Scripted
+from bough.env import FrozenLake, Inline
+from bough.explore import Astray, Attempt, Correct, Limits, Player
+from bough.explore.attempt import attempt
+from bough.reward import Success
+from bough.train.taught import taught
+from bough.tree import Kind, Outcome, Rewarded, Source, Tree, counted, leaves, path
+
+
+def writes(text: str) -> Scripted:
+    """Writes the letters of a text, one a turn."""
+
+    def reply(request: Request) -> tuple[int, ...]:
+        turn = sum(token == 0 for token in request.prompt_tokens)
+        return (ord(text[turn]),)
+
+    return Scripted(script=reply)
+
+
+def grown(explorer: Correct, engine: Engine, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
+    place = grove(engine, Inline(env=World(length=length)), limits=limits or Limits())
+    (tree,) = grow(place, explorer, seed=seed).trees
+    return tree
+
+
+def paid(tree: Tree) -> Rewarded:
+    return Rewarded(tree=tree, channels=Success()([tree])[0])
+
+
+def acts(tree: Tree, leaf: int) -> list[int]:
+    return [int(node) for node in path(tree, leaf) if tree.kind[node] == Kind.ACTION]
+
+
+@pytest.mark.parametrize("wrong", range(5))
+def test_the_good_part_is_kept_and_a_teacher_goes_on(wrong: int) -> None:
+    text = "a" * wrong + "b" * (5 - wrong)
+    tree = grown(Correct(n=1), writes(text))
+    # Siblings by branch: the policy's own step comes first.
+    failed, righted = counted(tree).tolist()
+    assert "".join(str(tree.info[node]["text"]) for node in acts(tree, failed)) == text
+    assert "".join(str(tree.info[node]["text"]) for node in acts(tree, righted)) == "aaaaa"
+    assert [int(tree.source[node]) for node in acts(tree, righted)] == [Source.SAMPLED] * wrong + [Source.TEACHER] * (
+        5 - wrong
+    )
+    assert (tree.kind == Kind.ACTION).sum() == 5 + (5 - wrong), "what is kept is not played again"
+
+
+def test_so_many_are_put_right_and_each_place_once() -> None:
+    tree = grown(Correct(n=6, most=3), writes("abbbb"))
+    assert len(counted(tree)) == 6 + 3
+    first = grown(Correct(n=6, most=3), writes("bbbbb"))
+    assert len(counted(first)) == 6 + 1, "all went wrong at the prompt"
+    assert len(counted(grown(Correct(n=6, most=0), writes("bbbbb")))) == 6
+    assert len(counted(grown(Correct(n=6), writes("aaaaa")))) == 6, "nothing failed"
+
+
+def test_who_is_to_blame() -> None:
+    async def lost(player: Player) -> Attempt:
+        return await attempt(player, await player.root(), branch=0)
+
+    def blamed(text: str, rule: Astray, **world: int) -> int | None:
+        said: list[int | None] = []
+
+        async def script(player: Player) -> None:
+            said.append(await rule(player, await lost(player)))
+
+        play(grove(writes(text), Inline(env=World(**world))), script)  # type: ignore[arg-type]
+        return said[0]
+
+    assert blamed("abb", Astray()) == 1
+    assert blamed("aab", Astray()) == 2, "the last step led to the end without success"
+    assert blamed("bbb", Astray()) == 0
+
+
+def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
+    """On a lake, text that is no move costs a turn and changes nothing."""
+    said: list[int | None] = []
+    words = iter(["jump", "down"] * 2)
+
+    async def script(player: Player) -> None:
+        lost = await attempt(player, await player.root(), branch=0)
+        assert lost.lost
+        said.extend([await Astray()(player, lost), await Astray(invalid=False)(player, lost)])
+
+    play(grove(scripted(lambda _: next(words)), Inline(env=FrozenLake(size=2))), script, LAKE)
+    assert said == [0, 1]
+
+
+def test_groups_are_mixed_and_the_suffix_can_be_imitated() -> None:
+    tree = grown(Correct(n=1), writes("aabbb"))
+    (credited,) = Grpo()([paid(tree)])
+    failed, righted = counted(tree).tolist()
+    shared, own = acts(tree, failed)[0], acts(tree, failed)[3]
+    at = int(tree.span[shared])
+    assert credited.gain[at] == pytest.approx(0.7071 / 2, abs=2e-5)
+    assert credited.lose[at] == pytest.approx(-0.7071 / 2, abs=2e-5)
+    assert credited.lose[int(tree.span[own])] == pytest.approx(-0.7071, abs=2e-5)
+    teacher = acts(tree, righted)[-1]
+    assert not credited.gain[tree.span[teacher] : tree.span[teacher + 1]].any()
+    (shown,) = taught([credited])
+    batch = pack([credited], experts=[shown])
+    assert int(batch.expert.sum()) == 3 * 2, "three moves of a letter and a stop"
+    assert int((~batch.expert).sum()) == 5 * 2
+
+
+@pytest.mark.parametrize("limits", [Limits(), Limits(tree_turns=13), Limits(tree_tokens=30), Limits(tree_calls=9)])
+def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> None:
+    plain = scripted(lambda chance: chance.choice("aab"))
+    expected = grown(Correct(n=3), plain, limits=limits)
+    assert sum("valid" in info for info in expected.info) <= (limits.tree_turns or 100)
+    assert expected.sampled.sum() <= (limits.tree_tokens or 100)
+    assert len(counted(expected))
+
+    @settings(max_examples=8)
+    @given(chance=strategies.integers(0, 2**32 - 1).map(random.Random))
+    def late(chance: random.Random) -> None:
+        assert columns(grown(Correct(n=3), Late(plain, chance), limits=limits)) == columns(expected)
+
+    late()
+
+
+def test_faults_are_tried_again() -> None:
+    def reply(request: Request) -> object:
+        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("b"),)
+
+    tree = grown(Correct(n=3, retries=50), Scripted(script=reply))  # type: ignore[arg-type]
+    assert len(counted(tree)) == 3 + 1
+    nothing = grown(Correct(n=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
+    assert not np.isnan(Grpo()([paid(nothing)])[0].advantage).any()
+
+
+@pytest.mark.parametrize("fields", [{"n": 0}, {"most": -1}, {"retries": -1}])
+def test_ranges(fields: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=r"Correct: got .*; need n >= 1"):
+        Correct(**fields)
