@@ -309,3 +309,29 @@ def test_deterministic_mode_is_bit_equal_however_requests_come(order: int) -> No
     assert run(built.score(prompt, wanted[0].tokens)) == run(
         engine(model, deterministic=True).score(prompt, wanted[0].tokens)
     )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+def test_alternatives_are_the_likeliest_of_the_raw_distribution(temperature: float) -> None:
+    """Beside a request that does not ask, and whatever the temperature and top-p."""
+    model, prompt = Toy(), (3, 1, 4, 1, 5)
+    plain = ask(prompt, temperature=temperature, top_p=0.8, seed=1)
+    asking = replace(plain, sampling=replace(plain.sampling, alternatives=4))
+    without, completion, other = together(engine(model), [plain, asking, ask((2, 7), seed=5)])
+    assert without.alternatives is None
+    assert other.alternatives is None
+    assert completion.alternatives is not None
+    assert without.tokens == completion.tokens
+    rows = teacher_forced(model, prompt, completion.tokens).exp()
+    assert len(completion.alternatives) == len(completion.tokens) == len(rows)
+    for row, likely in zip(rows, completion.alternatives, strict=True):
+        best = row.topk(4)
+        assert [token for token, _ in likely] == best.indices.tolist()
+        assert [chance for _, chance in likely] == pytest.approx(best.values.tolist(), abs=1e-9)
+
+
+def test_there_are_no_more_alternatives_than_tokens() -> None:
+    asking = ask((3, 1), seed=1, max_tokens=2)
+    asking = replace(asking, sampling=replace(asking.sampling, alternatives=99))
+    (completion,) = together(engine(), [asking])
+    assert [len(likely) for likely in completion.alternatives] == [29, 29]

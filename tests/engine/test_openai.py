@@ -4,6 +4,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from email.utils import formatdate
 from typing import Any, TypeVar
 
@@ -261,6 +262,15 @@ def test_score_agrees_with_generate() -> None:
     (completion, same, other), _ = serve(complete, use, api="completions")
     assert completion.logprobs == same
     assert other == (-6.0, -7.0)
+
+
+def test_servers_say_no_alternatives() -> None:
+    async def use(engine: OpenAiEngine, _: Endpoint) -> None:
+        request = ask((4, 5))
+        with pytest.raises(ValueError, match=r"Sampling\.alternatives: got 2 and a server, .*need an engine in this"):
+            await engine.generate(replace(request, sampling=replace(request.sampling, alternatives=2)))
+
+    serve(complete, use, api="completions")
 
 
 def test_what_is_not_scored() -> None:

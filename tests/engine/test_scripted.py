@@ -1,5 +1,7 @@
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
 from typing import Any
 
 import pytest
@@ -121,3 +123,20 @@ def test_what_is_refused() -> None:
     run(engine.close())
     with pytest.raises(EngineFault, match="closed"):
         run(engine.generate(ask((7,))))
+
+
+def test_alternatives_agree_with_log_probabilities() -> None:
+    engine = Scripted(script=_echo)
+    request = ask((4, 5), seed=9, stop=(0,), temperature=0.5)
+    assert run(engine.generate(request)).alternatives is None
+    request = replace(request, sampling=replace(request.sampling, alternatives=3))
+    completion, scored = run(engine.generate(request)), run(engine.score((4, 5), (5, 9, 0)))
+    assert completion.alternatives is not None
+    assert len(completion.alternatives) == 3
+    for token, logprob, likely in zip(completion.tokens, scored, completion.alternatives, strict=True):
+        assert len(likely) == 3
+        assert dict(likely)[token] == pytest.approx(exp(logprob))
+        chances = [chance for _, chance in likely]
+        assert chances == sorted(chances, reverse=True)
+        assert 0 < sum(chances) <= 1
+    assert run(engine.generate(request)) == completion

@@ -15,7 +15,6 @@ from bough.explore import Cost, Cursor, Draft, Growth, Ledger, Limits, Player, S
 from bough.explore.grow import Grove
 from bough.tree import Kind, Outcome, Source, Task, Tree, leaves, path, turns
 
-
 TASK = Task(id="t")
 
 
@@ -99,6 +98,43 @@ def test_an_action_in_pieces() -> None:
     assert tree.source[1:5].tolist() == [Source.SAMPLED, Source.SAMPLED, Source.SAMPLED, Source.FORCED]
     assert turns(tree).tolist() == [0, 1, 1, 1, 1, 1]
     assert [tree.info[node].get("text") for node in range(1, 5)] == [None, "abab", None, "abac"]
+
+
+def test_a_piece_that_is_put_may_end_the_action() -> None:
+    async def script(player: Player) -> None:
+        root = await player.root()
+        stopped = player.put(player.put(root, [ord("a")]), [STOP])
+        assert (stopped.whole, stopped.parsed.action, stopped.parsed.well_formed) == (True, "a", True)
+        assert isinstance(await player.act(stopped), Cursor)
+        full = player.put(player.put(root, [ord("b")] * 7, branch=1), [ord("b")])
+        assert (full.whole, full.parsed.well_formed) == (True, False)
+        assert not player.put(root, [ord("b")] * 7, branch=2).whole
+
+    tree = play(grove(scripted(lambda _: "a")), script)
+    assert [info.get("text") for info in tree.info] == [".", None, "a", "a", None, "b" * 8, None]
+
+
+def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
+    async def script(player: Player) -> None:
+        root = await player.root()
+        forgotten, stopped, gone_on = [await written(player, root, most=1, branch=branch) for branch in range(3)]
+        for draft in (stopped, gone_on):
+            player.stop(draft, "because")
+        assert isinstance(await player.act(await written(player, gone_on)), Cursor)
+        assert forgotten.tokens
+
+    tree = play(grove(scripted(lambda _: "a")), script)
+    ends = {int(leaf): Outcome(int(tree.outcome[leaf])) for leaf in leaves(tree)}
+    assert list(ends.values()) == [Outcome.OPEN, Outcome.TRUNCATED, Outcome.TRUNCATED]
+    assert tree.info[list(ends)[1]] | {"finish": "length"} == {
+        "finish": "length",
+        "text": "a",
+        "well_formed": False,
+        "success": False,
+        "truncated": "because",
+    }
+    assert len(tree.tokens_of(list(ends)[1])) == 1, "what was written was written"
+    assert tree.info[list(ends)[2]]["truncated"] == "explorer"
 
 
 @settings(max_examples=25)

@@ -191,7 +191,8 @@ class OpenAiEngine:
         """See `Engine.generate`.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token, or is not in the form that the server is sent.
+            ValueError: when the prompt leaves no room for a token, or is not in the form that the server is sent; when
+                asked for alternatives.
             EngineFault: when the server refused or kept failing; says what to mend.
         """
         prompt_tokens, context_tokens = len(request.prompt_tokens), self._config.context_tokens
@@ -199,6 +200,11 @@ class OpenAiEngine:
             raise ValueError(
                 f"generate: got a prompt of {prompt_tokens} tokens; need at least 1 and fewer than the context of "
                 f"{context_tokens} tokens; read less (a Window context) or raise OpenAi.context_tokens"
+            )
+        if request.sampling.alternatives:
+            raise ValueError(
+                f"Sampling.alternatives: got {request.sampling.alternatives} and a server, which says nothing of "
+                "the raw distribution; need an engine in this process (Local)"
             )
         if self._config.api == "chat":
             return await self._chat(request)

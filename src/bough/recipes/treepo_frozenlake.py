@@ -1,17 +1,17 @@
-"""TreePO on FrozenLake in text: a path is compared at each place that it came by.
+"""TreePO on FrozenLake in text: paths branch at every segment, and are compared at each place that they came by.
 
 Paper: TreePO (arXiv 2508.17445). Assumes an environment that can step a state twice; FrozenLake's states are values, so
-branching is free. The average over places and the whitening of the batch are those of the released script. The paper
-doubles every path at each segment of 512 tokens within a budget; here random turns are forked. Its clip of 0.2 and 0.28
-is that of grpo_frozenlake, which adds a divergence that the paper has not. The learning rate is that of
-grpo_frozenlake: a model this small learns from scratch, where papers tune large ones with 1e-6. The released code cuts
-segments within, which its own segments are then out of step with.
+branching is free. Doubling of every path until the tree is as wide as a group, ended paths taken up again, the average
+over places and the whitening of the batch are those of the released script. Its segments have 512 tokens of one long
+answer; actions here have two or three, so that a segment is an action. Its clip of 0.2 and 0.28 is that of
+grpo_frozenlake, which adds a divergence that the paper has not. The learning rate is that of grpo_frozenlake: a model
+this small learns from scratch, where papers tune large ones with 1e-6.
 """
 
 from dataclasses import replace
 
 from bough.credit import TreePo
-from bough.explore import Forks
+from bough.explore import Segments
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -21,6 +21,6 @@ def run() -> Run:
     return replace(
         grpo_frozenlake.run(),
         name="treepo_frozenlake",
-        explorer=Forks(chains=2, draws=3),
+        explorer=Segments(width=8, tokens=4),
         credit=TreePo(),
     )
