@@ -72,9 +72,10 @@ class Max:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Soft:
-    """The soft maximum of the children, (1 / sharpness) log mean exp(sharpness * q) (DTS, project page of the paper).
+    """The soft maximum of the children, (1 / sharpness) log mean exp(sharpness * q) (DTS, arXiv 2506.20701).
 
-    Experimental: the paper's page was read, not its text. Children at 1 and 0 with sharpness 1 make .6201.
+    Experimental: the paper's page was read, not its text. Children at 1 and 0 with sharpness 1 make .6201. A child
+    weighs as much as it has copies: they are samples of the policy, over which the mean is.
 
     Attributes:
         sharpness: Toward 0 the mean of the children, toward infinity the best of them; > 0.
@@ -90,10 +91,73 @@ class Soft:
         """Count the node's value."""
         for here in reversed(node.walk()):
             here.visits += 1
-            below = [self.sharpness * child.q for child in here.children if not math.isnan(child.q)]
+            below = [(self.sharpness * child.q, child.copies) for child in here.children if not math.isnan(child.q)]
             if not below:
                 here.q = here.value
                 continue
-            top = max(below)
-            mean = sum(math.exp(each - top) for each in below) / len(below)
-            here.q = (top + math.log(mean)) / self.sharpness
+            top = max(found for found, _ in below)
+            total = sum(copies * math.exp(found - top) for found, copies in below)
+            here.q = (top + math.log(total / sum(copies for _, copies in below))) / self.sharpness
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Add:
+    """Every value is added to all nodes above it, less to those further above (DoraemonGPT, arXiv 2401.08392).
+
+        q += value * exp(-decay * (d - 1))          d: turns from the node up to the one above, 1, 2, 3 ...
+
+    A success, 1, adds 1, .6065, .3679 to the three nodes above with decay .5; give `Search.lost` -1, and a failure
+    takes as much away. The released code adds it instead, and leaves the root out. q is a sum, not a mean: what is tried
+    often counts more.
+
+    Attributes:
+        decay: How fast it fades, 0 or more.
+    """
+
+    decay: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not self.decay >= 0:
+            raise ValueError(f"Add.decay: got {self.decay}; need 0 or more")
+
+    def __call__(self, node: SearchNode) -> None:
+        """Count the node's value."""
+        for distance, here in enumerate(reversed(node.walk())):
+            here.visits += 1
+            if here is node and not here.children:
+                here.q = node.value
+            else:
+                found = 0.0 if math.isnan(here.q) else here.q
+                here.q = found + node.value * math.exp(-self.decay * max(0, distance - 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gain:
+    """What a turn gained by the evaluations, and what comes after it, as in MCTS-DPO (arXiv 2405.00451).
+
+        q = value - the parent's value + gamma * v          v: mean of the children's q, weighted by their visits
+
+    Everything worth .5, but the end of one path 1.5 and of the others -.5, q 1 and -1: where seven visits went to the
+    first and one to the second, v is .75, and q of the place above, whose parent is worth 0, 1.25.
+
+    The released code takes a child that was evaluated and not yet visited for visited once; here an evaluation is a
+    visit. It counts the root twice in each iteration, 16 after 8; here a visit is one evaluation at or below a node.
+
+    Attributes:
+        gamma: Discount of a turn, in (0, 1].
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gamma <= 1:
+            raise ValueError(f"Gain.gamma: got {self.gamma}; need a number above 0 and up to 1")
+
+    def __call__(self, node: SearchNode) -> None:
+        """Count the node's value."""
+        for here in reversed(node.walk()):
+            here.visits += 1
+            before = 0.0 if here.parent is None or math.isnan(here.parent.value) else here.parent.value
+            below = [child for child in here.children if child.visits]
+            ahead = sum(child.visits * child.q for child in below) / max(1, sum(child.visits for child in below))
+            here.q = (before if math.isnan(here.value) else here.value) - before + self.gamma * ahead

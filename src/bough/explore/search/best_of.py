@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bough.explore.player import Player
 from bough.explore.search import Evaluate
-from bough.explore.search.tree import SearchTree, best
+from bough.explore.search.tree import SearchTree
 from bough.explore.together import together
 
 
@@ -45,4 +45,4 @@ class BestOf:
                 if tree.spent or (self.enough is not None and any(end.q >= self.enough for end in tree.side)):
                     break
         finally:
-            tree.conclude(best(tree.ends()))
+            tree.conclude()

@@ -28,7 +28,8 @@ class SearchNode:
         q: What the search now thinks of going here: `value`, or what was found below; nan before the first visit.
         visits: How many evaluations, here and below, q is made of.
         children: By discovery.
-        expanded: Whether children were asked for.
+        asked: How often children were asked for.
+        expanded: Whether no more of them will be.
         closed: Whether nothing is open here or below.
         pruned: Whether the search has given up on it; always closed.
         notes: What pieces remember about it, by the name of the piece.
@@ -48,6 +49,7 @@ class SearchNode:
     q: float = float("nan")
     visits: int = 0
     children: list["SearchNode"] = field(default_factory=list["SearchNode"])
+    asked: int = 0
     expanded: bool = False
     closed: bool = False
     pruned: bool = False
@@ -65,7 +67,7 @@ class SearchNode:
 
     @property
     def live(self) -> bool:
-        """Whether it can be carried out, or expanded for the first time."""
+        """Whether it can be carried out, or written on at."""
         return not self.closed and not self.expanded
 
     def walk(self) -> list["SearchNode"]:

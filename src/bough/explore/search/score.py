@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from bough.explore.search.node import SearchNode
 
@@ -49,24 +49,55 @@ class Puct:
 
         q + c * prior * sqrt(N) / (1 + n)          n: visits of the node, N: of its parent
 
-    A node without a visit has q 0. Priors .5, one reward .99 found below the first of two, c = 2.5: 1.615 and 1.25
-    (ProRAG, 2601.21912, divides a sum that is discounted once less and gets 1.625).
+    A node without a visit has q 0, and N counts every evaluation at and below the parent once (MCTS-DPO's released code
+    counts the root's twice). Priors .5, one reward .99 found below the first of two, c = 2.5: 1.615 and 1.25 (ProRAG,
+    2601.21912, divides a sum that is discounted once less and gets 1.625).
+
+    With a `base` b the weight grows with N: c + ln((N + b + 1) / b). With `log`, the root is that of ln N, which is
+    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `Max`.
 
     Attributes:
         c: Weight of the bonus, >= 0: 1.5 in AlphaMath (2405.03553) and CPL (2409.08642), 1 in MCTS-DPO (2405.00451).
+        base: See there, > 0; None for a weight that stays.
+        log: See there.
     """
 
     c: float = 1.5
+    base: float | None = None
+    log: bool = False
 
     def __post_init__(self) -> None:
         if not self.c >= 0:
             raise ValueError(f"Puct.c: got {self.c}; need 0 or more")
+        if self.base is not None and not self.base > 0:
+            raise ValueError(f"Puct.base: got {self.base}; need a number above 0, or None")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         above = 0 if node.parent is None else node.parent.visits
         found = node.q if node.visits else 0.0
-        return found + self.c * node.prior * math.sqrt(above) / (1 + node.visits)
+        weight = self.c + (0.0 if self.base is None else math.log((above + self.base + 1) / self.base))
+        return found + weight * node.prior * math.sqrt(math.log(max(1, above)) if self.log else above) / (
+            1 + node.visits
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the search found at a node and below: its q; 0 where nobody has looked."""
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        return known(node.q)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visited:
+    """How often the search was at a node or below: what classic Monte-Carlo tree search decides by."""
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        return float(node.visits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +108,8 @@ class Worth:
     them up. A child of a place that was never evaluated scores 0.
     """
 
+    fixed: ClassVar[bool] = True
+
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         place = node if node.at is not None or node.parent is None else node.parent
@@ -86,6 +119,8 @@ class Worth:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
     """What a rating said of the action; 0 where nobody was asked."""
+
+    fixed: ClassVar[bool] = True
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -98,12 +133,15 @@ class Way:
 
         -weight * depth + value          value: minus an estimate of the turns from here to success
 
-    Of equally long ways the one that has come further is first. With an estimate that never says more than it takes,
-    and one way to each state kept (`Seen`), the first path that ends with success is a shortest.
+    With an estimate that never says more than it takes, and one way to each state kept (`Seen`), the first path that
+    ends with success is a shortest. Of equally long ways the first found goes first; `Best(deepest=True)` takes the one
+    that has come furthest, and looks at fewer places.
 
     Attributes:
         weight: 1 for A*, 0 for a greedy search, in between for a hasty one.
     """
+
+    fixed: ClassVar[bool] = True
 
     weight: float = 1.0
 
@@ -122,11 +160,13 @@ class Likelihood:
     """How likely the policy finds the way here: the sum of the actions' mean token log-probabilities over depth^alpha.
 
     BFS-Prover's order (arXiv 2502.03438). Sums of -.2, -.8, -1.5 at depths 1, 2, 3: with alpha 1 -.2, -.4, -.5, with 2
-    -.2, -.2, -.1667. Above 1 deep places win, however unlikely.
+    -.2, -.2, -.1667. Above 1 deep places win, however unlikely: a place at -.35 and depth 1 waits.
 
     Attributes:
         alpha: 0 for the plain sum, 1 for its mean; the released script takes 2.
     """
+
+    fixed: ClassVar[bool] = True
 
     alpha: float = 1.0
 

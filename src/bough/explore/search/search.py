@@ -13,7 +13,8 @@ from bough.explore.search.backup import Mean
 from bough.explore.search.evaluate import Nothing
 from bough.explore.search.expand import Sample
 from bough.explore.search.node import SearchNode
-from bough.explore.search.tree import SearchTree, best
+from bough.explore.search.score import known
+from bough.explore.search.tree import SearchTree
 from bough.explore.together import together
 
 
@@ -21,15 +22,21 @@ from bough.explore.together import together
 class Search:
     """A search over the turns of one task, put together from pieces: `mcts()`, `a_star()`, `beam()` are such.
 
-    In each round some nodes are selected. Those that nobody has carried out yet are, then actions are written there,
-    and rated. An `eager` search carries all of them out and evaluates where they lead; one that is not evaluates the
-    selected nodes, and carries actions out when they are selected. What was evaluated is backed up, and what is not
-    worth going on with is pruned. What is asked for in one round is asked for at once.
+    In each round some nodes are selected, and carried out if nobody has. A search that is not `eager` evaluates where
+    they lead, backs that up and prunes, and then writes actions at those that are left, which wait until they are
+    selected. One that is `eager` writes at once, and carries out and evaluates all that was written. What is asked for
+    in one round is asked for at once.
 
-    It ends when nothing is open, a budget of the tree can't pay for what comes next, a path as good as `enough` is
+    It ends when nothing is selected, a budget of the tree can't pay for what comes next, a path as good as `enough` is
     there, or `rounds` are over. Whenever that is, it answers with the best path that ended, or with the best place if
-    none has: the info of that node says "answer". The infos of actions say "value" (q), "visits", "score" (what the
-    place alone was worth), "guess", "prior" and "copies".
+    none has: the info of that node, and of no other, says "answer". The infos of actions say "value" (q), "visits",
+    "score" (what the place alone was worth), "guess", "prior" and "copies".
+
+    What holds for all searches: of equals the first found comes first. A node counts as many visits as there were
+    evaluations of itself and of what is below it, the ends of paths included, which count again whenever they are
+    selected again; what nobody could evaluate is not counted. An action that the environment broke on is given up, and
+    a place where nothing could be written is tried again `retries` times before it is: its value stays. Playing again
+    to come back to a place (`Replay`) is paid for out of the same budget as any turn.
 
     Attributes:
         select: Where to go on.
@@ -40,11 +47,16 @@ class Search:
         backup: What values below mean above.
         prune: What to give up, in order.
         eager: Whether all children are carried out and evaluated, or only what is selected.
+        widen: In how many goes the children of a place are written: it can be selected that often.
+        lead: How many children of a node an eager search evaluates, the best rated of them; None for all.
         won: What a path that ends with success is worth; None where the environment can't be trusted to say, and the
             evaluation is asked about the ends of paths, too.
         lost: What any other end is worth.
         enough: A path that ends with this value ends the search; None for never.
+        anywhere: Whether any place may be the answer, and end the search, not the ends of paths alone: for environments
+            in which each action is a whole answer, better than the last at best.
         rounds: Most rounds.
+        retries: How often the engine is asked again where it broke.
     """
 
     forks: ClassVar[bool] = True
@@ -58,63 +70,98 @@ class Search:
     backup: Backup = field(default_factory=Mean)
     prune: Sequence[Prune] = ()
     eager: bool = False
+    widen: int = 1
+    lead: int | None = None
     won: float | None = 1.0
     lost: float = 0.0
     enough: float | None = 1.0
+    anywhere: bool = False
     rounds: int = 1000
+    retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.rounds < 1:
-            raise ValueError(f"Search.rounds: got {self.rounds}; need at least 1")
+        if self.rounds < 1 or self.widen < 1 or self.retries < 0 or (self.lead is not None and self.lead < 1):
+            raise ValueError(
+                f"Search: got rounds={self.rounds}, widen={self.widen}, retries={self.retries}, lead={self.lead}; need "
+                "at least 1, 1, 0, and None or 1"
+            )
 
     async def __call__(self, player: Player) -> None:
         """Grow the tree."""
         tree = SearchTree(player, await player.root(), won=self.won, lost=self.lost)
         try:
-            for _ in range(self.rounds):
-                if tree.root.closed or not await self._round(tree) or self._done(tree):
-                    break
+            await self.go(tree)
         finally:
-            tree.conclude(best(tree.ends()) or best(tree.nodes))
+            tree.conclude(anywhere=self.anywhere)
+
+    async def go(self, tree: SearchTree) -> None:
+        """Search below the root of a tree that may know something already."""
+        for _ in range(self.rounds):
+            if not await self._round(tree):
+                break
 
     async def _round(self, tree: SearchTree) -> bool:
-        """One round; False when there is nothing to go on with."""
+        """One round; False when it was the last."""
         chosen = Counter(self.select(tree))
         if not chosen:
             return False
         await together(tree.act(node) for node in chosen)
-        open_ones = {node: times for node, times in chosen.items() if isinstance(node.at, Cursor)}
-        written = await together(self.expand(tree, node, times) for node, times in open_ones.items())
+        if await self._weigh(tree, [node for node in chosen if node.ended or not self.eager]):
+            return False
+        at = {node: times for node, times in chosen.items() if node.live and isinstance(node.at, Cursor)}
+        written = await together(self._write(tree, node, times) for node, times in at.items())
         # In the order of selection, whatever was written first.
-        children = {node: self._add(tree, node, some) for node, some in zip(open_ones, written, strict=True)}
+        children = {node: self._add(tree, node, some) for node, some in zip(at, written, strict=True)}
         await together(self._rate(tree, node, some) for node, some in children.items() if some)
-        fresh = [node for node in chosen if node.ended or not self.eager]
-        if self.eager:
-            fresh += [child for some in children.values() for child in some]
-            await together(tree.act(node) for node in fresh)
-        fresh = [node for node in fresh if node.at is not None and not node.pruned]
-        await together(self._value(tree, node) for node in fresh if math.isnan(node.value))
-        for node in fresh:
+        if not self.eager:
+            return not tree.spent
+        fresh = [child for some in children.values() for child in self._leading(some)]
+        await together(tree.act(node) for node in fresh)
+        return not await self._weigh(tree, fresh)
+
+    async def _weigh(self, tree: SearchTree, nodes: Sequence[SearchNode]) -> bool:
+        """Evaluate where nodes led, back that up, and prune; says whether the search is over."""
+        there = [node for node in nodes if node.at is not None and not node.pruned]
+        anew = {node for node in there if math.isnan(node.value)}
+        aside = len(tree.side)
+        await together(self._value(tree, node) for node in there if node in anew)
+        counted = [node for node in there if not math.isnan(node.value) and (node.ended or node in anew)]
+        for node in counted:
             self.backup(node)
         for rule in self.prune:
-            rule(tree, fresh)
-        return not tree.spent
+            rule(tree, there)
+        able = [*(node for node in counted if node.ended or self.anywhere), *tree.side[aside:]]
+        return tree.spent or (self.enough is not None and any(each.value >= self.enough for each in able))
+
+    def _leading(self, children: Sequence[SearchNode]) -> Sequence[SearchNode]:
+        """The children that an eager search evaluates."""
+        return children if self.lead is None else sorted(children, key=lambda child: -known(child.guess))[: self.lead]
+
+    async def _write(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+        written = await self.expand(tree, node, times)
+        for _ in range(self.retries):
+            if written or tree.spent:
+                break
+            written = await self.expand(tree, node, times)
+        return written
 
     def _add(self, tree: SearchTree, node: SearchNode, written: Sequence[Written]) -> list[SearchNode]:
         """Make children of what was written at a node; returns the new ones."""
         same = {child.action: child for child in node.children} if self.merge else {}
         fresh: list[SearchNode] = []
         for draft, prior in written:
-            known = same.get(draft.parsed.action)
-            if known is not None:
-                known.copies += 1
+            other = same.get(draft.parsed.action)
+            if other is not None:
+                other.copies += 1
                 continue
             fresh.append(tree.add(node, draft, prior=prior))
             if self.merge:
                 same[draft.parsed.action] = fresh[-1]
-        node.expanded = True
+        node.asked += 1
         if not node.children:
             tree.give_up(node)
+        elif node.asked >= self.widen:
+            tree.shut(node)
         return fresh
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
@@ -123,9 +170,10 @@ class Search:
             child.guess = guess
 
     async def _value(self, tree: SearchTree, node: SearchNode) -> None:
-        known = tree.worth(node) if node.ended else None
-        value = await tree.paid(self.evaluate(tree, node)) if known is None else known
-        node.value = self.lost if value is None else value
-
-    def _done(self, tree: SearchTree) -> bool:
-        return self.enough is not None and any(node.value >= self.enough for node in tree.ends())
+        value = tree.worth(node) if node.ended else None
+        value = await tree.paid(self.evaluate(tree, node)) if value is None else value
+        for _ in range(self.retries):
+            if value is not None or tree.spent:
+                break
+            value = await tree.paid(self.evaluate(tree, node))
+        node.value = math.nan if value is None else value

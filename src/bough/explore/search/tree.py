@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Awaitable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from bough.engine import Sampling
+from bough.engine import EngineFault, Sampling
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.ledger import Spent
 from bough.explore.player import Player
@@ -24,9 +24,12 @@ class SearchTree:
 
     Attributes:
         player: Who moves.
+        root: Where the search begins; further down once it has settled on a way (`settle`).
         nodes: All, by number.
         side: Ends of paths that were played out from a node, and are no nodes of the search themselves.
         spent: Whether a budget has run out.
+        faults: How often the engine broke on a question; the root's info has it.
+        notes: What pieces remember about the whole tree, by a name of their own.
         won: What a path that ends with success is worth; None where only an evaluation can tell.
         lost: What any other end is worth.
     """
@@ -35,35 +38,52 @@ class SearchTree:
         self.player = player
         self.side: list[SearchNode] = []
         self.won, self.lost = won, lost
-        self.nodes = [SearchNode(number=0, parent=None, at=root)]
+        self.root = SearchNode(number=0, parent=None, at=root)
+        self.nodes = [self.root]
         self.spent = False
+        self.faults = 0
+        self.notes: dict[object, Any] = {}
         self._written: dict[int, int] = {}
-
-    @property
-    def root(self) -> SearchNode:
-        """Where the search begins."""
-        return self.nodes[0]
+        self._open = {0: self.root}
 
     def live(self) -> list[SearchNode]:
-        """The nodes that can be carried out, or expanded for the first time, by number."""
-        return [node for node in self.nodes if node.live]
+        """The nodes that can be carried out, or written on at, by number."""
+        return list(self._open.values())
 
     def ends(self) -> list[SearchNode]:
         """Where paths ended: nodes by number, then those on the side, in the order of what they began with."""
         aside = sorted(self.side, key=lambda end: () if end.draft is None else end.draft.branches)
-        return [*(node for node in self.nodes if node.ended), *aside]
+        return [node for node in (*(node for node in self.nodes if node.ended), *aside) if self._reachable(node)]
+
+    def answer(self, *, anywhere: bool = False) -> SearchNode:
+        """What to answer with: the best path that ended, else the best place, else what there is.
+
+        Args:
+            anywhere: Whether a place is as good as an end.
+        """
+        ends = self.ends()
+        places = (node for node in self.nodes if (anywhere or not node.ended) and self._reachable(node))
+        return (None if anywhere else best(ends)) or best(places) or next(iter(ends), self.root)
 
     def worth(self, node: SearchNode) -> float | None:
         """What the end of a path is worth; None where only an evaluation can tell."""
         return self.won if node.success and self.won is not None else None if self.won is None else self.lost
 
     async def paid(self, call: Awaitable[Result]) -> Result | None:
-        """What is asked for; None, and `spent` is set, when a budget can't pay for it."""
+        """What is asked for; None when a budget can't pay for all of it (`spent` says so) or the engine broke."""
         try:
             return await call
         except Spent:
             self.spent = True
-            return None
+        except EngineFault:
+            self.faults += 1
+        except BaseExceptionGroup as errors:
+            # What is asked for at once fails in a group.
+            if errors.split((Spent, EngineFault))[1] is not None:
+                raise
+            self.spent = self.spent or errors.subgroup(Spent) is not None
+            self.faults += errors.subgroup(EngineFault) is not None
+        return None
 
     async def write(self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = "") -> Draft | None:
         """Let the policy write an action at a node; None when the engine failed or the budget can't pay.
@@ -83,12 +103,23 @@ class SearchTree:
         return self.player.do(node.at, action, branch=self._branch(node))
 
     def add(self, parent: SearchNode, draft: Draft, *, prior: float) -> SearchNode:
-        """A child, not yet carried out."""
+        """A child, not yet carried out; what was closed above it is open again, unless it was given up."""
         depth, reward = parent.depth + 1, parent.reward
         node = SearchNode(number=len(self.nodes), parent=parent, draft=draft, depth=depth, reward=reward, prior=prior)
         self.nodes.append(node)
+        self._open[node.number] = node
         parent.children.append(node)
+        above: SearchNode | None = parent
+        while above is not None and above.closed and not above.pruned:
+            above.closed, above = False, above.parent
         return node
+
+    def shut(self, node: SearchNode) -> None:
+        """Write no more at a node."""
+        node.expanded = True
+        self._open.pop(node.number, None)
+        if node.children:
+            self._settle_above(node.children[-1])
 
     async def act(self, node: SearchNode) -> None:
         """Carry an action out, if nobody has and the budget can pay. One that fails is given up."""
@@ -120,26 +151,34 @@ class SearchTree:
         return None
 
     def give_up(self, node: SearchNode) -> None:
-        """Prune a node and all below it."""
+        """Prune a node and all below it, and what is above it once all that is below that is pruned."""
         below = [node]
         while below:
             here = below.pop()
-            here.pruned = here.closed = True
+            here.pruned = True
+            self._close(here)
             below += here.children
-        above = node.parent
-        while above is not None and above.expanded and all(each.pruned for each in above.children):
-            above.pruned = above.closed = True
-            node, above = above, above.parent
-        self._close_above(node)
+        self._settle_above(node)
 
     def close(self, node: SearchNode) -> None:
         """Be done with a node, and with those above it below which nothing is open any more."""
-        node.closed = True
-        self._close_above(node)
+        self._close(node)
+        self._settle_above(node)
 
-    def conclude(self, answer: SearchNode | None) -> None:
-        """Write into the growing tree what was thought, and which path is the answer."""
-        nodes = self.player.growth.nodes
+    def settle(self, node: SearchNode) -> None:
+        """Settle on the way to a node: the search goes on from there, and the answer is there or below."""
+        here = node
+        while here is not self.root and here.parent is not None:
+            for beside in here.parent.children:
+                if beside is not here and not beside.pruned:
+                    self.give_up(beside)
+            self.shut(here.parent)
+            here = here.parent
+        self.root = node
+
+    def conclude(self, *, anywhere: bool = False) -> None:
+        """Write into the growing tree what was thought, and which path is the answer, as `answer` says."""
+        nodes, answer = self.player.growth.nodes, self.answer(anywhere=anywhere)
         for node in self.nodes:
             info = nodes[0 if node.draft is None else node.draft.node].info
             thoughts = {"value": node.q, "score": node.value, "guess": node.guess}
@@ -147,8 +186,9 @@ class SearchTree:
             info["visits"] = node.visits
             if node.parent is not None:
                 info |= {"prior": node.prior, "copies": node.copies}
-        if answer is not None:
-            self._info(answer)[ANSWER] = True
+        if self.faults:
+            nodes[0].info["faults"] = self.faults
+        self._info(answer)[ANSWER] = True
 
     def _branch(self, node: SearchNode) -> int:
         """A number for what is written next at a node."""
@@ -161,10 +201,23 @@ class SearchTree:
         at = 0 if node.draft is None else self.player.answered[node.draft.node]
         return self.player.growth.nodes[at].info
 
-    def _close_above(self, node: SearchNode) -> None:
+    def _reachable(self, node: SearchNode) -> bool:
+        """Whether the search has not settled on a way that does not lead there."""
+        here: SearchNode | None = node
+        while here is not None and here is not self.root and here.depth >= self.root.depth:
+            here = here.parent
+        return here is self.root
+
+    def _close(self, node: SearchNode) -> None:
+        node.closed = True
+        self._open.pop(node.number, None)
+
+    def _settle_above(self, node: SearchNode) -> None:
+        """Close what is above a node as far as nothing below it is open, and prune it where all below it is pruned."""
         above = node.parent
         while above is not None and above.expanded and all(each.closed for each in above.children):
-            above.closed = True
+            above.pruned = above.pruned or all(each.pruned for each in above.children)
+            self._close(above)
             above = above.parent
 
 
