@@ -13,7 +13,7 @@ from bough.engine import Mishap, Sampling, Scripted
 from bough.env import Inline, Replay
 from bough.explore import Cost, Cursor, Draft, Growth, Ledger, Limits, Player, Spent
 from bough.explore.grow import Grove
-from bough.tree import Kind, Outcome, Source, Task, Tree, leaves, path, turns
+from bough.tree import Kind, Outcome, Source, Task, Tree, counted, leaves, path, turns
 
 TASK = Task(id="t")
 
@@ -209,8 +209,25 @@ def test_greedy_tokens_are_not_samples() -> None:
         await written(player, await player.root(), sampling=Sampling(temperature=0.0, max_tokens=3))
 
     tree = play(grove(scripted(lambda _: "a")), script)
-    assert tree.source.tolist() == [Source.FORCED, Source.GREEDY]
+    assert tree.source[tree.kind == Kind.ACTION].tolist() == [Source.GREEDY]
     assert not tree.sampled.any()
+
+
+def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_there_is_on_none() -> None:
+    async def script(player: Player) -> None:
+        root = await player.root()
+        after = await player.act(await written(player, root, branch=0))
+        assert isinstance(after, Cursor)
+        for branch in range(2):
+            await written(player, after, branch=branch)
+        await written(player, root, branch=1)
+
+    tree = play(grove(scripted(lambda _: "a")), script)
+    (leaf,) = counted(tree).tolist()
+    assert tree.outcome[leaf] == Outcome.TRUNCATED
+    assert tree.info[leaf] == {"success": False, "truncated": "explorer"}
+    assert tree.kind[path(tree, leaf)].tolist() == [Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.OBSERVATION]
+    assert len(leaves(tree)) == 4
 
 
 def test_questions_are_paid_for_and_leave_no_trace() -> None:

@@ -273,6 +273,27 @@ class Player:
             if node.kind not in (Kind.PROMPT, Kind.ACTION):
                 # As with every last observation: the policy never read it.
                 node.kind, node.tokens = Kind.OBSERVATION, ()
+        for place in self._left(inner):
+            # What was written there and never done stays beside it, on no path.
+            info: dict[str, object] = {"success": False, "truncated": self._stopped.get(place, "explorer")}
+            branch = 1 + max(node.branch for node in self.growth.nodes if node.parent == place)
+            outcome = Outcome.TRUNCATED
+            self.growth.add(Node(parent=place, kind=Kind.OBSERVATION, branch=branch, outcome=outcome, info=info))
+
+    def _left(self, inner: set[int]) -> list[int]:
+        """The places, among nodes with children, in which actions were written and none of them was done."""
+        nodes = self.growth.nodes
+        gone_on: set[int] = set()
+        for node in nodes:
+            if node.kind is Kind.ACTION and node.outcome in (Outcome.OPEN, Outcome.FAILED):
+                continue
+            above = node.parent
+            while above >= 0 and above not in gone_on:
+                gone_on.add(above)
+                above = nodes[above].parent if nodes[above].kind is Kind.ACTION else -1
+        dropped = {node.parent for node in nodes if node.kind is Kind.ACTION and node.outcome is Outcome.OPEN}
+        places = sorted((inner & dropped) - gone_on)
+        return [place for place in places if nodes[place].kind is not Kind.ACTION]
 
     def _steps(self, cursor: Cursor) -> int:
         """How many environment steps a turn may take."""
