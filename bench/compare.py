@@ -1,10 +1,11 @@
-"""Credit rules compared on one task at equal numbers of sampled tokens, over several seeds.
+"""Credit rules, or ways to grow trees, compared on one task at equal numbers of sampled tokens, over several seeds.
 
-    python bench/compare.py --seeds 5 --jobs 2
+    python bench/compare.py credit --seeds 5 --jobs 2
+    python bench/compare.py growth --seeds 5 --jobs 2
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
-one). Methods sample unlike numbers of tokens in a step, so each is read off where it had sampled as many as the
+one). Trees grow as in the recipes of the same names on FrozenLake, each with the credit of its paper. Methods sample unlike numbers of tokens in a step, so each is read off where it had sampled as many as the
 thriftiest run in all, between its two nearest evaluations. Prints a Markdown table; runs that are there already are
 read, not repeated.
 """
@@ -76,17 +77,40 @@ def _tree_ps(run: Run) -> Run:
     return replace(run, credit=TreePs(), explorer=Forks(chains=2, draws=3))
 
 
-METHODS: dict[str, Callable[[Run], Run]] = {
-    "GRPO": _grpo,
-    "RLOO": _rloo,
-    "GAE": _gae,
-    "Turn-PPO": _turn_ppo,
-    "GiGPO": _gigpo,
-    "HGPO": _hgpo,
-    "SALT": _salt,
-    "EMPG": _empg,
-    "TreePS": _tree_ps,
+def _like(recipe: str) -> Callable[[Run], Run]:
+    """The growth and the credit of another recipe."""
+
+    def change(run: Run) -> Run:
+        theirs: Run = importlib.import_module(f"bough.recipes.{recipe}").run()
+        return replace(run, explorer=theirs.explorer, credit=theirs.credit)
+
+    return change
+
+
+METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
+    "credit": {
+        "GRPO": _grpo,
+        "RLOO": _rloo,
+        "GAE": _gae,
+        "Turn-PPO": _turn_ppo,
+        "GiGPO": _gigpo,
+        "HGPO": _hgpo,
+        "SALT": _salt,
+        "EMPG": _empg,
+        "TreePS": _tree_ps,
+    },
+    "growth": {
+        "GRPO": _grpo,
+        "Tree-GRPO": _like("tree_grpo_frozenlake"),
+        "TreePO": _like("treepo_frozenlake"),
+        "TreeRL": _like("treerl_frozenlake"),
+        "TreeRPO": _like("tree_rpo_frozenlake"),
+        "TreePS": _like("tree_ps_frozenlake"),
+        "ARPO": _like("arpo_frozenlake"),
+        "LATR": _like("latr_frozenlake"),
+    },
 }
+"""The first of each is what the others are held against."""
 
 
 def main() -> None:
@@ -94,15 +118,15 @@ def main() -> None:
     if arguments.one:
         _train(arguments, *arguments.one)
         return
-    seeds = range(arguments.seeds)
+    seeds, methods = range(arguments.seeds), METHODS[arguments.what]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(lambda seed: _process(arguments, "warmup", seed), seeds))
-        todo = [(method, seed) for seed in seeds for method in METHODS]
+        todo = [(method, seed) for seed in seeds for method in methods]
         list(pool.map(lambda each: _process(arguments, *each), todo))
     curves = {each: _curve(_directory(arguments, *each)) for each in todo}
     budget = min(tokens[-1] for tokens, _ in curves.values())
     rates = {
-        method: 100 * np.asarray([np.interp(budget, *curves[method, seed]) for seed in seeds]) for method in METHODS
+        method: 100 * np.asarray([np.interp(budget, *curves[method, seed]) for seed in seeds]) for method in methods
     }
     starts = 100 * np.asarray([curves["GRPO", seed][1][0] for seed in seeds])
     print(f"`{arguments.recipe}` {' '.join(arguments.changes)}: held-out success after {budget:,.0f} sampled tokens\n")
@@ -110,15 +134,16 @@ def main() -> None:
     print("|---|---|---|---|---|")
     for method, rate in rates.items():
         minutes = np.mean([_minutes(_directory(arguments, method, seed)) for seed in seeds])
-        against = "" if method == "GRPO" else _interval(rate - rates["GRPO"], sign=True)
-        gain = _interval(rate - starts, sign=True)
-        print(f"| {method} | {_interval(rate)} | {gain} | {against} | {minutes:.1f} |")
+        against = "" if method == "GRPO" else interval(rate - rates["GRPO"], sign=True)
+        gain = interval(rate - starts, sign=True)
+        print(f"| {method} | {interval(rate)} | {gain} | {against} | {minutes:.1f} |")
     threads = json.loads(_directory(arguments, "GRPO", 0).config.read_text())["threads"]
     print(f"\n{arguments.seeds} seeds, {arguments.jobs} runs at a time; {machine(threads)}")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=METHODS, help="what differs")
     parser.add_argument("changes", nargs="*", help="fields of the base recipe to change, as for `bough train`")
     parser.add_argument("--recipe", default="grpo_sokoban", help="the base recipe")
     parser.add_argument("--seeds", type=int, default=5)
@@ -138,7 +163,14 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
     timing = directory.path / "minutes.json"
     if timing.is_file():
         return
-    command = [sys.executable, __file__, *arguments.changes, f"--recipe={arguments.recipe}", f"--out={arguments.out}"]
+    command = [
+        sys.executable,
+        __file__,
+        arguments.what,
+        *arguments.changes,
+        f"--recipe={arguments.recipe}",
+        f"--out={arguments.out}",
+    ]
     begin = time.perf_counter()
     # One thread each: two processes that share two cores must not have four.
     alone = os.environ | {"OMP_NUM_THREADS": "1"}
@@ -153,7 +185,7 @@ def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
         run = replace(run, steps=0)
     else:
         warm = _directory(arguments, "warmup", seed).final
-        run = METHODS[method](replace(run, policy=Pretrained(path=str(warm)), warmup=Warmup()))
+        run = METHODS[arguments.what][method](replace(run, policy=Pretrained(path=str(warm)), warmup=Warmup()))
     start(run, arguments.out)
 
 
@@ -170,7 +202,7 @@ def _minutes(directory: RunDirectory) -> float:
     return float(json.loads((directory.path / "minutes.json").read_text()))
 
 
-def _interval(values: np.ndarray, *, sign: bool = False) -> str:
+def interval(values: np.ndarray, *, sign: bool = False) -> str:
     """A mean over seeds, with Student's 95 % interval."""
     mean, count = float(values.mean()), len(values)
     if count < 2:
