@@ -133,6 +133,18 @@ def test_what_fails_is_tried_again_and_a_fault_for_good_ends_it() -> None:
     assert ends(grown(dead, Segments(width=4, retries=1))) == [Outcome.FAILED] * 4
 
 
+def test_what_failed_in_the_middle_of_an_action_is_no_path() -> None:
+    """Every second segment fails for good: nothing counts, and nothing is said to have been cut short."""
+
+    def reply(request: Request) -> object:
+        return Mishap.FAULT if text_of(request) else spelling(8)(request)
+
+    place = place_of(Scripted(script=reply))  # type: ignore[arg-type]
+    tree = grown(place, Segments(width=4, tokens=3, retries=1))
+    assert set(ends(tree)) == {Outcome.FAILED}
+    assert len(counted(tree)) == 0
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     tokens=strategies.none() | strategies.integers(3, 60),

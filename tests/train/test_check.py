@@ -11,7 +11,7 @@ from tests.small import run as small
 from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
-from bough.explore import Forks
+from bough.explore import EntropyForks, Forks
 from bough.explore.search import a_star, puct
 from bough.objective import Columns, Loss, Need, PpoClip, Sum
 from bough.policy import ValueHead
@@ -153,3 +153,9 @@ def test_searches_that_ask_whom_there_is_not() -> None:
     check(replace(small(), explorer=a_star(), env=Replay(env=FrozenLake(size=3))))
     with pytest.raises(ConfigError, match=r"explorer: TurnsToGo asks the environment's oracle; Nameless has none"):
         check(replace(small(), explorer=a_star(), env=Nameless()))
+
+
+def test_forks_by_entropy_need_entropies() -> None:
+    check(replace(small(), explorer=EntropyForks()))
+    with pytest.raises(ConfigError, match=r"explorer: EntropyForks goes by the entropies of what was sampled; set"):
+        check(replace(small(), explorer=EntropyForks(), sampling=Sampling(entropies=False)))

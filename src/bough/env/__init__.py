@@ -138,6 +138,7 @@ class Host(Protocol):
 # Last, because every piece imports the protocol from above.
 from bough.env.frozenlake import FrozenLake  # noqa: E402
 from bough.env.inline import Inline  # noqa: E402
+from bough.env.joint import Joint  # noqa: E402
 from bough.env.load import load_module  # noqa: E402
 from bough.env.replay import Replay  # noqa: E402
 from bough.env.sokoban import Sokoban  # noqa: E402
@@ -151,6 +152,7 @@ __all__ = [
     "FrozenLake",
     "Host",
     "Inline",
+    "Joint",
     "Oracle",
     "Replay",
     "Sokoban",

@@ -291,9 +291,15 @@ class Player:
             while above >= 0 and above not in gone_on:
                 gone_on.add(above)
                 above = nodes[above].parent if nodes[above].kind is Kind.ACTION else -1
-        dropped = {node.parent for node in nodes if node.kind is Kind.ACTION and node.outcome is Outcome.OPEN}
-        places = sorted((inner & dropped) - gone_on)
-        return [place for place in places if nodes[place].kind is not Kind.ACTION]
+        left: set[int] = set()
+        for number, node in enumerate(nodes):
+            # What failed is no end of a path, nor is what was written before it.
+            if node.kind is Kind.ACTION and node.outcome is Outcome.OPEN and number not in inner:
+                above = node.parent
+                while nodes[above].kind is Kind.ACTION:
+                    above = nodes[above].parent
+                left.add(above)
+        return sorted(left - gone_on)
 
     def _steps(self, cursor: Cursor) -> int:
         """How many environment steps a turn may take."""

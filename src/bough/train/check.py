@@ -70,12 +70,17 @@ def check(run: Run) -> None:
 
 
 def _check_explorer(run: Run) -> None:
-    """What the pieces of a search ask for: "critic", "oracle"."""
+    """What the explorer or the pieces of a search ask for: "critic", "oracle", "entropy"."""
     needs = {need: piece for piece in _pieces(run.explorer) for need in getattr(piece, "needs", ())}
     if "critic" in needs and run.critic is None:
         raise ConfigError(
             f"explorer: {type(needs['critic']).__name__} asks a critic what places are worth; got none; set "
             "critic=ValueHead() and an objective with ValueClip, or take another evaluate, such as Rollouts()"
+        )
+    if "entropy" in needs and not run.sampling.entropies:
+        raise ConfigError(
+            f"explorer: {type(needs['entropy']).__name__} goes by the entropies of what was sampled; set "
+            "sampling.entropies=true"
         )
     inner = run.env.env if isinstance(run.env, Replay) else run.env
     if "oracle" in needs and not isinstance(inner, Oracle):

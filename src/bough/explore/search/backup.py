@@ -107,8 +107,8 @@ class Add:
         q += value * exp(-decay * (d - 1))          d: turns from the node up to the one above, 1, 2, 3 ...
 
     A success, 1, adds 1, .6065, .3679 to the three nodes above with decay .5; give `Search.lost` -1, and a failure
-    takes as much away. The released code adds it instead, and leaves the root out. q is a sum, not a mean: what is tried
-    often counts more.
+    takes as much away. The released code adds it instead, and leaves the root out. q is a sum, not a mean: what is
+    tried often counts more.
 
     Attributes:
         decay: How fast it fades, 0 or more.

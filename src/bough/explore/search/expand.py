@@ -1,12 +1,12 @@
 """Which actions a search considers at a place."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from bough.explore.cursor import Cursor, Draft
-from bough.explore.search import Written
+from bough.explore.search import Hint, Written
 from bough.explore.search.node import SearchNode
 from bough.explore.search.tree import SearchTree
 from bough.explore.together import together
@@ -16,14 +16,19 @@ from bough.explore.together import together
 class Sample:
     """So many samples of the policy, all at once.
 
+    What is written under a hint is no sample that could be reinforced: the policy will not be told so later.
+
     Attributes:
         width: How many.
         prior: How likely the policy finds an action: the exponential of its mean token log-probability ("tokens",
             AlphaMath, arXiv 2405.03553), its probability ("action"), or one over the number of samples ("even").
+        hint: What the policy is told besides; None for nothing. With one that tells what was just written, samples are
+            written one after another.
     """
 
     width: int = 4
     prior: Literal["tokens", "action", "even"] = "tokens"
+    hint: Hint | None = None
 
     def __post_init__(self) -> None:
         if self.width < 1:
@@ -32,8 +37,26 @@ class Sample:
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
         """Write at a node."""
         count = self.width * times
-        drafts = await together(tree.write(node) for _ in range(count))
+        if self.hint is None:
+            drafts = await together(tree.write(node) for _ in range(count))
+        elif self.hint.in_turn:
+            drafts = [draft async for draft in self._in_turn(tree, node, count, self.hint)]
+        else:
+            said = await tree.paid(self.hint(tree, node, [child.action for child in node.children]))
+            drafts = await together(tree.write(node, hint=said) for _ in range(count)) if said is not None else []
         return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
+
+    async def _in_turn(
+        self, tree: SearchTree, node: SearchNode, count: int, hint: Hint
+    ) -> AsyncGenerator[Draft | None, None]:
+        """One after another, each told of those before it."""
+        earlier = [child.action for child in node.children]
+        for _ in range(count):
+            said = await tree.paid(hint(tree, node, earlier))
+            draft = None if said is None else await tree.write(node, hint=said)
+            if draft is not None:
+                earlier.append(draft.parsed.action)
+            yield draft
 
     def _prior(self, draft: Draft, count: int) -> float:
         if self.prior == "even":

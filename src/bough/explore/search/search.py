@@ -113,11 +113,12 @@ class Search:
         # In the order of selection, whatever was written first.
         children = {node: self._add(tree, node, some) for node, some in zip(at, written, strict=True)}
         await together(self._rate(tree, node, some) for node, some in children.items() if some)
-        if not self.eager:
-            return not tree.spent
-        fresh = [child for some in children.values() for child in self._leading(some)]
+        fresh = [child for some in children.values() for child in self._leading(some)] if self.eager else []
         await together(tree.act(node) for node in fresh)
-        return not await self._weigh(tree, fresh)
+        # A rating may carry actions out, and ends that it found are selected by nobody.
+        found = (child for node in at for child in node.children if child.ended and math.isnan(child.value))
+        fresh += [child for child in found if child not in fresh]
+        return not (await self._weigh(tree, fresh) if fresh else tree.spent)
 
     async def _weigh(self, tree: SearchTree, nodes: Sequence[SearchNode]) -> bool:
         """Evaluate where nodes led, back that up, and prune; says whether the search is over."""

@@ -59,11 +59,15 @@ class SearchTree:
         """What to answer with: the best path that ended, else the best place, else what there is.
 
         Args:
-            anywhere: Whether a place is as good as an end.
+            anywhere: Whether a place is as good as an end: then the one that is worth most by itself.
         """
         ends = self.ends()
-        places = (node for node in self.nodes if (anywhere or not node.ended) and self._reachable(node))
-        return (None if anywhere else best(ends)) or best(places) or next(iter(ends), self.root)
+        places = [node for node in self.nodes if not node.ended and self._reachable(node)]
+        if anywhere:
+            # What is below a place says nothing of the answer that was given there.
+            some = [node for node in (*places, *ends) if node.parent is not None and not math.isnan(node.value)]
+            return max(some, key=lambda node: node.value, default=self.root)
+        return best(ends) or best(places) or next(iter(ends), self.root)
 
     def worth(self, node: SearchNode) -> float | None:
         """What the end of a path is worth; None where only an evaluation can tell."""

@@ -1,0 +1,130 @@
+"""What the policy is told besides the observation when it writes an action."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.engine import Sampling
+from bough.explore.cursor import Cursor
+from bough.explore.search import Hint
+from bough.explore.search.node import SearchNode
+from bough.explore.search.question import Choice, asked, check_places, story
+from bough.explore.search.tree import SearchTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """The same words everywhere, such as "Search in your head first" (Autonomous Tree-search, arXiv 2310.10686).
+
+    Attributes:
+        text: The words.
+    """
+
+    text: str
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return False
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+        """The words."""
+        del tree, node, earlier
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Siblings:
+    """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT, 2401.08392).
+
+    The first action at a place is written without a hint, and is a sample of the policy. Each action is named once;
+    those that were carried out with what came of it.
+
+    Attributes:
+        text: What is said; it may use the places {actions}, {instructions}, {turns} and {observation}.
+    """
+
+    text: str = "You have tried this here before:\n{actions}\nDo something different from all of it."
+
+    def __post_init__(self) -> None:
+        check_places("Siblings.text", self.text, "actions")
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return True
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+        """What is said."""
+        if not earlier:
+            return ""
+        came = {child.action: story(tree, child)["observation"] for child in node.children if _done(child)}
+        lines = [f"- {action}" + (f" -> {came[action]}" if action in came else "") for action in dict.fromkeys(earlier)]
+        return self.text.format_map(story(tree, node) | {"actions": "\n".join(lines)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """The kind of the next step, which the engine chooses first (CR-Planner, arXiv 2410.01428).
+
+    Experimental: the paper's summary was read, not its text. There the choice is made by a trained critic; here the
+    agent's engine is asked, once for each place. Without an answer nothing is said.
+
+    Attributes:
+        kinds: At least two.
+        prompt: The question; it may use the places {kinds}, {instructions}, {turns} and {observation}.
+        text: What is said; it may use the place {kind}, too.
+        sampling: How the answer is sampled, if not as the agent samples.
+    """
+
+    kinds: Sequence[str] = ("reason", "ask for information", "look something up", "answer")
+    prompt: str = (
+        "{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+        "Which kind of step should be next?\n{kinds}\nAnswer with its number."
+    )
+    text: str = "Your next step: {kind}."
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.kinds) < 2:
+            raise ValueError(f"Kind.kinds: got {self.kinds}; need at least two")
+        check_places("Kind.prompt", self.prompt, "kinds")
+        check_places("Kind.text", self.text, "kind")
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return False
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+        """What is said."""
+        told = story(tree, node)
+        kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
+        text, read = self.prompt.format_map(told | {"kinds": kinds}), Choice(count=len(self.kinds))
+        said = await asked(tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling)
+        return "" if said is None else self.text.format_map(told | {"kind": self.kinds[said[0]]})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """Several hints, a line or more each.
+
+    Attributes:
+        parts: The hints, in order.
+    """
+
+    parts: Sequence[Hint]
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return any(part.in_turn for part in self.parts)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+        """All that they say."""
+        said = [await part(tree, node, earlier) for part in self.parts]
+        return "\n".join(text for text in said if text)
+
+
+def _done(child: SearchNode) -> bool:
+    """Whether it is known what came of an action."""
+    return child.ended or isinstance(child.at, Cursor)

@@ -1,0 +1,59 @@
+"""Q*: best-first over actions that are rated before anybody carries them out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.explore.search.expand import Admissible
+from bough.explore.search.frontier import Best
+from bough.explore.search.node import SearchNode
+from bough.explore.search.prune import Seen
+from bough.explore.search.score import Way
+from bough.explore.search.search import Search
+from bough.explore.search.tree import SearchTree
+from bough.explore.together import together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likely:
+    """Rates actions by how likely the policy finds them: the mean log-probability of their tokens, one call for each.
+
+    Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `Way` it takes
+    an unlikely action for a long way; nothing says that it is never too long.
+
+    Attributes:
+        scale: How many turns a nat is worth.
+    """
+
+    scale: float = 1.0
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
+        """A number for each child.
+
+        Raises:
+            Spent: when the budget of calls can't pay for all of them.
+        """
+        del node
+        return await together(self._rate(tree, child) for child in children)
+
+    async def _rate(self, tree: SearchTree, child: SearchNode) -> float:
+        if child.draft is None or not child.draft.tokens:
+            return 0.0
+        logprobs = await tree.player.score(child.draft)
+        return self.scale * sum(logprobs) / len(logprobs)
+
+
+def q_star(weight: float = 1.0) -> Search:
+    """Q* (arXiv 2406.14283): an action is carried out when its turns so far and its Q are best; needs state keys.
+
+    Experimental: the paper's abstract was read, not its text. All admissible actions of a place are rated at once, by
+    minus the turns that are left after them; the open list is of actions, and the one of highest -(turns so far) + Q is
+    carried out, and only that: one step of the environment for a place, where A* takes one for each of its children.
+    The rating here is the policy's likelihood; take `rate` for one that was learned, and `expand=Sample()` where the
+    environment does not say what can be done.
+    """
+    return Search(
+        select=Best(by=Way(weight=weight), deepest=True),
+        expand=Admissible(),
+        rate=Likely(),
+        prune=(Seen(),),
+    )
