@@ -34,6 +34,12 @@ def test_the_agent_goes_on_from_where_the_task_begins(context: Window) -> None:
     assert read == (["{go: }{ab}"] * 2 if context.turns == 1 else ["{go: }{.}a\0{a}b\0{ab}"] * 2)
 
 
+def test_the_limit_of_turns_is_for_what_the_agent_does() -> None:
+    place = grove(scripted(lambda _: "a"), Inline(env=World(length=9)), limits=Limits(turns=2))
+    (tree,) = grown(place, Chains(n=1), Task(id="t").after(["a", "b", "a"])).trees
+    assert turns(tree)[counted(tree)].tolist() == [5]
+
+
 def test_what_was_played_again_is_not_learned_from() -> None:
     engine = scripted(lambda chance: chance.choice("ab"))
     trees = grown(grove(engine), Chains(n=6), Task(id="t").after(["a", "a"])).trees
@@ -71,7 +77,6 @@ def test_an_oracle_shows_the_rest() -> None:
     ("start", "limits", "said"),
     [
         ("aaaa", Limits(), "over after 3 of 4 actions (TERMINATED)"),
-        ("aa", Limits(turns=2), "over after 2 of 2 actions (TRUNCATED)"),
         ("aa", Limits(tree_turns=1), "over after 2 of 2 actions (TRUNCATED)"),
     ],
 )

@@ -17,15 +17,15 @@ from tests.small import run as small
 from tests.trees import chains, rewarded
 
 from bough.credit import Archer, SingleStream
-from bough.curate import SuccessReplay, Tracker
+from bough.curate import ExIt, PickPaths, Snapshots, SuccessReplay, Tracker
 from bough.explore import Chains, Waits
 from bough.objective import Reinforce
 from bough.policy import UtteranceCritic
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import ConfigError, Guards, Run, Saving, Tasks, Warmup, Workshop, dump, load, override, resume, start
-from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook
+from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter
 from bough.train.check import check
-from bough.tree import Credited, Rewarded, Tree, is_replayed, leaves, path
+from bough.tree import Credited, Rewarded, Source, Tree, is_replayed, leaves, path
 
 EPOCHS, STEPS = 16, 6
 LAST = EPOCHS + STEPS
@@ -55,6 +55,8 @@ RUNS = {
         advisers=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4
     ),
     "success replay": brief(advisers=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),
+    "exit": brief(advisers=(ExIt(keep=4), PickPaths(keep=3)), explorer=Chains(n=4), batch_tasks=6),
+    "snapshots": brief(advisers=(Snapshots(episodes=3, clusters=2, steps=5),), explorer=Chains(n=2)),
 }
 
 
@@ -139,6 +141,21 @@ def test_a_replayed_path_is_bit_for_bit_what_an_earlier_step_sampled(whole: Whol
     assert max(told(directory, "policy/gap")) < 1e-4, "tokens of earlier steps are no gap between engine and learner"
 
 
+def test_episodes_begin_where_advisers_say(whole: Whole) -> None:
+    for name, used in (("exit", "exit/used"), ("snapshots", "snapshots/used")):
+        directory = whole(name)
+        began = 0
+        for step in range(EPOCHS + 1, LAST + 1):
+            trees = [each.tree for each in read_trees(directory.trees_of(step), Credited)]
+            began += sum(bool(tree.task.start) for tree in trees)
+            for tree in (tree for tree in trees if tree.task.start):
+                played = [node for node in range(tree.nodes) if tree.source[node] == Source.REPLAYED]
+                assert tuple(tree.info[node]["text"] for node in played) == tree.task.start
+                assert not tree.sampled[: tree.span[played[-1] + 1]].any()
+        assert 0 < began <= sum(told(directory, used))
+    assert told(whole("snapshots"), "snapshots/used") == [3.0] * 5 + [0.0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Count:
     """The least adviser: it counts what it is asked about."""
@@ -175,11 +192,12 @@ class Counting:
 
 
 def test_pieces_are_what_the_protocols_ask_for() -> None:
-    for recipe in (Count(), CRITIC, Tracker(), SuccessReplay()):
+    for recipe in (Count(), CRITIC, Tracker(), SuccessReplay(), ExIt(), Snapshots(), PickPaths()):
         assert isinstance(recipe, AdviserRecipe)
         adviser = recipe.build(vocab_tokens=10, device="cpu", seed=0)
         assert isinstance(adviser, Adviser)
         assert isinstance(adviser, Chooser) == isinstance(recipe, Tracker)
+        assert isinstance(adviser, Starter) == isinstance(recipe, ExIt | Snapshots)
 
 
 def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:

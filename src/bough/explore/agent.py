@@ -40,7 +40,7 @@ class Limits:
     `sampling.max_tokens` sampled tokens and every step that may have to be replayed.
 
     Attributes:
-        turns: Most actions on one path.
+        turns: Most actions on one path, not counting those of `Task.start`.
         tokens: Most sampled tokens on one path; None for no limit.
         tree_turns: Most environment steps in a whole tree, replayed ones included; None for no limit.
         tree_tokens: Most sampled tokens in a whole tree; None for no limit.

@@ -372,8 +372,8 @@ class Player:
 
     def _exhausted(self, cursor: Cursor) -> str:
         """The name of the first budget of the path that has run out, or ""."""
-        limits = self.limits
-        spent = {"turns": (len(cursor.past), limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
+        limits, played = self.limits, len(cursor.past) - len(self.growth.task.start)
+        spent = {"turns": (played, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
         return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:

@@ -1,7 +1,7 @@
 """Advisers: what remembers across steps, and is asked about every batch before anyone is credited."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 import torch
@@ -9,7 +9,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bough.explore import derive
-from bough.tree import Floats, Rewarded
+from bough.tree import Floats, Rewarded, Task
+
+Teacher: TypeAlias = Callable[[Task], tuple[str, ...]]
+"""How the environment's oracle solves a task; () when it does not."""
 
 
 @runtime_checkable
@@ -59,6 +62,15 @@ class Chooser(Protocol):
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n] > 0: how likely each task, given by id, should be drawn; None when all are alike."""
+        ...
+
+
+@runtime_checkable
+class Starter(Protocol):
+    """An adviser that also says where the tasks of a batch begin, or puts others in their place."""
+
+    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        """As many tasks as were drawn. One that begins elsewhere has an id of its own (`Task.after`)."""
         ...
 
 
@@ -124,6 +136,14 @@ class Advisers:
             return None
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
+
+    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        """The tasks that are played in the place of those that were drawn."""
+        begun = list(tasks)
+        for name, each in self._members.items():
+            if isinstance(each, Starter):
+                begun = each.begin(begun, teacher, derive(seed, name))
+        return begun
 
 
 class Notebook:

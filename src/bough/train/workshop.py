@@ -23,6 +23,7 @@ from bough.train.journal import Memory
 from bough.train.learner import Learner
 from bough.train.reference import Reference
 from bough.train.run import Run, Tasks
+from bough.train.teacher import way
 from bough.train.texts import collect
 from bough.train.valuer import Valuer
 from bough.tree import Rewarded, Task, Tree
@@ -151,8 +152,17 @@ class Workshop:
     def tasks_from(self, first: int) -> list[Task]:
         """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through.
 
-        Where an adviser weighs tasks, they are drawn by its weights instead, each at most once.
+        Where an adviser weighs tasks, they are drawn by its weights instead, each at most once. Then advisers may have
+        them begin elsewhere, or put others in their place.
         """
+        with self._asking_env("teacher"):
+            return self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+
+    def _teach(self, task: Task) -> tuple[str, ...]:
+        return way(self.run.env, task)
+
+    def _draw(self, first: int) -> list[Task]:
+        """The next batch from the pool."""
         weights = self.advisers.weigh([task.id for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
