@@ -25,8 +25,8 @@ class Player:
     A turn can also be taken in two: `write` an action, or a piece of one, and `act` on it, later or never.
 
     A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; it is for the
-    explorer to try again. Where a budget of the whole tree can't pay, `write`, `act`, `ask` and `value` raise `Spent`
-    and have done nothing; `advance` ends the path.
+    explorer to try again. Where a budget of the whole tree can't pay, `write`, `act`, `ask`, `score` and `value` raise
+    `Spent` and have done nothing; `advance` ends the path.
 
     Attributes:
         growth: The tree so far.
@@ -248,6 +248,22 @@ class Player:
                 critic(cursor.text),
                 owner=self._writer.name(cursor.branches),
                 thing=f"value of {len(cursor.text)} tokens",
+                deadline_s=self.limits.engine_deadline_s,
+            )
+
+    async def score(self, draft: Draft) -> tuple[float, ...]:
+        """Log-probability of each token of an action, whoever wrote it, under the policy at temperature 1.
+
+        Raises:
+            Spent: when the budget of calls can't pay for it.
+            EngineFault: when the engine broke.
+        """
+        async with self.ledger.holding(Cost(calls=1)) as cost:
+            cost.calls = 1
+            return await self._waits.until(
+                self._agent.engine.score(draft.cursor.text, draft.tokens),
+                owner=self._writer.name(draft.branches),
+                thing=f"score of {len(draft.tokens)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
 

@@ -16,16 +16,20 @@ class Select(Protocol):
     """Says where a search goes on."""
 
     def __call__(self, tree: SearchTree) -> Sequence[SearchNode]:
-        """Nodes to carry out and expand, or to count once more; none ends the search.
+        """Nodes to carry out and write on at, or ends to count once more; none ends the search.
 
-        One that is named twice is expanded to twice as many children.
+        At one that is named twice twice as many actions are written.
         """
         ...
 
 
 @runtime_checkable
 class Score(Protocol):
-    """Says how promising a node is; the highest is taken, the first found of equals."""
+    """Says how promising a node is; the highest is taken, the first found of equals.
+
+    One whose word on a node does not change after the round in which it was found says so with a constant `fixed =
+    True`, so that selectors ask once.
+    """
 
     def __call__(self, node: SearchNode) -> float:
         """A number; its siblings can be looked at through its parent."""
@@ -83,8 +87,11 @@ class Evaluate(Protocol):
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """What it is worth to be where a node led.
 
+        nan is no opinion: nothing is counted, and the place is asked about again should it be selected again.
+
         Raises:
-            Spent: when a budget can't pay for it; the place then is worth as little as a path that failed.
+            Spent: when a budget can't pay for it; that is no opinion either.
+            EngineFault: when the engine broke; the search asks again, a few times.
         """
         ...
 
@@ -103,22 +110,27 @@ class Prune(Protocol):
     """Gives up on nodes."""
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up what is not worth going on with; `fresh` are the nodes that were just evaluated."""
+        """Give up what is not worth going on with; `fresh` are the nodes that this round looked at."""
         ...
 
 
 # Last, because every piece takes a tree, and the loop takes every piece.
 from bough.explore.search.a_star import TurnsToGo, a_star  # noqa: E402
-from bough.explore.search.backup import Max, Mean, Soft  # noqa: E402
+from bough.explore.search.backup import Add, Gain, Max, Mean, Soft  # noqa: E402
 from bough.explore.search.best_first import beam, best_first  # noqa: E402
 from bough.explore.search.best_of import BestOf  # noqa: E402
+from bough.explore.search.bfs_prover import bfs_prover  # noqa: E402
 from bough.explore.search.combine import Agreement, Look, Mix, Paid  # noqa: E402
+from bough.explore.search.commit import Commit  # noqa: E402
 from bough.explore.search.critic_turns import CriticTurns  # noqa: E402
 from bough.explore.search.critics import agent_q, ats, cr_planner, i_mcts, spar, web_pilot  # noqa: E402
 from bough.explore.search.descend import Descend  # noqa: E402
+from bough.explore.search.dfsdt import dfsdt  # noqa: E402
+from bough.explore.search.dts import dts  # noqa: E402
+from bough.explore.search.ets import Sparse, ets  # noqa: E402
 from bough.explore.search.evaluate import CriticValue, Nothing, Oracle, Rollouts  # noqa: E402
 from bough.explore.search.expand import Admissible, Sample  # noqa: E402
-from bough.explore.search.frontier import Best, Level  # noqa: E402
+from bough.explore.search.frontier import Best, DepthFirst, Level, Several  # noqa: E402
 from bough.explore.search.hints import Hints, Kind, Say, Siblings  # noqa: E402
 from bough.explore.search.hybrid import Hybrid  # noqa: E402
 from bough.explore.search.imagine import Dreamer, Imagine  # noqa: E402
@@ -126,28 +138,40 @@ from bough.explore.search.judge import Judge, JudgeAction  # noqa: E402
 from bough.explore.search.lats import lats  # noqa: E402
 from bough.explore.search.mcts import mcts, puct  # noqa: E402
 from bough.explore.search.no_return import NoReturn  # noqa: E402
-from bough.explore.search.prune import Keep, Seen  # noqa: E402
+from bough.explore.search.onward import Onward  # noqa: E402
+from bough.explore.search.prune import Alike, BackJump, Below, Keep, Repeated, Seen  # noqa: E402
+from bough.explore.search.q_star import Likely, q_star  # noqa: E402
 from bough.explore.search.question import Number, Words  # noqa: E402
 from bough.explore.search.rank import Pairwise, Ranked  # noqa: E402
+from bough.explore.search.rebase import Deal, rebase  # noqa: E402
 from bough.explore.search.reflect import Critique, Reflections  # noqa: E402
 from bough.explore.search.rethink import Rethink, rethink  # noqa: E402
-from bough.explore.search.score import Guess, Likelihood, Puct, Uct, Way, Worth  # noqa: E402
+from bough.explore.search.score import Found, Guess, Likelihood, Puct, Uct, Visited, Way, Worth  # noqa: E402
 from bough.explore.search.search import Search  # noqa: E402
 
 __all__ = [
     "ANSWER",
+    "Add",
     "Admissible",
     "Agreement",
+    "Alike",
+    "BackJump",
     "Backup",
+    "Below",
     "Best",
     "BestOf",
+    "Commit",
     "CriticTurns",
     "CriticValue",
     "Critique",
+    "Deal",
+    "DepthFirst",
     "Descend",
     "Dreamer",
     "Evaluate",
     "Expand",
+    "Found",
+    "Gain",
     "Guess",
     "Hint",
     "Hints",
@@ -159,6 +183,7 @@ __all__ = [
     "Kind",
     "Level",
     "Likelihood",
+    "Likely",
     "Look",
     "Max",
     "Mean",
@@ -166,6 +191,7 @@ __all__ = [
     "NoReturn",
     "Nothing",
     "Number",
+    "Onward",
     "Oracle",
     "Paid",
     "Pairwise",
@@ -174,6 +200,7 @@ __all__ = [
     "Ranked",
     "Rate",
     "Reflections",
+    "Repeated",
     "Rethink",
     "Rollouts",
     "Sample",
@@ -184,10 +211,13 @@ __all__ = [
     "SearchTree",
     "Seen",
     "Select",
+    "Several",
     "Siblings",
     "Soft",
+    "Sparse",
     "TurnsToGo",
     "Uct",
+    "Visited",
     "Way",
     "Words",
     "Worth",
@@ -197,11 +227,17 @@ __all__ = [
     "ats",
     "beam",
     "best_first",
+    "bfs_prover",
     "cr_planner",
+    "dfsdt",
+    "dts",
+    "ets",
     "i_mcts",
     "lats",
     "mcts",
     "puct",
+    "q_star",
+    "rebase",
     "rethink",
     "spar",
     "web_pilot",
