@@ -5,9 +5,9 @@
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
-one). Trees grow as in the recipes of the same names on FrozenLake, each with the credit of its paper. Methods sample unlike numbers of tokens in a step, so each is read off where it had sampled as many as the
-thriftiest run in all, between its two nearest evaluations. Prints a Markdown table; runs that are there already are
-read, not repeated.
+one). Trees grow as in the recipes of the same names on FrozenLake, each with the credit of its paper. Methods sample
+unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
+between its two nearest evaluations. Prints a Markdown table; runs that are there already are read, not repeated.
 """
 
 import argparse
