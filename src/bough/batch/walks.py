@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.tree import Credited, Floats, Ints, Steps, join, steps
+from bough.tree import Credited, Floats, Ints, Steps, acts_info, join, steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -24,6 +24,7 @@ class Walks:
         fork: [K] int64; turns with the same number were written in answer to the very same context.
         path_of_turn: [K] int64.
         answer: [K] int64; turns with the same number are the same words in answer to the very same context.
+        visits: [K] float32, how often a search came to the place that a turn led to; 0 where none counted.
     """
 
     trained: Int[Tensor, " E"]
@@ -34,6 +35,7 @@ class Walks:
     fork: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
     answer: Int[Tensor, " K"]
+    visits: Float[Tensor, " K"]
 
     @property
     def inverse_length(self) -> Float[Tensor, " E"]:
@@ -56,6 +58,7 @@ class Walks:
             fork=self.fork[turns],
             path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
             answer=self.answer[turns],
+            visits=self.visits[turns],
         )
 
     def to(self, device: torch.device | str) -> "Walks":
@@ -99,6 +102,7 @@ def walk(credited: Sequence[Credited], origin: Ints) -> Walks:
         fork=torch.as_tensor(fork[turns]),
         path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
         answer=torch.as_tensor(_answer(view, fork)[turns]),
+        visits=torch.as_tensor(_visits(view)[turns]),
     )
 
 
@@ -118,6 +122,13 @@ def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
             "loss over tokens"
         )
     return np.where(silent, gain + lose, by_turn).astype(np.float32)
+
+
+def _visits(view: Steps) -> Floats:
+    """[S] float32: the info "visits" of each turn."""
+    said, which = acts_info(view, "visits", 0)
+    numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in said]
+    return np.asarray(numbers, dtype=np.float32)[which]
 
 
 def _fork(view: Steps) -> Ints:

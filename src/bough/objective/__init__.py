@@ -23,6 +23,8 @@ class Walk:
         path_of_turn: [turns] int64, the path that each turn is of.
         answer: [turns] int64; turns with the same number are the same words in answer to the very same context: one
             turn that paths share, or one that was written twice. None when no two turns are.
+        visits: [turns], how often a search came to the place that each turn led to; 0 where none counted. None when
+            there was no search.
     """
 
     path: Int[Tensor, " M"]
@@ -31,6 +33,7 @@ class Walk:
     fork: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
     answer: Int[Tensor, " K"] | None = None
+    visits: Float[Tensor, " K"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -137,7 +140,7 @@ from bough.objective.aepo import Aepo  # noqa: E402
 from bough.objective.chord import Chord  # noqa: E402
 from bough.objective.cispo import Cispo  # noqa: E402
 from bough.objective.corrections import Mis, Reject, Tis  # noqa: E402
-from bough.objective.dpo import Dpo, mcts_dpo, step_dpo  # noqa: E402
+from bough.objective.dpo import Dpo, agent_q, mcts_dpo, rstar, step_dpo, tp_llama  # noqa: E402
 from bough.objective.entropy import Entropy  # noqa: E402
 from bough.objective.epo import Epo  # noqa: E402
 from bough.objective.gspo import gspo  # noqa: E402
@@ -199,9 +202,12 @@ __all__ = [
     "Tpo",
     "ValueClip",
     "WDpo",
+    "agent_q",
     "gspo",
     "loop_clip",
     "mcts_dpo",
+    "rstar",
     "step_dpo",
     "take",
+    "tp_llama",
 ]

@@ -2,11 +2,12 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from torch.nn.functional import logsigmoid
 
 from bough.objective import Columns, Loss, Need
-from bough.objective.pairs import Pairs
+from bough.objective.pairs import Anchor, Pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,30 +34,34 @@ class Dpo:
     Attributes:
         beta: How strongly the policy is held to the reference, > 0.
         smoothing: How likely a preference is taken to be the wrong way round, in [0, .5) (conservative DPO, E.
-            Mitchell, 2023).
+            Mitchell, 2023); or "visits", for each pair by how often a search came to its sides (`Duels.doubt`).
         pairs: What is compared with what.
+        reference: What the policy is held to: the frozen reference "policy", or the "behaviour" that sampled, by its
+            log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).
     """
 
     beta: float = 0.1
-    smoothing: float = 0.0
+    smoothing: float | Literal["visits"] = 0.0
     pairs: Pairs = Pairs()
+    reference: Anchor = "policy"
 
     def __post_init__(self) -> None:
         if not 0 < self.beta < math.inf:
             raise ValueError(f"Dpo.beta: got {self.beta}; need a number above 0")
-        if not 0 <= self.smoothing < 0.5:
-            raise ValueError(f"Dpo.smoothing: got {self.smoothing}; need a number from 0 to below 0.5")
+        if self.smoothing != "visits" and not 0 <= self.smoothing < 0.5:
+            raise ValueError(f"Dpo.smoothing: got {self.smoothing}; need a number from 0 to below 0.5, or 'visits'")
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Paths and the reference's log-probabilities."""
-        return frozenset({"paths", "reference"})
+        """Paths and, unless the behaviour is the reference, the reference's log-probabilities."""
+        return frozenset({"paths", "reference"} if self.reference == "policy" else {"paths"})
 
     def __call__(self, columns: Columns) -> Loss:
         """The loss."""
         duels = self.pairs(columns, "Dpo")
-        margin = self.beta * duels.lead(columns)
-        wrong = -(1 - self.smoothing) * logsigmoid(margin) - self.smoothing * logsigmoid(-margin)
+        margin = self.beta * duels.lead(columns, self.reference)
+        doubt = duels.doubt() if self.smoothing == "visits" else self.smoothing
+        wrong = -(1 - doubt) * logsigmoid(margin) - doubt * logsigmoid(-margin)
         return duels.loss(duels.mean(wrong), margin)
 
 
@@ -65,10 +70,32 @@ def step_dpo(beta: float = 0.1) -> Dpo:
     return Dpo(beta=beta, pairs=Pairs(unit="turn"))
 
 
-def mcts_dpo(beta: float = 0.1, smoothing: float = 0.0) -> Dpo:
+def mcts_dpo(beta: float = 0.1, smoothing: float | Literal["visits"] = "visits") -> Dpo:
     """MCTS-DPO (arXiv 2405.00451): DPO on answers to one context, best over second best; needs trees that fork.
 
-    Of equally good answers one is best, and the second is the best of those that are worse. The released code softens
-    each pair by how often the search visited its two sides; here `smoothing` is one number for all.
+    Of equally good answers one is best, and the second is the best of those that are worse. Each pair is softened by
+    how often the search came to its two sides; in trees without a search that is not at all.
     """
     return Dpo(beta=beta, smoothing=smoothing, pairs=Pairs(unit="turn", choice="best_second"))
+
+
+def agent_q(beta: float = 0.1, gap: float = 0.2) -> Dpo:
+    """Agent Q (arXiv 2408.07199): DPO on answers to one context against logged behaviour; needs trees that fork.
+
+    Experimental: the threshold of the gap could not be checked.
+    """
+    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="all", gap=gap), reference="behaviour")
+
+
+def tp_llama(beta: float = 0.1) -> Dpo:
+    """TP-LLaMA (arXiv 2406.07115): DPO on steps of good paths over failed siblings; needs `Process(label="hard")`."""
+    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="all"))
+
+
+def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
+    """rStar-Math (arXiv 2501.04519): the two best answers over the two worst in a place; needs trees that fork.
+
+    The paper trains a process preference model on such pairs, and the policy by imitation; here they train the policy.
+    Its filter by edit distance is that of texts, and not applied. `gap` is in units of values in [-1, 1].
+    """
+    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="top_bottom", gap=gap))

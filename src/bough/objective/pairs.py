@@ -14,8 +14,14 @@ from bough.objective.spans import span_means, span_sums, walk_of
 Unit: TypeAlias = Literal["path", "turn"]
 """What is compared: paths of one task, or turns that answer the very same context."""
 
-Choice: TypeAlias = Literal["best_worst", "best_second", "opposite", "all"]
+Choice: TypeAlias = Literal["best_worst", "best_second", "top_bottom", "opposite", "all"]
 """Which of the units of a group make pairs; each is explained at `Pairs`."""
+
+TIE = 1e-6
+"""Advantages that differ by no more are the same sum in another order."""
+
+Anchor: TypeAlias = Literal["policy", "behaviour"]
+"""What a policy is measured against: the frozen reference policy, or whoever sampled, as logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,6 +93,19 @@ class Units:
         order = order[score[order].argsort(descending=True, stable=True)]
         return order[self.group[order].argsort(stable=True)]
 
+    def top_over_bottom(self, won: Int[Tensor, " r"], lost: Int[Tensor, " r"], gap: float) -> Bool[Tensor, " r"]:
+        """Which rivals are one of the two best over one of the two worst; four where the other side has one."""
+        beats = self.worth[won] - self.worth[lost] > gap
+        can_win, can_lose = (torch.zeros_like(self.group).index_add(0, at, beats.long()) > 0 for at in (won, lost))
+        groups = len(self.group.bincount())
+        winners, losers = (self.group[can].bincount(minlength=groups) for can in (can_win, can_lose))
+        # Whatever can't win is worth less than whatever can, so that ranks in the whole group are ranks among these.
+        from_top = self.ranks(self.worth)
+        from_bottom = self.ranks(-self.worth)
+        top = can_win & (from_top <= torch.where(losers == 1, 4, 2)[self.group])
+        bottom = can_lose & (from_bottom <= torch.where(winners == 1, 4, 2)[self.group])
+        return beats & top[won] & bottom[lost]
+
     def extremes(self, choice: Choice, gap: float) -> tuple[Int[Tensor, " g"], Int[Tensor, " g"]]:
         """The best of each group, and the worst or the best of those that are worse."""
         order, size = self._sorted(self.worth), self.group.bincount()
@@ -118,16 +137,36 @@ class Duels:
     loser: Bundles
     gap: Float[Tensor, " N"]
 
-    def lead(self, columns: Columns) -> Float[Tensor, " N"]:
+    def lead(self, columns: Columns, anchor: Anchor = "policy") -> Float[Tensor, " N"]:
         """How much further from the reference the policy has moved toward the winner than toward the loser, nats.
 
             (log p(winner) - log reference(winner)) - (log p(loser) - log reference(loser))
 
         Raises:
-            ValueError: when `columns.reference` is missing.
+            ValueError: when `columns.reference` is missing, and is the anchor.
         """
-        moved = moved_from_reference(columns)
+        moved = moved_from_reference(columns) if anchor == "policy" else columns.logprob - columns.behaviour
         return self.winner.sums(moved) - self.loser.sums(moved)
+
+    def doubt(self) -> Float[Tensor, " N"]:
+        """How likely each preference is the wrong way round, by how often a search came to its two sides.
+
+        With N the visits of where winner and loser lead (MCTS-DPO, arXiv 2405.00451): 1 - 1 / (1 + N_loser /
+        max(1, N_winner)), at most a half. 7 against 1: .125.
+        """
+        visits = self._visits(self.winner), self._visits(self.loser)
+        ratio = visits[1] / visits[0].clamp(min=1)
+        return (ratio / (1 + ratio)).clamp(max=0.5)
+
+    def _visits(self, side: Bundles) -> Float[Tensor, " N"]:
+        """Of where each side's first turn leads; an answer that was written several times has most of them."""
+        walk = self.units.walk
+        first = side.turn[torch.searchsorted(side.bundle, torch.arange(side.count, device=side.turn.device))]
+        if walk.visits is None or walk.answer is None:
+            return self.gap.new_zeros(side.count) if walk.visits is None else walk.visits[first].to(self.gap.dtype)
+        answer = _numbered(walk.answer)
+        most = walk.visits.new_zeros(len(answer)).scatter_reduce(0, answer, walk.visits, "amax")
+        return most[answer[first]].to(self.gap.dtype)
 
     def mean(self, value: Float[Tensor, " N"]) -> Float[Tensor, ""]:
         """Each pair alike; 0 when there are none."""
@@ -158,6 +197,10 @@ class Pairs:
         best_second    the first over the third, the best of those that are worse
         opposite       the first and the second, above 0, each over the fourth, below 0
         all            the first and the second each over the third and the fourth, the third over the fourth
+        top_bottom     the first and the second each over the third and the fourth
+
+    The last takes the two best of those that beat another and the two worst of those that another beats, four where the
+    other side has but one, each of the best over each of the worst that is worse (rStar-Math, arXiv 2501.04519).
 
     Of two paths, what counts is what each has after the turns they share. A pair of which nothing is left on one side
     is no pair. No pairs, as where all tie: the loss is 0.
@@ -171,7 +214,7 @@ class Pairs:
 
     unit: Unit = "path"
     choice: Choice = "best_worst"
-    gap: float = 1e-6
+    gap: float = TIE
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap < math.inf:
@@ -189,6 +232,9 @@ class Pairs:
             won, lost = units.extremes(self.choice, self.gap)
         else:
             won, lost = units.rivals()
+            if self.choice == "top_bottom":
+                stays = units.top_over_bottom(won, lost, min(self.gap, TIE))
+                won, lost = won[stays], lost[stays]
         worth = units.worth
         apart = worth[won] - worth[lost] > self.gap
         if self.choice == "opposite":

@@ -136,5 +136,6 @@ def by_path(columns: Columns, batch: Batch, share: Share) -> Columns:
             fork=walks.fork,
             path_of_turn=walks.path_of_turn,
             answer=walks.answer,
+            visits=walks.visits,
         ),
     )

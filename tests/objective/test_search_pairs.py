@@ -1,0 +1,121 @@
+"""Pairs from trees of searches: the authors' examples."""
+
+import numpy as np
+import pytest
+import torch
+from tests.credit.grown import branching
+from tests.objective.duels import P, T, lay
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
+
+from bough.batch import pack
+from bough.credit import Process, Searched
+from bough.objective import Columns, Dpo, Pairs, Share, agent_q, mcts_dpo, rstar, tp_llama
+from bough.objective.pairs import Duels
+from bough.train.columns import by_path
+from bough.tree import Credited, Outcome, Rewarded
+
+
+def view_of(*credited: Credited) -> Columns:
+    """The path view of a batch, every token as likely as when it was sampled."""
+    batch = pack(credited, paths=True)
+    columns = Columns(
+        logprob=batch.behaviour.double(),
+        behaviour=batch.behaviour,
+        gain=batch.gain,
+        lose=batch.lose,
+        share=torch.ones_like(batch.behaviour),
+    )
+    return by_path(columns, batch, Share())
+
+
+def tree_of(values: dict[str, float], visits: dict[str, int] | None = None) -> Rewarded:
+    """Nodes of a search by the words that lead there, "AB" below "A"; each has a token of its own."""
+    nodes, place = [N(parent=-1, kind=PROMPT)], {"": 0}
+    for name, value in sorted(values.items()):
+        inner = any(other != name and other.startswith(name) for other in values)
+        info = {"value": value, "visits": 1 if visits is None else visits[name]}
+        nodes.append(N(parent=place[name[:-1]], kind=ACTION, tokens=(ord(name[-1]),), info=info))
+        ending = Outcome.OPEN if inner else Outcome.TERMINATED
+        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending))
+        place[name] = len(nodes) - 1
+    return rewarded(build(*nodes))
+
+
+def told(duels: Duels) -> dict[tuple[float, float], float]:
+    worth = duels.units.worth
+    pairs = zip(duels.won.tolist(), duels.lost.tolist(), duels.gap.tolist(), strict=True)
+    return {(round(float(worth[one]), 4), round(float(worth[two]), 4)): round(gap, 4) for one, two, gap in pairs}
+
+
+def test_rstar_takes_the_two_best_over_the_two_worst() -> None:
+    values = {"A": 0.5, "Aa": 1.0, "Ab": -1.0, "B": -0.5, "Ba": 1.0, "Bb": -1.0, "C": -1.0}
+    columns = view_of(*Searched(relative=False)([tree_of(values)]))
+    duels = Pairs(unit="turn", choice="top_bottom")(columns, "test")
+    assert sorted(duels.gap.tolist()) == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0], abs=2e-5)
+    assert told(duels) == {(0.5, -1.0): 1.5, (0.5, -0.5): 1.0, (-0.5, -1.0): 0.5, (1.0, -1.0): 2.0}
+    assert len(rstar(gap=0.75).pairs(columns, "test").gap) == 4
+
+
+def test_one_alone_on_a_side_is_compared_with_four() -> None:
+    values = dict.fromkeys("BCDEF", -1.0) | {"A": 1.0}
+    top = Pairs(unit="turn", choice="top_bottom")
+    assert len(top(view_of(*Searched(relative=False)([tree_of(values)])), "test").won) == 4
+    lone = dict.fromkeys("ABCDE", 1.0) | {"F": -1.0}
+    assert len(top(view_of(*Searched(relative=False)([tree_of(lone)])), "test").won) == 4
+    even = {"A": 1.0, "B": 0.9, "C": 0.1, "D": 0.0}
+    assert len(top(view_of(*Searched(relative=False)([tree_of(even)])), "test").won) == 4
+    flat = {"A": 1.0, "B": 1.0}
+    assert len(top(view_of(*Searched(relative=False)([tree_of(flat)])), "test").won) == 0
+
+
+def test_mcts_dpo_takes_best_over_second_and_trusts_visits() -> None:
+    visits = {"0": 7, "00": 3, "01": 1, "1": 1}
+    values = {"0": 1.25, "00": 1.0, "01": -1.0, "1": -0.5}
+    columns = view_of(*Searched(relative=False)([tree_of(values, visits)]))
+    duels = mcts_dpo().pairs(columns, "test")
+    assert told(duels) == {(1.25, -0.5): 1.75, (1.0, -1.0): 2.0}
+    by_gap = dict(zip(duels.gap.tolist(), duels.doubt().tolist(), strict=True))
+    assert by_gap == pytest.approx({1.75: 1 - 1 / (1 + 1 / 7), 2.0: 0.25})
+    halves = view_of(*Searched(relative=False)([tree_of({"A": 1.0, "B": 0.0}, {"A": 1, "B": 9})]))
+    assert mcts_dpo().pairs(halves, "test").doubt().tolist() == [0.5], "never more than a half"
+    # At lead 0 the loss is log 2 whatever the doubt; its slope is not.
+    columns.logprob.requires_grad_()
+    loss = Dpo(beta=1.0, smoothing="visits", pairs=Pairs(unit="turn"), reference="behaviour")(columns)
+    assert float(loss.value.detach()) == pytest.approx(np.log(2), abs=1e-6)
+    (slope,) = torch.autograd.grad(loss.value, columns.logprob)
+    # Two pairs: half of (.5 - doubt) each, on both sides.
+    assert float(slope.abs().sum()) == pytest.approx(0.375 + 0.25, abs=1e-6)
+
+
+def test_without_a_search_there_is_no_doubt() -> None:
+    duels = Pairs()(lay([P(turns=[T(logprob=[-1.0])], advantage=a) for a in (1.0, 0.0)]), "test")
+    assert duels.doubt().tolist() == [0.0]
+
+
+def test_tp_llama_prefers_what_is_on_a_good_path_to_its_failed_siblings() -> None:
+    shape = {"a": {"a1": 1, "a2": 0}, "b": 0}
+    tree = branching(shape).tree
+    words = {"a": 1, "a1": 2, "a2": 3, "b": 4}
+    columns = tree.columns()
+    token = np.array(tree.token)
+    for node, info in enumerate(tree.info):
+        if "text" in info:
+            token[tree.span[node] : tree.span[node + 1]] = words[str(info["text"])]
+    columns["token"] = token
+    told_apart = type(tree)(task=tree.task, info=tree.info, **columns)
+    view = view_of(*Process(label="hard")([rewarded(told_apart)]))
+    duels = tp_llama().pairs(view, "test")
+    assert told(duels) == {(1.0, 0.0): 1.0}
+    assert len(duels.won) == 2, "at the prompt and after a, and none between b and a2"
+
+
+def test_agent_q_is_held_to_what_was_logged() -> None:
+    rule = agent_q(gap=0.2)
+    assert rule.needs == {"paths"}
+    columns = lay([P(turns=[T(logprob=[-1.0], reference=[-9.0])], advantage=a) for a in (1.0, 0.9, 0.0)])
+    loss = rule(columns)
+    assert float(loss.metrics["pairs"]) == 2
+    assert float(loss.metrics["pair_margin"]) == 0.0, "the policy is still the one that sampled"
+    assert Dpo().needs == {"paths", "reference"}
+    with pytest.raises(ValueError, match=r"Dpo\.smoothing: got 0\.5"):
+        Dpo(smoothing=0.5)
