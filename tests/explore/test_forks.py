@@ -47,6 +47,20 @@ def test_forks_share_what_was_before_them() -> None:
     assert np.mean(shared) == pytest.approx(2 * 5 + 6 * 3, abs=2.5)
 
 
+@pytest.mark.parametrize(
+    ("explorer", "length", "share", "alone"),
+    [(Forks(chains=2, draws=2), 3, 14, 18), (Forks(chains=4, draws=5), 10, 150, 240)],
+)
+def test_sharing_what_was_before_saves_turns(explorer: Forks, length: int, share: int, alone: int) -> None:
+    """A path that forks has as many turns to go as the mean place of a chain, (T + 1) / 2 of T."""
+    assert explorer.paths * length == alone
+    forks = explorer.paths - explorer.chains
+    assert explorer.chains * length + forks * (length + 1) / 2 == share
+    sizes = [int((grown(explorer, length=length, seed=seed).kind == Kind.ACTION).sum()) for seed in range(12)]
+    spread = np.sqrt(forks * (length**2 - 1) / 12 / len(sizes))
+    assert np.mean(sizes) == pytest.approx(share, abs=3.3 * spread)
+
+
 def test_every_place_of_a_chain_is_drawn_equally_often() -> None:
     """With replacement, the prompt among them: so many turns does a fork share with the chain."""
     depth = np.zeros(5)

@@ -13,7 +13,7 @@ from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import EntropyForks, Forks
 from bough.explore.search import a_star, puct
-from bough.objective import Columns, Loss, Need, PpoClip, Sum
+from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
 from bough.train import ConfigError, Experts, Run, start
 from bough.train.check import check
@@ -59,6 +59,11 @@ def needy(*needs: str) -> Needy:
 
 
 REFUSED = [
+    (
+        {"experts": Experts(from_trees=True)},
+        r"experts\.from_trees: got true and the objective PpoClip, which would take",
+    ),
+    ({"objective": SftMix()}, r"set experts\.demonstrations, or with an explorer that lets a teacher help"),
     ({"credit": needy("critic.value")}, "needs the head 'value' of a critic; got no critic; give the run critic="),
     (
         {"credit": needy("critic.low", "critic.value"), "critic": ValueHead()},
@@ -86,6 +91,9 @@ def test_refused(changes: dict[str, object], message: str) -> None:
 
 FITS = [
     {},
+    {"experts": Experts(from_trees=True), "objective": SftMix()},
+    {"experts": Experts(from_trees=True), "objective": Dpo()},
+    {"experts": Experts(from_trees=True), "objective": Imitation()},
     {"explorer": Forks()},
     {"explorer": Forks(), "env": Replay(env=FrozenLake(size=3))},
     {"credit": needy("critic.value"), "critic": ValueHead()},
