@@ -1,3 +1,4 @@
+# ruff: noqa: ARG005
 """Searches in which the engine's word decides, and released defects that they do not have."""
 
 import math

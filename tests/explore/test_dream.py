@@ -1,0 +1,106 @@
+# ruff: noqa: ARG005
+"""An environment that an engine imagines."""
+
+import asyncio
+
+import pytest
+from tests.explore.search.talk import talk
+from tests.explore.stage import STOP, Letters, grove, grow, scripted
+
+from bough.engine import EngineFault, Mishap, Sampling, Scripted
+from bough.env import EnvFault, Host, State
+from bough.explore import Chains, Limits
+from bough.explore.dream import Aside, Ask, Dream, Dreamt
+from bough.tree import Outcome, Task
+
+SAMPLING = Sampling(max_tokens=100)
+
+
+def aside(engine: Scripted, **how: float) -> Aside:
+    return Aside(engine=engine, renderer=Letters(), sampling=SAMPLING, **how)
+
+
+def test_a_dream_is_asked_what_the_agent_reads() -> None:
+    said = iter(["a door", "a room", "treasure [over]", "gold [solved]"])
+    engine = talk(lambda *_: "", lambda _: next(said))
+    dream = Dream(ask=aside(engine))
+    assert isinstance(dream, Host)
+    assert isinstance(aside(engine), Ask)
+
+    async def main() -> None:
+        start = await dream.start(Task(id="t", data={"goal": "find {gold}"}))
+        assert (start.observation, start.key) == ("a door", "")
+        one = await dream.step(start, "open")
+        assert (one.state.observation, one.outcome, one.reward) == ("a room", Outcome.OPEN, 0.0)
+        two = await dream.step(one.state, "look")
+        assert (two.state.observation, two.outcome, two.success) == ("treasure", Outcome.TERMINATED, False)
+        three = await dream.step(one.state, "dig")
+        assert (three.state.observation, three.success, three.reward) == ("gold", True, 1.0)
+        assert await dream.plan(start) is None
+        await dream.close()
+
+    asyncio.run(main())
+    read = ["".join(chr(token) for token in each.prompt_tokens) for each in engine.requests]
+    assert "goal: find {gold}" in read[0]
+    assert "a door\n> open\na room\n> look\n" in read[2]
+    assert "[over]" in read[0], "it is told how to say that it is over"
+
+
+def test_the_same_things_are_dreamt_alike_and_another_run_differently() -> None:
+    engine = scripted(lambda luck: luck.choice("abcdefgh") * 3)
+    dream = Dream(ask=aside(engine))
+
+    async def step(run: int, action: str = "x") -> str:
+        state = dream.state("here", Dreamt(told="t", run=run))
+        return (await dream.step(state, action)).state.observation
+
+    async def main() -> None:
+        assert await step(0) == await step(0)
+        assert len({await step(run) for run in range(20)}) > 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("said", [Mishap.FAULT, Mishap.ABORTED, " "])
+def test_no_answer_is_a_fault_of_the_environment(said: Mishap | str) -> None:
+    dream = Dream(ask=aside(talk(lambda *_: "", lambda _: said)))
+
+    async def main() -> None:
+        with pytest.raises(EnvFault, match=r"the engine that dreams (broke|said nothing)"):
+            await dream.start(Task(id="t"))
+        with pytest.raises(EnvFault, match="need one that was dreamt"):
+            await dream.step(State(observation="", key="", value=3), "x")
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_does_not_come_is_a_fault() -> None:
+    asked = aside(Scripted(script=lambda _: Mishap.SILENCE), deadline_s=0.05)
+
+    async def main() -> None:
+        with pytest.raises(EngineFault, match=r"no answer within 0\.05 s \(Aside\.deadline_s\)"):
+            await asked("", "anybody?")
+
+    asyncio.run(main())
+    with pytest.raises(ValueError, match=r"Aside\.deadline_s: got 0\.0"):
+        aside(Scripted(script=lambda _: (STOP,)), deadline_s=0.0)
+
+
+def test_trees_grow_in_a_dream_within_their_budget() -> None:
+    """The agent's own engine dreams; each step is one question, so the budget of turns is one of questions."""
+    engine = talk(lambda *_: "a", lambda read: "won [solved]" if read.count("> a") == 2 else "on")
+    dream = Dream(ask=aside(engine))
+    (tree,) = grow(grove(engine, dream), Chains(n=1)).trees
+    assert [info["text"] for info in tree.info] == ["on", "a", "on", "a", "won"]
+    assert tree.outcome[-1] == Outcome.TERMINATED
+    assert tree.info[-1]["success"] is True
+    asked = len(engine.requests)
+    grow(grove(engine, dream, limits=Limits(tree_turns=1)), Chains(n=1))
+    assert len(engine.requests) - asked == 3, "the start, an action, a step"
+
+
+def test_a_dream_that_breaks_is_dreamt_again() -> None:
+    said = iter([Mishap.FAULT, "on", "won [over]"])
+    engine = talk(lambda *_: "a", lambda read: next(said))
+    (tree,) = grow(grove(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
+    assert tree.outcome[-1] == Outcome.TERMINATED
