@@ -9,7 +9,7 @@ from tests.explore.test_writing import play, written
 
 from bough.engine import Mishap, Scripted
 from bough.env import FrozenLake, Inline
-from bough.explore import Advised, Cost, Draft, Early, Judge, Limits, Player, Proper, Quality
+from bough.explore import Advised, Asked, Cost, Draft, Early, Limits, Player, Proper, Quality
 from bough.explore.quality import rate
 from bough.tree import Task
 
@@ -95,7 +95,7 @@ def test_a_judge_says_a_number(answer: str, score: float | None) -> None:
 
     async def script(player: Player) -> None:
         draft = player.put(await player.root(), [*map(ord, "{seen}"), 0])
-        assert await rate(player, Judge(question="{seen} then {done}?"), draft) == score
+        assert await rate(player, Asked(question="{seen} then {done}?"), draft) == score
         assert player.growth.nodes[draft.node].info.get("quality") == score
         assert player.ledger.spent == Cost(tokens=len(answer) + 1, calls=1)
 
@@ -110,7 +110,7 @@ def test_two_actions_are_two_questions() -> None:
     async def script(player: Player) -> None:
         root = await player.root()
         for branch in (0, 1):
-            await rate(player, Judge(), player.put(root, [ord("a"), 0], branch=branch))
+            await rate(player, Asked(), player.put(root, [ord("a"), 0], branch=branch))
 
     play(grove(engine), script)
     assert len({request.seed for request in engine.requests}) == 2
@@ -119,7 +119,7 @@ def test_two_actions_are_two_questions() -> None:
 def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
     async def script(player: Player) -> None:
         draft = player.put(await player.root(), [ord("a"), 0])
-        assert await rate(player, Judge(), draft) is None
+        assert await rate(player, Asked(), draft) is None
         assert "quality" not in player.growth.nodes[draft.node].info
 
     play(grove(Scripted(script=lambda _: Mishap.FAULT)), script)
@@ -127,7 +127,7 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
 
 
 def test_ranges() -> None:
-    with pytest.raises(ValueError, match=r"Judge: got least=1\.0, most=1\.0; need least < most"):
-        Judge(least=1.0, most=1.0)
+    with pytest.raises(ValueError, match=r"Asked: got least=1\.0, most=1\.0; need least < most"):
+        Asked(least=1.0, most=1.0)
     with pytest.raises(ValueError, match=r"Early\.turns: got 0; need at least 1"):
         Early(quality=Proper(), answer="", turns=0)

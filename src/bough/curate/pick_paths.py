@@ -12,7 +12,7 @@ from bough.tree import Ints, Rewarded, counted, is_replayed, keep_paths
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PickPaths:
-    """The leaves that are trained on: `keep` paths of each tree, as Tree-GRPO (2509.21240) and TreeRL (2506.11902).
+    """Tree-GRPO's and TreeRL's leaves (arXiv 2509.21240, 2506.11902): some paths of each tree are trained on.
 
     The others are cut out before anyone is credited, so that they are in no baseline. A path succeeds whose return is
     above `worth`. Which of ten paths stay, 0 to 8 of which fail, with `keep` = 4:

@@ -15,7 +15,7 @@ from bough.explore.ledger import Cost, Ledger, Spent
 from bough.explore.levels import Levels
 from bough.explore.lookahead import Lookahead
 from bough.explore.player import Player
-from bough.explore.quality import Advised, Early, Judge, Proper, Quality
+from bough.explore.quality import Advised, Asked, Early, Proper, Quality
 from bough.explore.seeds import derive
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
@@ -25,6 +25,7 @@ from bough.explore.waits import Stuck, Wait, Waits
 __all__ = [
     "Advised",
     "Agent",
+    "Asked",
     "Astray",
     "Attempt",
     "Blame",
@@ -43,7 +44,6 @@ __all__ = [
     "Grown",
     "Growth",
     "Guided",
-    "Judge",
     "Ledger",
     "Levels",
     "Limits",

@@ -23,7 +23,7 @@ class Blame(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Astray:
-    """The first action that the environment called invalid, or after which its oracle knows no way; needs an oracle.
+    """The first action that was invalid, or after which the oracle knows no way; needs an oracle.
 
     If there is always a way, the last action is to blame: it led to the end without success. It asks the oracle once
     for each turn, at most.

@@ -14,7 +14,7 @@ from bough.tree import Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Levels:
-    """TreeRPO's full tree (arXiv 2506.05183): every place has `width` branches, `depth` deep; steps states twice.
+    """Experimental: TreeRPO's full tree (arXiv 2506.05183): `width` branches of a place, `depth` deep; needs forks.
 
     At each level `width` actions are written in every live place, and done; after `depth` levels what lives is played
     to the end, one path each. Two branches at two levels, of episodes of four turns:

@@ -32,7 +32,7 @@ class Quality(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proper:
-    """1 for an answer in the form that was asked for, and 1 more where the environment knows the action; costs nothing.
+    """1 for an answer in the right form, and 1 more for an action that the environment knows; costs nothing.
 
     Where the environment does not say which actions have a meaning, every action is taken to have one.
     """
@@ -62,7 +62,7 @@ class Advised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class Asked:
     """The first number that the engine says when it is asked; LLM-as-a-judge (arXiv 2306.05685).
 
     It is asked once for each action, and pays for it in tokens and calls. An answer without a number says nothing.
@@ -81,7 +81,7 @@ class Judge:
 
     def __post_init__(self) -> None:
         if not self.least < self.most:
-            raise ValueError(f"Judge: got least={self.least}, most={self.most}; need least < most")
+            raise ValueError(f"Asked: got least={self.least}, most={self.most}; need least < most")
 
     async def __call__(self, player: Player, draft: Draft) -> float | None:
         """A number from `least` to `most`."""
