@@ -6,6 +6,7 @@ from bough.explore.chains import Chains
 from bough.explore.correct import Astray, Blame, Correct
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.demonstrations import Demonstration
+from bough.explore.dream import Aside, Ask, Dream
 from bough.explore.entropy_forks import EntropyForks
 from bough.explore.forks import Forks
 from bough.explore.grow import Explorer, Grove, Grown, Shelf
@@ -25,6 +26,8 @@ from bough.explore.waits import Stuck, Wait, Waits
 __all__ = [
     "Advised",
     "Agent",
+    "Aside",
+    "Ask",
     "Asked",
     "Astray",
     "Attempt",
@@ -36,6 +39,7 @@ __all__ = [
     "Cursor",
     "Demonstration",
     "Draft",
+    "Dream",
     "Early",
     "EntropyForks",
     "Explorer",

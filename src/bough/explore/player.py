@@ -251,19 +251,22 @@ class Player:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    async def score(self, draft: Draft) -> tuple[float, ...]:
+    async def score(self, said: Draft | tuple[str, str, str]) -> tuple[float, ...]:
         """Log-probability of each token of an action, whoever wrote it, under the policy at temperature 1.
+
+        Or of how an answer begins, without a stop token: (system, text, answer), as in `ask`.
 
         Raises:
             Spent: when the budget of calls can't pay for it.
             EngineFault: when the engine broke.
         """
+        read, tokens, branches = self._writer.reads(said)
         async with self.ledger.holding(Cost(calls=1)) as cost:
             cost.calls = 1
             return await self._waits.until(
-                self._agent.engine.score(draft.cursor.text, draft.tokens),
-                owner=self._writer.name(draft.branches),
-                thing=f"score of {len(draft.tokens)} tokens",
+                self._agent.engine.score(read, tokens),
+                owner=self._writer.name(branches),
+                thing=f"score of {len(tokens)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
 

@@ -153,6 +153,14 @@ class Writer:
             )
         return completion
 
+    def reads(self, said: Draft | tuple[str, str, str]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """What is read before an action, or an answer to a question, what is written then, and the branches there."""
+        if isinstance(said, Draft):
+            return said.cursor.text, said.tokens, said.branches
+        (system, text, answer), renderer = said, self.agent.renderer
+        words = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
+        return renderer.render(system, (), text), words, ()
+
     def name(self, branches: tuple[int, ...]) -> str:
         """A place, for people."""
         return f"task {self.growth.task.id} branch {'.'.join(map(str, branches)) or 'root'}"

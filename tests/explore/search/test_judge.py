@@ -1,16 +1,19 @@
-# ruff: noqa: ARG001
+# ruff: noqa: ARG001, ARG002
 """Values and ratings that an engine says."""
+
+import math
 
 import pytest
 from tests.explore.search.talk import actions, answer, letter, questions, search, talk
 from tests.explore.stage import World
 
-from bough.engine import Mishap, Sampling
+from bough.engine import Mishap, Sampling, Scripted
 from bough.env import Inline
 from bough.explore import Limits
 from bough.explore.search import (
     Agreement,
     Best,
+    Confidence,
     Judge,
     JudgeAction,
     Keep,
@@ -236,3 +239,44 @@ def test_looking_carries_out_and_the_ends_that_it_finds_count() -> None:
         assert tree.info[0]["cost"]["turns"] == 2  # type: ignore[index]
         assert not questions(engine), "what an end is worth the search knows"
         assert {each["source"] for each in actions(tree).values()} == {Source.SAMPLED}
+
+
+class Sure:
+    """An engine that is sure of an answer where it can be seen that b was done, by so much."""
+
+    def __init__(self, inner: Scripted, sure: float) -> None:
+        self.inner, self.sure = inner, sure
+        self.scored: list[str] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.inner, name)
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        read, said = ("".join(map(chr, tokens)) for tokens in (prompt_tokens, continuation_tokens))
+        self.scored.append(said)
+        good = read.rpartition("> ")[2].startswith("b") == (said == "yes")
+        return tuple(-0.5 if good else -0.5 - self.sure / len(said) for _ in said)
+
+
+@pytest.mark.parametrize("sure", [math.log(3), 2000.0])
+def test_confidence_needs_no_words(sure: float) -> None:
+    """Each letter costs .5, of which yes has one more than no; so sure is the engine besides."""
+    engine = Sure(talk(letter, lambda _: "never asked"), sure)
+    beam = Search(
+        select=Level(), expand=Sample(width=8), evaluate=Confidence(), prune=(Keep(width=1),), eager=True, won=None
+    )
+    tree = search(engine, beam)  # type: ignore[arg-type]
+    assert answer(tree) == "bbb"
+    found = actions(tree)
+    assert found["b"]["score"] == pytest.approx(1 / (1 + math.exp(min(700, 0.5 - sure))))
+    assert found["a"]["score"] == pytest.approx(1 / (1 + math.exp(min(700, 0.5 + sure))))
+    assert not questions(engine.inner)
+    assert tree.info[0]["cost"]["calls"] == 3 * (8 + 2 * 2)  # type: ignore[index]
+    assert set(engine.scored) == {"yes", "no"}, "without a stop token"
+
+
+def test_confidence_needs_two_words() -> None:
+    with pytest.raises(ValueError, match=r"Confidence: got yes='no', no='no'"):
+        Confidence(yes="no")

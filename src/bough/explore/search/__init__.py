@@ -115,7 +115,7 @@ class Prune(Protocol):
 
 
 # Last, because every piece takes a tree, and the loop takes every piece.
-from bough.explore.search.a_star import TurnsToGo, a_star  # noqa: E402
+from bough.explore.search.a_star import Bounded, TurnsToGo, a_star  # noqa: E402
 from bough.explore.search.backup import Add, Gain, Max, Mean, Soft  # noqa: E402
 from bough.explore.search.best_first import beam, best_first  # noqa: E402
 from bough.explore.search.best_of import BestOf  # noqa: E402
@@ -134,7 +134,7 @@ from bough.explore.search.frontier import Best, DepthFirst, Level, Several  # no
 from bough.explore.search.hints import Hints, Kind, Say, Siblings  # noqa: E402
 from bough.explore.search.hybrid import Hybrid  # noqa: E402
 from bough.explore.search.imagine import Dreamer, Imagine  # noqa: E402
-from bough.explore.search.judge import Judge, JudgeAction  # noqa: E402
+from bough.explore.search.judge import Confidence, Judge, JudgeAction  # noqa: E402
 from bough.explore.search.lats import lats  # noqa: E402
 from bough.explore.search.mcts import mcts, puct  # noqa: E402
 from bough.explore.search.no_return import NoReturn  # noqa: E402
@@ -160,7 +160,9 @@ __all__ = [
     "Below",
     "Best",
     "BestOf",
+    "Bounded",
     "Commit",
+    "Confidence",
     "CriticTurns",
     "CriticValue",
     "Critique",

@@ -1,5 +1,6 @@
 """What places and actions are worth, as the agent's engine says when it is asked."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -94,6 +95,45 @@ class JudgeAction:
         return await together(
             _mean(self, "judge action", tree, child, text) for child, text in zip(children, texts, strict=True)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confidence:
+    """A judge of places that writes nothing: how likely the engine says yes, and not no (MCTS-DPO, arXiv 2405.00451).
+
+        value = p(yes) / (p(yes) + p(no))          p: that the answer begins so; needs an engine that scores
+
+    Two calls, whatever the temperature. Servers in the chat dialect do not score.
+
+    Attributes:
+        prompt: The question. It may use the places {instructions}, {turns} and {observation}.
+        system: What the engine is told before it.
+        yes: How a good judgement begins.
+        no: How a bad one does.
+    """
+
+    prompt: str = PLACE
+    system: str = SYSTEM
+    yes: str = "yes"
+    no: str = "no"
+
+    def __post_init__(self) -> None:
+        if not self.yes or not self.no or self.yes == self.no:
+            raise ValueError(f"Confidence: got yes={self.yes!r}, no={self.no!r}; need two different words")
+        check_places("Confidence.prompt", self.prompt)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
+        """The value.
+
+        Raises:
+            Spent: when a budget can't pay for it.
+            EngineFault: when the engine broke.
+        """
+        text = self.prompt.format_map(story(tree, node))
+        scores = await together(tree.player.score((self.system, text, said)) for said in (self.yes, self.no))
+        yes, no = map(sum, scores)
+        # 1 / (1 + exp(no - yes)), which does not overflow.
+        return 0.5 * (1.0 + math.tanh((yes - no) / 2))
 
 
 async def _mean(judge: Judge | JudgeAction, name: str, tree: SearchTree, node: SearchNode, text: str) -> float:
