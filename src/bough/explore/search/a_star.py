@@ -1,5 +1,7 @@
 """A*: as few turns as possible, by an estimate of the turns that are left."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,7 +10,7 @@ from bough.explore.search.expand import Sample
 from bough.explore.search.frontier import Best
 from bough.explore.search.node import SearchNode
 from bough.explore.search.prune import Seen
-from bough.explore.search.score import Way
+from bough.explore.search.score import Way, known
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree
 
@@ -31,17 +33,34 @@ class TurnsToGo:
         return -self.hopeless if plan is None else -float(len(plan))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounded:
+    """Branch and bound: after a success only what may still be shorter goes on, by the turns to go that values say."""
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up the others."""
+        least: float = min([node.depth for node in fresh if node.success], default=math.inf)
+        least = tree.notes["Bounded"] = min(least, tree.notes.get("Bounded", math.inf))
+        if least < math.inf:
+            for node in tree.live():
+                if node.depth - known(node.value) >= least:
+                    tree.give_up(node)
+
+
 def a_star(width: int = 4, weight: float = 1.0) -> Search:
     """A* (Hart, Nilsson and Raphael, 1968): the shortest way, as an estimate of what is left tells; needs state keys.
 
     All children of a place are carried out and estimated; the place goes on whose turns so far and turns to go are
-    fewest. The estimate here is the environment's oracle; ToolChain* (arXiv 2310.13227) makes one from stored plans and
-    the model's agreement with itself, take any `evaluate` that says minus the turns to go.
+    fewest, and of equals the one that has come furthest. It ends when no open place may still lead to a shorter way,
+    which the textbook's A* knows when the goal's turn comes: the first success found is not always a shortest. The
+    estimate here is the environment's oracle; ToolChain* (arXiv 2310.13227) makes one from stored plans and the model's
+    agreement with itself, take any `evaluate` that says minus the turns to go.
     """
     return Search(
-        select=Best(by=Way(weight=weight)),
+        select=Best(by=Way(weight=weight), deepest=True),
         expand=Sample(width=width),
         evaluate=TurnsToGo(),
-        prune=(Seen(),),
+        prune=(Seen(), Bounded()),
         eager=True,
+        enough=None,
     )

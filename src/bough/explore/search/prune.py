@@ -44,8 +44,9 @@ class Keep:
 class Seen:
     """One way to each state, the shortest, of equals the first found; needs an environment that names its states.
 
-    A way that comes later and is no shorter is given up; where it is shorter, the earlier one is, and all below it. The
-    ends of paths are no states: each of them counts. (BFS-Prover's heap keeps the earlier way even if it is longer.)
+    A way that comes later and is no shorter is given up; where it is shorter, the earlier is, and all below it. What
+    another rule gave up before anything was written there may come again. The ends of paths are no states: each of them
+    counts. (BFS-Prover's heap keeps the earlier way even if it is longer.)
     """
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
@@ -60,9 +61,23 @@ class Seen:
             other = first.setdefault(key, node)
             if other is node:
                 continue
-            if other.pruned or node.depth < other.depth:
+            if node.depth < other.depth:
+                self._forget(first, other)
                 first[key] = node
-            tree.give_up(other if first[key] is node else node)
+                tree.give_up(other)
+            elif other.pruned and not other.expanded:
+                first[key] = node
+            else:
+                tree.give_up(node)
+
+    def _forget(self, first: dict[str, SearchNode], node: SearchNode) -> None:
+        """Drop the ways that lead on from a node."""
+        below = [node]
+        while below:
+            here = below.pop()
+            if first.get(_key(here)) is here:
+                del first[_key(here)]
+            below += here.children
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

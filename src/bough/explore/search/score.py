@@ -133,9 +133,10 @@ class Way:
 
         -weight * depth + value          value: minus an estimate of the turns from here to success
 
-    With an estimate that never says more than it takes, and one way to each state kept (`Seen`), the first path that
-    ends with success is a shortest. Of equally long ways the first found goes first; `Best(deepest=True)` takes the one
-    that has come furthest, and looks at fewer places.
+    With an estimate that never says more than it takes, and one way to each state kept (`Seen`), the first success is a
+    shortest where actions are rated before they are carried out, and within `Bounded` where places are evaluated. Of
+    equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come furthest, and looks
+    at fewer places.
 
     Attributes:
         weight: 1 for A*, 0 for a greedy search, in between for a hasty one.

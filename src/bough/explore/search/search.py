@@ -28,9 +28,9 @@ class Search:
     in one round is asked for at once.
 
     It ends when nothing is selected, a budget of the tree can't pay for what comes next, a path as good as `enough` is
-    there, or `rounds` are over. Whenever that is, it answers with the best path that ended, or with the best place if
-    none has: the info of that node, and of no other, says "answer". The infos of actions say "value" (q), "visits",
-    "score" (what the place alone was worth), "guess", "prior" and "copies".
+    there, or `rounds` are over. Whenever that is, it answers with the best path that ended, of equals the shortest, or
+    with the best place if none has: the info of that node, and of no other, says "answer". The infos of actions say
+    "value" (q), "visits", "score" (what the place alone was worth), "guess", "prior" and "copies".
 
     What holds for all searches: of equals the first found comes first. A node counts as many visits as there were
     evaluations of itself and of what is below it, the ends of paths included, which count again whenever they are

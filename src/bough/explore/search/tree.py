@@ -226,5 +226,5 @@ class SearchTree:
 
 
 def best(nodes: Iterable[SearchNode]) -> SearchNode | None:
-    """The node of highest q, the first of equals; None when none has one."""
-    return max((node for node in nodes if not math.isnan(node.q)), key=lambda node: node.q, default=None)
+    """The node of highest q, of equals the one of fewest turns, of those the first; None when none has a q."""
+    return max((node for node in nodes if not math.isnan(node.q)), key=lambda node: (node.q, -node.depth), default=None)
