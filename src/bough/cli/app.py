@@ -85,6 +85,34 @@ def search_tasks(
         typer.echo(f"trees: {out / 'trees'}")
 
 
+@app.command("mine")
+@explained
+def mine_trees(
+    directory: Annotated[Path, typer.Argument(help="The run directory that the trees are of.")],
+    out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
+    changes: Changes = None,
+    what: Annotated[str, typer.Option(help="pairs, examples, values, or steps.")] = "pairs",
+    messages: Annotated[bool, typer.Option(help="Lists of messages in place of text with the chat's marks.")] = False,
+    trees: Annotated[Optional[Path], typer.Option(help="Other trees: a file or a folder.")] = None,  # noqa: UP045
+) -> None:
+    """Write what is to be learned from trees as JSONL that TRL reads: preference pairs, examples, values, steps.
+
+    Credit, admission and pairs are the run's, or what you change them to:
+
+    bough mine runs/a pairs.jsonl objective='Dpo(pairs=Pairs(unit=turn))' credit='Searched()'
+
+    bough mine runs/a good.jsonl --what examples --messages credit='Filtered(most=2)'
+
+    bough mine runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
+    """
+    from bough.train import mine
+
+    found = mine(directory, changes or [], what=what, messages=messages, trees=trees, out=out)
+    for reason, count in found.left_out.items():
+        typer.echo(f"left out: {count} {reason}")
+    typer.echo(f"{what}: {len(found.rows)} in {out}")
+
+
 @app.command("list")
 @explained
 def list_pieces(

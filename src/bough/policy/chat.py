@@ -111,6 +111,14 @@ class ChatRenderer:
         kept = [token for token in tokens if token not in self.stop_tokens]
         return self._tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
+    def verbatim(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, stop tokens and marks included: what is read when they are."""
+        return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
+
+    def messages(self, system: str, past: Sequence[PastTurn], observation: str) -> list[dict[str, str]]:
+        """The messages, each with a role and a content, of which `render` makes a context."""
+        return self._messages(system, self._contents(past, observation))
+
     def _contents(self, past: Sequence[PastTurn], observation: str) -> tuple[str, ...]:
         """What user and assistant said in turn, the user first and last."""
         said = [text for turn in past for text in (turn.observation, self._spoken(turn.tokens))]
@@ -120,11 +128,14 @@ class ChatRenderer:
         kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens
         return self._tokenizer.decode(kept, clean_up_tokenization_spaces=False).strip()
 
-    def _write_chat(self, system: str, contents: tuple[str, ...]) -> str:
+    def _messages(self, system: str, contents: tuple[str, ...]) -> list[dict[str, str]]:
         if system and not self._system_role:
             system, contents = "", (f"{system}\n\n{contents[0]}", *contents[1:])
         messages = [{"role": "system", "content": system}] if system else []
-        messages += [{"role": ROLES[i % 2], "content": text} for i, text in enumerate(contents)]
+        return messages + [{"role": ROLES[i % 2], "content": text} for i, text in enumerate(contents)]
+
+    def _write_chat(self, system: str, contents: tuple[str, ...]) -> str:
+        messages = self._messages(system, contents)
         try:
             return self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **self._template

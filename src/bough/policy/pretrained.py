@@ -9,6 +9,7 @@ from bough.policy.lora import Lora
 from bough.policy.placement import Dtype, pick_device
 
 if TYPE_CHECKING:
+    import bough.policy.chat
     import bough.policy.policy
 
 
@@ -36,6 +37,19 @@ class Pretrained:
     def __post_init__(self) -> None:
         if not self.path:
             raise ValueError("Pretrained.path: got an empty string; need a folder with a model, or a model hub's id")
+
+    def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
+        """How it writes and reads, without the model; `assets` is not needed.
+
+        Raises:
+            OSError: when there is no tokenizer at `path`.
+            ValueError: when it has no usable chat template.
+        """
+        del assets
+        from bough.policy.chat import ChatRenderer
+        from bough.policy.checkpoint import load_tokenizer
+
+        return ChatRenderer(load_tokenizer(self.path), template=self.template)
 
     def build(self, texts: Iterable[str] = (), assets: Path | None = None) -> "bough.policy.policy.Policy":
         """Load the model.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bough.policy.placement import Dtype, pick_device
 
 if TYPE_CHECKING:
+    import bough.policy.chat
     import bough.policy.policy
 
 
@@ -45,6 +46,19 @@ class Tiny:
             raise ValueError(f"Tiny.width: got {self.width}; need a multiple of {2 * self.heads}, twice the heads")
         if self.kv_heads is not None and (self.kv_heads < 1 or self.heads % self.kv_heads):
             raise ValueError(f"Tiny.kv_heads: got {self.kv_heads}; need a divisor of the {self.heads} heads")
+
+    def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
+        """How it writes and reads, without the model.
+
+        Raises:
+            ValueError: when there is no tokenizer in `assets`, or it can't be read.
+        """
+        from bough.policy.chat import ChatRenderer
+        from bough.policy.vocabulary import FILE, small_tokenizer
+
+        if not (assets / FILE).is_file():
+            raise ValueError(f"{assets / FILE}: got no file; need the tokenizer that the run has trained")
+        return ChatRenderer(small_tokenizer((), self.vocab_tokens, assets), template={})
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> "bough.policy.policy.Policy":
         """Make the model; the same config and texts give the same one.

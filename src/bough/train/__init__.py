@@ -5,6 +5,7 @@ from bough.train.deadrun import DeadRun
 from bough.train.heldout import Score, measure
 from bough.train.journal import read_heldout
 from bough.train.learner import Diverged, Learner
+from bough.train.mine import Mined, mine
 from bough.train.override import override
 from bough.train.run import EngineRecipe, Experts, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
 from bough.train.start import load_run, resume, start
@@ -19,6 +20,7 @@ __all__ = [
     "Guards",
     "Heldout",
     "Learner",
+    "Mined",
     "Optimizer",
     "PolicyRecipe",
     "Run",
@@ -31,6 +33,7 @@ __all__ = [
     "load",
     "load_run",
     "measure",
+    "mine",
     "override",
     "read_heldout",
     "resume",

@@ -1,0 +1,103 @@
+"""What stands in trees, as text or as messages: exactly what was read and written, or nothing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bough.context import Turn
+from bough.policy.chat import ChatRenderer
+from bough.tree import Ints, Kind, Source, Tree, context, path, text_start
+
+Message: TypeAlias = dict[str, str]
+"""A role and a content."""
+
+
+class Untold(ValueError):
+    """It cannot be said in this form; the message says why, without naming the case."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Teller:
+    """Says what was read before an action of a tree, and what was written from there on.
+
+    Attributes:
+        renderer: The policy's, whose tokenizer made the tokens.
+        messages: Whether as messages; otherwise as the text that was read, chat marks and all.
+    """
+
+    renderer: ChatRenderer
+    messages: bool
+
+    def read(self, tree: Tree, node: int, written: int = 0) -> str | list[Message]:
+        """What the policy had read before it wrote token `written` of an action.
+
+        Raises:
+            Untold: when its context is not what the chat format makes of some of its last turns.
+        """
+        if self.messages:
+            if written:
+                raise Untold("within an answer")
+            return self._chat(tree, node)
+        return self.renderer.verbatim((*context(tree, node).tolist(), *tree.tokens_of(node).tolist()[:written]))
+
+    def wrote(self, tree: Tree, nodes: Sequence[int]) -> str | list[Message]:
+        """What stands in a path from the first of some of its actions to the last, both included.
+
+        Raises:
+            Untold: when a context was rebuilt in between, or someone else than the policy acted there.
+        """
+        first, last = nodes[0], nodes[-1]
+        walk = path(tree, last)
+        between = walk[walk >= first]
+        start = text_start(tree)
+        if start[first] != start[last]:
+            raise Untold("its context is rebuilt on the way")
+        if any(tree.kind[node] == Kind.ACTION and tree.source[node] != Source.SAMPLED for node in between):
+            raise Untold("someone else acted on the way")
+        if not self.messages:
+            return self._rest(context(tree, first), [token for node in between for token in tree.tokens_of(node)])
+        before = self._chat(tree, first)
+        after = self._chat(tree, last)
+        if after[: len(before)] != before:
+            raise Untold("its context is rebuilt on the way")
+        said = self.renderer.text(_written(tree, last)).strip()
+        return [*after[len(before) :], {"role": "assistant", "content": said}]
+
+    def _rest(self, before: Ints, added: Sequence[int]) -> str:
+        """The text that tokens add: a tokenizer may write the first of a text in another way than inside one."""
+        begin = self.renderer.verbatim(before.tolist())
+        whole = self.renderer.verbatim((*before.tolist(), *added))
+        if not whole.startswith(begin):
+            raise Untold("the text of its tokens depends on what follows")
+        return whole[len(begin) :]
+
+    def _chat(self, tree: Tree, node: int) -> list[Message]:
+        """The messages from which the chat format makes just what was read."""
+        system, past, observation = _past(tree, node)
+        read = tuple(context(tree, node).tolist())
+        for first in range(len(past) + 1):
+            shown = past[first:]
+            if self.renderer.render(system, shown, observation) == read:
+                return self.renderer.messages(system, shown, observation)
+        raise Untold("its context is no plain chat of its last turns")
+
+
+def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
+    """What the agent was told, the turns before an action, and what it saw last."""
+    past: list[Turn] = []
+    observation, tokens = "", ()
+    for place in map(int, path(tree, node)[:-1]):
+        if tree.kind[place] == Kind.ACTION:
+            tokens = (*tokens, *tree.tokens_of(place).tolist())
+            continue
+        if tokens:
+            past.append(Turn(observation=observation, action="", tokens=tokens))
+            tokens = ()
+        observation = str(tree.info[place].get("text", ""))
+    if tokens:
+        raise Untold("within an answer")
+    return str(tree.info[0].get("instructions", "")), past, observation
+
+
+def _written(tree: Tree, node: int) -> list[int]:
+    return [int(token) for token in tree.tokens_of(node)]
