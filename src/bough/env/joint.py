@@ -19,7 +19,7 @@ Call: TypeAlias = tuple[str, frozenset[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joint:
-    """Parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432): done level by level, joined in one reading.
+    """Experimental: parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432), joined in one reading.
 
         1: search cats
         2: search dogs
@@ -35,8 +35,9 @@ class Joint:
 
     An action is one turn in every budget, however many calls there are in it.
 
-    The parser must let several lines pass (`Tagged`). The paper trains a model on plans made from DFSDT's paths, and
-    its runtime has processes and threads with a join; here that is an environment.
+    The parser must let several lines pass (`Tagged`). Of the paper a summary was read, not its text: it trains a model
+    on plans made from DFSDT's paths, and its runtime has processes and threads with a join; here that is an
+    environment.
 
     Attributes:
         env: What is called.

@@ -91,7 +91,7 @@ class Dreamt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dream:
-    """A world model that is an engine (WebDreamer, arXiv 2411.06559): asked what the agent would read; needs nothing.
+    """A world model that is an engine (WebDreamer, arXiv 2411.06559): it says what the agent would read.
 
     A host like any other, in which agents can be searched, trained and judged without the real environment; each step
     is one question, so that the budget of turns is one of questions. An engine that breaks or says nothing is a fault

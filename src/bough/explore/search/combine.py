@@ -39,9 +39,10 @@ class Mix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Self-consistency (arXiv 2203.11171): which share of what was written beside an action is the same; no question.
+    """Self-consistency (arXiv 2203.11171): which share of what was written beside an action is the same.
 
-    Needs a search that merges what is written twice. Of five samples, three the same: .6 for that action.
+    It asks nobody, and needs a search that merges what is written twice. Of five samples, three the same: .6 for that
+    action.
     """
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
@@ -53,7 +54,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """What the environment paid on the way here, such as the share of tests that a program passes; no question.
+    """What the environment paid on the way here, such as the share of tests that a program passes.
 
     For ends of paths, too, in a search with `won=None`.
     """

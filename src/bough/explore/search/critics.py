@@ -29,9 +29,9 @@ OBEYS = (
 
 
 def agent_q(width: int = 5, share: float = 0.5, c: float = 1.0) -> Search:
-    """Agent Q (arXiv 2408.07199): a self-critic ranks proposals; its word and what was found are mixed; forks.
+    """Experimental: Agent Q (arXiv 2408.07199): a self-critic ranks proposals, its word is mixed in; needs forks.
 
-    Experimental: the paper's summary was read, not its text; the share of the critic is a choice.
+    Of the paper a summary was read, not its text; the share of the critic is a choice.
     """
     return Search(
         select=Descend(by=Hybrid(c=c, share=share), revisit=False),
@@ -59,9 +59,9 @@ def i_mcts(width: int = 3, rounds: int = 5) -> Search:
 
 
 def web_pilot(width: int = 3, c: float = 1.0) -> Search:
-    """WebPilot (arXiv 2408.15978): actions that differ, reflections, a reward of 0 to 10, and the best below; forks.
+    """Experimental: WebPilot (arXiv 2408.15978): differing actions, reflections, 0-10 rewards, maxima; needs forks.
 
-    Experimental: the paper's summary was read, not its text. The search of one subtask: its planner is not part of it.
+    Of the paper a summary was read, not its text. The search of one subtask: its planner is not part of it.
     """
     return Search(
         select=Descend(by=Puct(c=c), revisit=False),
@@ -73,7 +73,7 @@ def web_pilot(width: int = 3, c: float = 1.0) -> Search:
 
 
 def spar(width: int = 3, keep: int = 2, n: int = 5, depth: int = 3) -> Search:
-    """SPaR (arXiv 2412.11605): answers refined by critique, breadth first, until most judgements say yes; forks.
+    """SPaR (arXiv 2412.11605): answers refined by critique, level by level, until judges say yes; needs forks.
 
     For environments in which each action is a whole answer that may be given anew; the answer to be refined is the
     first (`Task.start`), or else the first level is of first answers. The value is the share of `n` judgements that say
@@ -94,10 +94,10 @@ def spar(width: int = 3, keep: int = 2, n: int = 5, depth: int = 3) -> Search:
 
 
 def cr_planner(samples: int = 3) -> Search:
-    """CR-Planner (arXiv 2410.01428): a critic picks the kind of step, another the best of some steps of that kind.
+    """Experimental: CR-Planner (arXiv 2410.01428): one critic picks the kind of step, one the step; one path.
 
-    Experimental: the paper's summary was read, not its text. Its critics are trained on values of a search; here they
-    are the agent's engine. Needs no forks, but is checked as every search.
+    Of the paper a summary was read, not its text. Its critics are trained on values of a search; here they are the
+    agent's engine. No state is stepped twice, but it is checked as every search.
     """
     return Search(
         select=Level(),
@@ -110,9 +110,9 @@ def cr_planner(samples: int = 3) -> Search:
 
 
 def ats() -> Search:
-    """Autonomous tree-search (arXiv 2310.10686): the model is told to write the whole search itself; one path.
+    """Experimental: Autonomous tree-search (arXiv 2310.10686): the model writes the search itself; one path.
 
-    Experimental: the paper's summary was read, not its text. What it may write is the agent's `sampling.max_tokens`, or
+    Of the paper a summary was read, not its text. What it may write is the agent's `sampling.max_tokens`, or
     `limits.tokens` in all; the action is what the parser finds in the end.
     """
     text = (

@@ -13,7 +13,7 @@ from bough.explore.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Say:
-    """The same words everywhere, such as "Search in your head first" (Autonomous Tree-search, arXiv 2310.10686).
+    """The same words everywhere, such as "Search in your head first" (arXiv 2310.10686).
 
     Attributes:
         text: The words.
@@ -34,7 +34,7 @@ class Say:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Siblings:
-    """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT, 2401.08392).
+    """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT).
 
     The first action at a place is written without a hint, and is a sample of the policy. Each action is named once;
     those that were carried out with what came of it.
@@ -64,9 +64,9 @@ class Siblings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """The kind of the next step, which the engine chooses first (CR-Planner, arXiv 2410.01428).
+    """Experimental: the kind of the next step, which the engine chooses first (CR-Planner, arXiv 2410.01428).
 
-    Experimental: the paper's summary was read, not its text. There the choice is made by a trained critic; here the
+    Of the paper a summary was read, not its text. There the choice is made by a trained critic; here the
     agent's engine is asked, once for each place. Without an answer nothing is said.
 
     Attributes:

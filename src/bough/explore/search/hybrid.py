@@ -9,7 +9,7 @@ from bough.explore.search.score import known
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid:
-    """I-MCTS's score (arXiv 2502.14693): UCT in which the rating counts as some visits, and fades as others come.
+    """I-MCTS's score (arXiv 2502.14693): UCT in which the rating counts as some visits, and fades with more.
 
         h + c * sqrt(ln N / n)          h = w * guess + (1 - w) * q, w = worth / (n + worth), or `share`
 

@@ -28,7 +28,7 @@ NEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imagine:
-    """Rates actions by where the engine imagines that they lead (WebDreamer, arXiv 2411.06559); no environment.
+    """Rates actions by where the engine imagines that they lead (WebDreamer, arXiv 2411.06559).
 
     For each action, `n` times: the engine imagines what the agent would read next, for `depth` turns, between which it
     says what it would do; then it judges the place, `answers` times. The rating is the mean. A simulation that fails
@@ -116,7 +116,7 @@ class Imagine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dreamer:
-    """WebDreamer (arXiv 2411.06559): imagine what each action leads to, carry out the best, think again; no forks.
+    """WebDreamer (arXiv 2411.06559): imagine what actions lead to, carry out the best; needs no forks.
 
     One path through the real environment, of which no state is stepped twice. The paper's model also strikes actions
     from its own proposals before it imagines them; here equal ones are merged, and all are imagined.

@@ -23,7 +23,7 @@ ACTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """A judge of places (Tree Search for LM Agents, arXiv 2407.01476): the engine's word for it, mean of n answers.
+    """What the engine says of a place, mean of n answers (Tree Search for LM Agents, arXiv 2407.01476).
 
     The engine that acts is asked, in a conversation of its own; each answer is one call, and n of them are sampled at
     once. An answer that can't be read is asked for once more, and then counts as what a failed path is worth; how often
@@ -63,7 +63,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAction:
-    """A judge of actions before they are carried out: as `Judge`, with the place {action}; needs no environment.
+    """What the engine says of actions before they are carried out: as `Judge`, with the place {action}.
 
     Attributes:
         n: How many answers about each action.
@@ -99,7 +99,7 @@ class JudgeAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """A judge of places that writes nothing: how likely the engine says yes, and not no (MCTS-DPO, arXiv 2405.00451).
+    """How likely the engine says yes of a place, and not no (MCTS-DPO, arXiv 2405.00451); needs scores.
 
         value = p(yes) / (p(yes) + p(no))          p: that the answer begins so; needs an engine that scores
 

@@ -9,9 +9,10 @@ from bough.explore.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReturn:
-    """What was not carried out is given up: with `eager` and `lead=1` one path, of which no state is stepped twice.
+    """What was not carried out is given up.
 
-    An agent that thinks before it acts, in an environment from which there is no way back.
+    With `eager` and `lead=1` that leaves one path, of which no state is stepped twice: an agent that thinks before it
+    acts, in an environment from which there is no way back.
     """
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:

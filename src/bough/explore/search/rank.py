@@ -23,7 +23,7 @@ TWO = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """The self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions; needs no environment.
+    """Experimental: the self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions.
 
     The best of k is rated 1, the worst 0, the others evenly in between; a single one is rated 1 without a question.
     When there is no answer all are rated as a failed path is worth. The numbers are a convention: the paper says that
@@ -61,7 +61,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairwise:
-    """The filter of DFSDT (ToolLLM, arXiv 2307.16789): each two actions compared, in both orders; no environment.
+    """DFSDT's filter (ToolLLM, arXiv 2307.16789): each two actions are compared, in both orders.
 
     An action is rated with the share of its comparisons that it won, k actions in k * (k - 1) questions, so that an
     engine which prefers whatever is named first (or second) rates all the same. A question without an answer is won by

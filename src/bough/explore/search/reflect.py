@@ -23,7 +23,7 @@ ANSWERED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflections:
-    """Why earlier paths failed, said by the engine that walked them (Reflexion, arXiv 2303.11366; LATS, 2310.04406).
+    """Why earlier paths failed, said by the engine that walked them (LATS, arXiv 2310.04406).
 
     Each path that ended with a value below `under` is asked about once, when the next actions are written, and of all
     these reflections the newest `keep` are told. Only those that would be told are asked for.
@@ -60,9 +60,9 @@ class Reflections:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Critique:
-    """What is wrong with the last action, for the policy to refine it (SPaR, arXiv 2412.11605); none before the first.
+    """What is wrong with the last action, for the policy to refine it (SPaR, arXiv 2412.11605).
 
-    One question for each place, however many actions are written there.
+    Nothing is said before the first action. One question for each place, however many actions are written there.
 
     Attributes:
         prompt: The question; it may use the places {instructions}, {turns} and {observation}.
