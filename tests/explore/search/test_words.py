@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 from tests.engine.endpoint import Asked, Endpoint, chat
 from tests.engines import Late
-from tests.explore.search.talk import actions, answer, letter, questions, search, talk
-from tests.explore.stage import World, grove, grow
+from tests.explore.search.talk import actions, answer, letter, search, talk
+from tests.explore.stage import World, grove, grow, scripted
 
 from bough.context import Full, Plain, Tagged
 from bough.engine import OpenAi, Sampling
@@ -141,11 +141,10 @@ class Shop:
 
 def test_an_agent_makes_parallel_calls_in_one_turn() -> None:
     said = "<action>1: tea\n2: milk\n3: pay $1 $2</action>"
-    engine = talk(lambda *_: said, lambda _: "")
+    engine = scripted(lambda _: said)
     place = grove(engine, Inline(env=Joint(env=Shop(), at_once=True)), max_tokens=100)
     place = replace(place, agent=replace(place.agent, parser=Tagged()))
     (tree,) = grow(place, Chains(n=1)).trees
     assert tree.info[-1]["text"] == "1: 2\n2: 1\n3: ?"
     assert tree.outcome[-1] == Outcome.TERMINATED
     assert tree.info[0]["cost"]["turns"] == 1  # type: ignore[index]
-    assert not questions(engine)
