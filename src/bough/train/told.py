@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from bough.context import Turn
 from bough.policy.chat import ChatRenderer
-from bough.tree import Ints, Kind, Source, Tree, context, path, text_start
+from bough.tree import Kind, Source, Tree, context, path, text_start
 
 Message: TypeAlias = dict[str, str]
 """A role and a content."""
@@ -38,7 +38,7 @@ class Teller:
             if written:
                 raise Untold("within an answer")
             return self._chat(tree, node)
-        return self.renderer.verbatim((*context(tree, node).tolist(), *tree.tokens_of(node).tolist()[:written]))
+        return self.renderer.verbatim((*context(tree, node).tolist(), *_written(tree, node)[:written]))
 
     def wrote(self, tree: Tree, nodes: Sequence[int]) -> str | list[Message]:
         """What stands in a path from the first of some of its actions to the last, both included.
@@ -48,14 +48,15 @@ class Teller:
         """
         first, last = nodes[0], nodes[-1]
         walk = path(tree, last)
-        between = walk[walk >= first]
+        between = [int(node) for node in walk if node >= first]
         start = text_start(tree)
         if start[first] != start[last]:
             raise Untold("its context is rebuilt on the way")
         if any(tree.kind[node] == Kind.ACTION and tree.source[node] != Source.SAMPLED for node in between):
             raise Untold("someone else acted on the way")
         if not self.messages:
-            return self._rest(context(tree, first), [token for node in between for token in tree.tokens_of(node)])
+            added = [token for node in between for token in _written(tree, node)]
+            return self._rest(context(tree, first).tolist(), added)
         before = self._chat(tree, first)
         after = self._chat(tree, last)
         if after[: len(before)] != before:
@@ -63,10 +64,9 @@ class Teller:
         said = self.renderer.text(_written(tree, last)).strip()
         return [*after[len(before) :], {"role": "assistant", "content": said}]
 
-    def _rest(self, before: Ints, added: Sequence[int]) -> str:
+    def _rest(self, before: Sequence[int], added: Sequence[int]) -> str:
         """The text that tokens add: a tokenizer may write the first of a text in another way than inside one."""
-        begin = self.renderer.verbatim(before.tolist())
-        whole = self.renderer.verbatim((*before.tolist(), *added))
+        begin, whole = self.renderer.verbatim(before), self.renderer.verbatim((*before, *added))
         if not whole.startswith(begin):
             raise Untold("the text of its tokens depends on what follows")
         return whole[len(begin) :]

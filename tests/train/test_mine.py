@@ -1,0 +1,144 @@
+"""Trees as data for others: what is written is what the loss would learn."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.small import run as small
+
+from bough.context import Window
+from bough.credit import Searched
+from bough.explore import Limits
+from bough.explore.search import mcts
+from bough.objective import mcts_dpo
+from bough.policy import Tiny
+from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
+from bough.train import ConfigError, Run, Warmup, mine, start
+from bough.tree import Credited, steps
+
+PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
+
+
+def searching() -> Run:
+    return replace(
+        small(),
+        explorer=mcts(width=3),
+        limits=Limits(turns=4, tree_turns=24),
+        warmup=Warmup(demonstrations=12, epochs=20, learning_rate=1e-2, batch_tokens=256),
+        batch_tasks=8,
+        steps=1,
+        credit=Searched(),
+        admit=(),
+        objective=mcts_dpo(),
+        optimizer=replace(small().optimizer, parts=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return start(replace(searching(), name="full"), tmp_path_factory.mktemp("runs"), terminal=False)
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    run = replace(searching(), name="window", context=Window(turns=1))
+    return start(run, tmp_path_factory.mktemp("runs"), terminal=False)
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_pairs_are_those_of_the_loss_and_are_read_back(full: RunDirectory, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.jsonl"
+    found = mine(full.path, out=out)
+    learned = [row["policy/pairs"] for row in read_metrics(full.metrics) if "policy/pairs" in row]
+    assert learned == [len(found.rows)]
+    assert found.rows
+    read = rows(out)
+    assert read == list(found.rows)
+    for row in read:
+        assert set(row) == {"prompt", "chosen", "rejected", "task", "gap"}
+        assert str(row["prompt"]).endswith("<|assistant|>")
+        assert row["chosen"] != row["rejected"]
+        assert str(row["chosen"]).count("<|") <= 1, "one answer and its end"
+        assert float(str(row["gap"])) > 0
+
+
+@pytest.mark.parametrize("changes", [[], PATHS])
+def test_messages_make_the_text_again(full: RunDirectory, changes: Sequence[str]) -> None:
+    texts = mine(full.path, changes).rows
+    chats = mine(full.path, changes, messages=True).rows
+    renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
+    write = renderer._tokenizer.apply_chat_template
+    assert len(texts) == len(chats) > 0
+    for text, chat in zip(texts, chats, strict=True):
+        prompt = write(chat["prompt"], tokenize=False, add_generation_prompt=True)
+        assert prompt == text["prompt"]
+        for side in ("chosen", "rejected"):
+            whole = write([*chat["prompt"], *chat[side]], tokenize=False)
+            # Within Tiny's tokens blanks are free: what counts is what stands there.
+            assert (
+                whole.removesuffix("<|end|>").split() == (text["prompt"] + text[side]).removesuffix("<|end|>").split()
+            )
+            assert chat[side][-1]["role"] == "assistant"
+
+
+def test_sides_whose_context_is_rebuilt_are_left_out_and_turns_are_not(window: RunDirectory) -> None:
+    reason = "its context is rebuilt on the way"
+    paths = mine(window.path, ["credit=Process()"], what="steps")
+    assert paths.left_out[reason] > 0
+    assert all(len(row["completions"]) == 1 for row in paths.rows)
+    examples = mine(window.path, ["credit=Process()"], what="examples", messages=True)
+    assert reason not in examples.left_out
+    assert {len(row["prompt"]) for row in examples.rows} == {2}, "the system's and the newest observation"
+
+
+def test_examples_are_the_turns_of_good_paths_and_no_others(full: RunDirectory) -> None:
+    found = mine(full.path, ["credit=Filtered()"], what="examples")
+    (file,) = full.trees.glob("*.safetensors")
+    solved = {each.tree.task.id for each in read_trees(file, Credited) if any(i.get("success") for i in each.tree.info)}
+    assert {row["task"] for row in found.rows} == solved
+    assert {row["weight"] for row in found.rows} == {1.0}
+    best = mine(full.path, ["credit=Filtered(answer=true)"], what="examples")
+    assert len(best.rows) <= len(found.rows)
+
+
+def test_values_and_steps(full: RunDirectory) -> None:
+    values = mine(full.path, ["credit=Searched(head=value)"], what="values").rows
+    (file,) = full.trees.glob("*.safetensors")
+    views = [steps([each.rewarded]) for each in read_trees(file, Credited)]
+    assert len(values) == sum(len(set(view.place.tolist())) for view in views), "each place once"
+    assert all(-1 <= row["value"] <= 1 and row["head"] == "value" for row in values)
+    paths = mine(full.path, ["credit=Process(label=hard)"], what="steps").rows
+    assert all(len(row["completions"]) == len(row["labels"]) == len(row["scores"]) for row in paths)
+    assert all(row["labels"] == [score > 0 for score in row["scores"]] for row in paths)
+    assert any(len(row["labels"]) > 1 for row in paths)
+
+
+def test_trees_without_rewards_get_the_runs(full: RunDirectory, tmp_path: Path) -> None:
+    (file,) = full.trees.glob("*.safetensors")
+    write_trees(tmp_path / "bare.safetensors", [each.tree for each in read_trees(file, Credited)])
+    assert mine(full.path, trees=tmp_path).rows == mine(full.path).rows
+    assert mine(full.path, trees=file).rows == mine(full.path).rows
+
+
+def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_path: Path) -> None:
+    out = tmp_path / "kept.jsonl"
+    out.write_text("before")
+    for changes, what, error, message in (
+        (["credit=Gae()"], "pairs", ConfigError, "credit=Gae fails: .*no estimate 'value'.*credit='Searched"),
+        (["objective=PpoClip()"], "pairs", ConfigError, "objective=PpoClip: compares nothing"),
+        ([], "values", ConfigError, "has no goals for value heads"),
+        (["objective.pairs.gap=9.0"], "pairs", ValueError, "got no pairs .*nothing is better by more than the gap"),
+        ([], "pears", ConfigError, "unknown name 'pears'; did you mean 'pairs'"),
+    ):
+        with pytest.raises(error, match=message):
+            mine(full.path, changes, what=what, out=out)
+    with pytest.raises(StoreError, match="got no files of trees"):
+        mine(full.path, trees=tmp_path, out=out)
+    with pytest.raises(StoreError, match="need one that `bough train` made"):
+        mine(tmp_path / "nowhere", out=out)
+    assert out.read_text() == "before"
