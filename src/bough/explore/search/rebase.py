@@ -21,9 +21,9 @@ class Deal:
 
         n = ceil(left * w / sum of w from here down),  w = exp(score / temperature)          left -= n
 
-    Width 8, scores .9, .7, .3, temperature .2: 6, 2, 0. Rounding up starves the tail: four equals that share 3 get
-    1, 1, 1 and 0. Each path that has ended takes one from the width for good, so that there are at most `width` ends;
-    the search is over when nothing is left.
+    Width 8, scores .9, .7, .3, temperature .2: 6, 2, 0. What gets nothing is given up. Rounding up starves the tail:
+    four equals that share 3 get 1, 1, 1 and 0. Each path that has ended takes one from the width for good, so that
+    there are at most `width` ends; the search is over when nothing is left.
 
     Attributes:
         width: How many.
@@ -46,6 +46,9 @@ class Deal:
         ranked = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
         left = self.width - sum(node.copies for node in tree.nodes if node.ended)
         shares = split([self.by(node) for node in ranked], max(0, left), self.temperature)
+        for node, share in zip(ranked, shares, strict=True):
+            if not share:
+                tree.give_up(node)
         return [node for node, share in zip(ranked, shares, strict=True) for _ in range(share)]
 
 
