@@ -4,13 +4,14 @@
 import asyncio
 
 import pytest
-from tests.explore.search.talk import talk
+from tests.explore.search.talk import answer, talk
 from tests.explore.stage import STOP, Letters, grove, grow, scripted
 
 from bough.engine import EngineFault, Mishap, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains, Limits
 from bough.explore.dream import Aside, Ask, Dream, Dreamt
+from bough.explore.search import mcts
 from bough.tree import Outcome, Task
 
 SAMPLING = Sampling(max_tokens=100)
@@ -104,3 +105,13 @@ def test_a_dream_that_breaks_is_dreamt_again() -> None:
     engine = talk(lambda *_: "a", lambda read: next(said))
     (tree,) = grow(grove(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
     assert tree.outcome[-1] == Outcome.TERMINATED
+
+
+def test_a_search_can_be_made_in_a_dream() -> None:
+    """Monte-Carlo tree search in what the engine imagines: only two times a, of all that is done, is dreamt to win."""
+    engine = talk(
+        lambda _, luck: luck.choice("ab"),
+        lambda read: "on" if read.count("> ") < 2 else "won [solved]" if read.count("> a") == 2 else "lost [over]",
+    )
+    (tree,) = grow(grove(engine, Dream(ask=aside(engine))), mcts(width=6)).trees
+    assert answer(tree) == "aa"

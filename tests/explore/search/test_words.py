@@ -24,6 +24,7 @@ from bough.explore.search import (
     Sample,
     Search,
     agent_q,
+    code_tree,
     i_mcts,
     lats,
     rethink,
@@ -32,7 +33,7 @@ from bough.explore.search import (
 )
 from bough.tree import Outcome, Source, Task, Tree
 
-SEARCHES: list[Callable[[], Explorer]] = [agent_q, i_mcts, lats, rethink, spar, web_pilot, Dreamer]
+SEARCHES: list[Callable[[], Explorer]] = [agent_q, code_tree, i_mcts, lats, rethink, spar, web_pilot, Dreamer]
 
 
 def mind(read: str) -> str:

@@ -120,6 +120,7 @@ from bough.explore.search.backup import Add, Gain, Max, Mean, Soft  # noqa: E402
 from bough.explore.search.best_first import beam, best_first  # noqa: E402
 from bough.explore.search.best_of import BestOf  # noqa: E402
 from bough.explore.search.bfs_prover import bfs_prover  # noqa: E402
+from bough.explore.search.code_tree import Worse, code_tree  # noqa: E402
 from bough.explore.search.combine import Agreement, Look, Mix, Paid  # noqa: E402
 from bough.explore.search.commit import Commit  # noqa: E402
 from bough.explore.search.critic_turns import CriticTurns  # noqa: E402
@@ -148,6 +149,7 @@ from bough.explore.search.reflect import Critique, Reflections  # noqa: E402
 from bough.explore.search.rethink import Rethink, rethink  # noqa: E402
 from bough.explore.search.score import Found, Guess, Likelihood, Puct, Uct, Visited, Way, Worth  # noqa: E402
 from bough.explore.search.search import Search  # noqa: E402
+from bough.explore.search.tree_planner import TreePlanner  # noqa: E402
 
 __all__ = [
     "ANSWER",
@@ -217,11 +219,13 @@ __all__ = [
     "Siblings",
     "Soft",
     "Sparse",
+    "TreePlanner",
     "TurnsToGo",
     "Uct",
     "Visited",
     "Way",
     "Words",
+    "Worse",
     "Worth",
     "Written",
     "a_star",
@@ -230,6 +234,7 @@ __all__ = [
     "beam",
     "best_first",
     "bfs_prover",
+    "code_tree",
     "cr_planner",
     "dfsdt",
     "dts",

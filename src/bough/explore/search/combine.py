@@ -57,12 +57,18 @@ class Paid:
     """What the environment paid on the way here, such as the share of tests that a program passes.
 
     For ends of paths, too, in a search with `won=None`.
+
+    Attributes:
+        last: Whether what was paid for the last action alone counts.
     """
+
+    last: bool = False
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
         del tree
-        return node.reward
+        before = node.parent.reward if self.last and node.parent is not None else 0.0
+        return node.reward - before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
