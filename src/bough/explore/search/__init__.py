@@ -116,6 +116,8 @@ class Prune(Protocol):
 
 # Last, because every piece takes a tree, and the loop takes every piece.
 from bough.explore.search.a_star import Bounded, TurnsToGo, a_star  # noqa: E402
+from bough.explore.search.agent_q import agent_q  # noqa: E402
+from bough.explore.search.ats import ats  # noqa: E402
 from bough.explore.search.backup import Add, Gain, Max, Mean, Soft  # noqa: E402
 from bough.explore.search.best_first import beam, best_first  # noqa: E402
 from bough.explore.search.best_of import BestOf  # noqa: E402
@@ -123,8 +125,8 @@ from bough.explore.search.bfs_prover import bfs_prover  # noqa: E402
 from bough.explore.search.code_tree import Worse, code_tree  # noqa: E402
 from bough.explore.search.combine import Agreement, Look, Mix, Paid  # noqa: E402
 from bough.explore.search.commit import Commit  # noqa: E402
+from bough.explore.search.cr_planner import cr_planner  # noqa: E402
 from bough.explore.search.critic_turns import CriticTurns  # noqa: E402
-from bough.explore.search.critics import agent_q, ats, cr_planner, i_mcts, spar, web_pilot  # noqa: E402
 from bough.explore.search.descend import Descend  # noqa: E402
 from bough.explore.search.dfsdt import dfsdt  # noqa: E402
 from bough.explore.search.dts import dts  # noqa: E402
@@ -134,6 +136,7 @@ from bough.explore.search.expand import Admissible, Sample  # noqa: E402
 from bough.explore.search.frontier import Best, DepthFirst, Level, Several  # noqa: E402
 from bough.explore.search.hints import Hints, Kind, Say, Siblings  # noqa: E402
 from bough.explore.search.hybrid import Hybrid  # noqa: E402
+from bough.explore.search.i_mcts import i_mcts  # noqa: E402
 from bough.explore.search.imagine import Dreamer, Imagine  # noqa: E402
 from bough.explore.search.judge import Confidence, Judge, JudgeAction  # noqa: E402
 from bough.explore.search.lats import lats  # noqa: E402
@@ -149,7 +152,9 @@ from bough.explore.search.reflect import Critique, Reflections  # noqa: E402
 from bough.explore.search.rethink import Rethink, rethink  # noqa: E402
 from bough.explore.search.score import Found, Guess, Likelihood, Puct, Uct, Visited, Way, Worth  # noqa: E402
 from bough.explore.search.search import Search  # noqa: E402
+from bough.explore.search.spar import spar  # noqa: E402
 from bough.explore.search.tree_planner import TreePlanner  # noqa: E402
+from bough.explore.search.web_pilot import web_pilot  # noqa: E402
 
 __all__ = [
     "ANSWER",

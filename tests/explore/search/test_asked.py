@@ -1,13 +1,14 @@
 # ruff: noqa: ARG002, ARG005
 """Searches in which the engine's word decides, and released defects that they do not have."""
 
+import asyncio
 import math
 import random
 from typing import ClassVar
 
 import pytest
 from tests.explore.search.talk import actions, answer, letter, questions, search, talk
-from tests.explore.stage import World
+from tests.explore.stage import World, grove
 
 from bough.env import Branching, Inline, Split, State, Step
 from bough.explore import Limits
@@ -191,3 +192,16 @@ def test_a_critic_can_keep_what_passes_fewer_tests() -> None:
     tree = search(engine, code_tree(width=2), host=Inline(env=Programs()), limits=Limits(turns=3))
     assert actions(tree)["aa"]["score"] == pytest.approx(0.4 + 5 / 15)
     assert "aaa" in actions(tree)
+
+
+def test_spar_refines_the_answer_with_which_a_task_begins() -> None:
+    """The first critique is of that answer, and the policy, told of it, gives the better one."""
+
+    def say(read: str) -> str:
+        wrong = read.rpartition("> ")[2].startswith("b")
+        return "not b" if "what is wrong" in read else "no" if wrong else "yes"
+
+    place = grove(talk(lambda read, _: "a" if "not b" in read else "b", say), FAR, max_tokens=100)
+    (tree,) = asyncio.run(place.grow(spar(), [Task(id="t", start=("b",))], seed=0)).trees
+    assert answer(tree) == "ba"
+    assert set(actions(tree)) == {"ba"}

@@ -1,0 +1,26 @@
+"""Judgements that fade as actions are tried."""
+
+from bough.explore.search.backup import Mean
+from bough.explore.search.evaluate import Rollouts
+from bough.explore.search.expand import Sample
+from bough.explore.search.frontier import Best
+from bough.explore.search.hints import Siblings
+from bough.explore.search.hybrid import Hybrid
+from bough.explore.search.judge import JudgeAction
+from bough.explore.search.search import Search
+
+
+def i_mcts(width: int = 3, rounds: int = 5) -> Search:
+    """I-MCTS (arXiv 2502.14693): the open action of best hybrid score anywhere in the tree goes on; needs forks.
+
+    Actions are written knowing what was tried beside them, and judged before they are carried out. As released, the
+    children's judgements are never waited for, so their values stay 0; here every action has its own.
+    """
+    return Search(
+        select=Best(by=Hybrid()),
+        expand=Sample(width=width, hint=Siblings()),
+        rate=JudgeAction(),
+        evaluate=Rollouts(),
+        backup=Mean(),
+        rounds=rounds,
+    )
