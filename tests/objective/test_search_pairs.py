@@ -9,7 +9,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.batch import pack
 from bough.credit import Process, Searched
-from bough.objective import Columns, Dpo, Pairs, Share, agent_q, mcts_dpo, rstar, tp_llama
+from bough.objective import Columns, Dpo, Pairs, Share, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import Duels
 from bough.train.columns import by_path
 from bough.tree import Credited, Outcome, Rewarded
@@ -110,7 +110,7 @@ def test_tp_llama_prefers_what_is_on_a_good_path_to_its_failed_siblings() -> Non
 
 
 def test_agent_q_is_held_to_what_was_logged() -> None:
-    rule = agent_q(gap=0.2)
+    rule = agent_q_dpo(gap=0.2)
     assert rule.needs == {"paths"}
     columns = lay([P(turns=[T(logprob=[-1.0], reference=[-9.0])], advantage=a) for a in (1.0, 0.9, 0.0)])
     loss = rule(columns)

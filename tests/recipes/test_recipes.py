@@ -12,12 +12,15 @@ import pytest
 
 import bough.recipes
 from bough.explore import Chains, Draft, Explorer, Player, Slate
+from bough.explore.search import Search
 from bough.policy import Tiny, UtteranceCritic
 from bough.store import Checkpoints, read_metrics
-from bough.train import Heldout, Run, Saving, Tasks, start
+from bough.train import Heldout, Run, Saving, Tasks, Warmup, start
 from bough.tree import Floats, Kind, Tree, counted, path
 
 RECIPES = [module.name for module in pkgutil.iter_modules(bough.recipes.__path__)]
+SHOWN = Warmup(demonstrations=6, epochs=12, learning_rate=1e-2, batch_tokens=128)
+"""Enough to succeed now and then, without which a search has nothing to say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,18 +50,19 @@ class Toss:
 
 
 def small(run: Run) -> Run:
-    """The same pieces, with less of everything."""
+    """The same pieces, with less of everything; a search has to find something, and is shown all tasks first."""
+    searches = isinstance(run.explorer, Search)
     return replace(
         run,
         policy=Tiny(layers=1, width=32, heads=2),
         explorer=_small(run.explorer),
-        limits=replace(run.limits, turns=4),
+        limits=replace(run.limits, turns=4, tree_turns=20 if searches else run.limits.tree_turns),
         rewards=(*run.rewards, Coin()),
         advisers=tuple(
             replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
             for each in run.advisers
         ),
-        warmup=replace(run.warmup, demonstrations=min(4, run.warmup.demonstrations), epochs=2),
+        warmup=SHOWN if searches else replace(run.warmup, demonstrations=min(4, run.warmup.demonstrations), epochs=2),
         experts=replace(run.experts, demonstrations=min(4, run.experts.demonstrations), per_step=2),
         steps=3,
         batch_tasks=4,

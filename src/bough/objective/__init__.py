@@ -140,7 +140,7 @@ from bough.objective.aepo import Aepo  # noqa: E402
 from bough.objective.chord import Chord  # noqa: E402
 from bough.objective.cispo import Cispo  # noqa: E402
 from bough.objective.corrections import Mis, Reject, Tis  # noqa: E402
-from bough.objective.dpo import Dpo, agent_q, mcts_dpo, rstar, step_dpo, tp_llama  # noqa: E402
+from bough.objective.dpo import Dpo, agent_q_dpo, mcts_dpo, rstar, step_dpo, tp_llama  # noqa: E402
 from bough.objective.entropy import Entropy  # noqa: E402
 from bough.objective.epo import Epo  # noqa: E402
 from bough.objective.gspo import gspo  # noqa: E402
@@ -202,7 +202,7 @@ __all__ = [
     "Tpo",
     "ValueClip",
     "WDpo",
-    "agent_q",
+    "agent_q_dpo",
     "gspo",
     "loop_clip",
     "mcts_dpo",

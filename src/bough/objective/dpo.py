@@ -79,7 +79,7 @@ def mcts_dpo(beta: float = 0.1, smoothing: float | Literal["visits"] = "visits")
     return Dpo(beta=beta, smoothing=smoothing, pairs=Pairs(unit="turn", choice="best_second"))
 
 
-def agent_q(beta: float = 0.1, gap: float = 0.2) -> Dpo:
+def agent_q_dpo(beta: float = 0.1, gap: float = 0.2) -> Dpo:
     """Agent Q (arXiv 2408.07199): DPO on answers to one context against logged behaviour; needs trees that fork.
 
     Experimental: the threshold of the gap could not be checked.

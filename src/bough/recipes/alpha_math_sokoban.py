@@ -1,0 +1,35 @@
+"""AlphaMath on Sokoban in text: a search guided by the policy's own critic shows both what to learn.
+
+Paper: AlphaMath (arXiv 2405.03553). A round is a search of 64 rooms, after which the policy imitates the paths that
+succeeded and the value head learns what the search thought of each place; 1 for success and -1 for anything else, as
+in the paper. Assumes an environment that can be stepped from the same state twice. In the first round the critic knows
+nothing, and the search goes by the policy's priors. The paper takes four paths of a problem at most, here two.
+"""
+
+from dataclasses import replace
+
+from bough.credit import Filtered, Searched
+from bough.explore import Limits
+from bough.explore.search import puct
+from bough.objective import Imitation, Sum, ValueClip
+from bough.policy import ValueHead
+from bough.recipes import grpo_sokoban
+from bough.train import Run
+
+
+def run() -> Run:
+    """Train in minutes on two CPU cores."""
+    base = grpo_sokoban.run()
+    return replace(
+        base,
+        name="alpha_math_sokoban",
+        explorer=puct(width=4),
+        limits=Limits(turns=5, tree_turns=60),
+        critic=ValueHead(),
+        credit=Filtered(most=2, goals=Searched(head="value")),
+        objective=Sum(terms=(Imitation(), ValueClip(clip=None))),
+        optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),
+        steps=3,
+        batch_tasks=64,
+        heldout=replace(base.heldout, every=1),
+    )

@@ -1,0 +1,35 @@
+"""CPL on Sokoban in text: actions of positive value over those of negative value, by a margin that is their gap.
+
+Paper: CPL with Step-APO (arXiv 2409.08642), whose steps are those of a plan and whose search is guided by a value head;
+beta .3 and alpha 1 are the paper's. Assumes an environment that can be stepped from the same state twice. Success is
+worth 1 and anything else -1; the head learns what the search thought. The reference is the policy as a round begins.
+"""
+
+from dataclasses import replace
+
+from bough.credit import Searched
+from bough.explore import Limits
+from bough.explore.search import puct
+from bough.objective import StepApo, Sum, ValueClip
+from bough.policy import ValueHead
+from bough.recipes import grpo_sokoban
+from bough.train import Run
+
+
+def run() -> Run:
+    """Train in minutes on two CPU cores."""
+    base = grpo_sokoban.run()
+    return replace(
+        base,
+        name="cpl_sokoban",
+        explorer=puct(width=3),
+        limits=Limits(turns=5, tree_turns=60),
+        critic=ValueHead(),
+        credit=Searched(relative=False, head="value"),
+        objective=Sum(terms=(StepApo(), ValueClip(clip=None))),
+        optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),
+        reference="step",
+        steps=3,
+        batch_tasks=64,
+        heldout=replace(base.heldout, every=1),
+    )
