@@ -10,7 +10,7 @@ from tests.explore.stage import grove, grow, says
 from bough.engine import Completion, Engine, Request, Scripted
 from bough.env import Branching, Env, Inline, Split, State, Step
 from bough.explore import Limits, Player
-from bough.explore.search import Search, SearchNode, SearchTree
+from bough.explore.search import Commit, Search, SearchNode, SearchTree
 from bough.tree import Kind, Outcome, Task, Tree, path
 
 TASK = Task(id="t")
@@ -70,16 +70,17 @@ class Game:
 class Watched:
     """A search that shows what it knew in the end."""
 
-    search: Search
+    search: Search | Commit
     known: list[SearchTree] = field(default_factory=list)
 
     async def __call__(self, player: Player) -> None:
-        tree = SearchTree(player, await player.root(), won=self.search.won, lost=self.search.lost)
+        inner = self.search.search if isinstance(self.search, Commit) else self.search
+        tree = SearchTree(player, await player.root(), won=inner.won, lost=inner.lost)
         self.known.append(tree)
         try:
             await self.search.go(tree)
         finally:
-            tree.conclude(anywhere=self.search.anywhere)
+            tree.conclude(anywhere=inner.anywhere)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +107,7 @@ def word(node: SearchNode) -> str:
 
 
 def search(
-    how: Search, env: Env, *, engine: Engine | None = None, limits: Limits | None = None, task: Task = TASK
+    how: Search | Commit, env: Env, *, engine: Engine | None = None, limits: Limits | None = None, task: Task = TASK
 ) -> tuple[SearchTree, Tree]:
     """What a search knew in the end, and its tree."""
     watched = Watched(search=how)

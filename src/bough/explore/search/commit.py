@@ -43,16 +43,20 @@ class Commit:
         """Grow the tree."""
         tree = SearchTree(player, await player.root(), won=self.search.won, lost=self.search.lost)
         try:
-            for _ in range(self.moves):
-                await self.search.go(tree)
-                there = self._next(tree)
-                if there is None:
-                    break
-                tree.settle(there)
-                if there.closed or tree.spent:
-                    break
+            await self.go(tree)
         finally:
             tree.conclude(anywhere=self.search.anywhere)
+
+    async def go(self, tree: SearchTree) -> None:
+        """Search below the root of a tree, which goes down."""
+        for _ in range(self.moves):
+            await self.search.go(tree)
+            there = self._next(tree)
+            if there is None:
+                break
+            tree.settle(there)
+            if there.closed or tree.spent:
+                break
 
     def _next(self, tree: SearchTree) -> SearchNode | None:
         """What to settle on; None where the search found nothing."""
