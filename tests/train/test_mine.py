@@ -1,13 +1,16 @@
 """Trees as data for others: what is written is what the loss would learn."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.small import run as small
+from typer.testing import CliRunner
 
+from bough.cli.app import app
 from bough.context import Window
 from bough.credit import Searched
 from bough.explore import Limits
@@ -142,3 +145,16 @@ def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_p
     with pytest.raises(StoreError, match="need one that `bough train` made"):
         mine(tmp_path / "nowhere", out=out)
     assert out.read_text() == "before"
+
+
+def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
+    out = tmp_path / "good.jsonl"
+    asked = ["mine", str(full.path), str(out), "--what", "examples", "--messages", "credit=Process()"]
+    said = CliRunner().invoke(app, asked)
+    assert said.exit_code == 0, said.output
+    assert re.search(r"left out: \d+ turns without gain", said.output)
+    assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
+    assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["mine", "--help"]).output
+    wrong = CliRunner().invoke(app, ["mine", str(full.path), str(tmp_path / "none.jsonl"), "--what", "pears"])
+    assert wrong.exit_code == 2
+    assert not (tmp_path / "none.jsonl").exists()
