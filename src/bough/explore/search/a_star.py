@@ -48,7 +48,7 @@ class Bounded:
 
 
 def a_star(width: int = 4, weight: float = 1.0) -> Search:
-    """A* (Hart, Nilsson and Raphael, 1968): the shortest way, as an estimate of what is left tells; needs state keys.
+    """A* (Hart, Nilsson and Raphael, 1968): the shortest way, by an estimate of what is left; needs state keys.
 
     All children of a place are carried out and estimated; the place goes on whose turns so far and turns to go are
     fewest, and of equals the one that has come furthest. It ends when no open place may still lead to a shorter way,

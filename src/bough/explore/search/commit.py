@@ -14,7 +14,7 @@ from bough.explore.search.tree import SearchTree, best
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Search, settle on the best way, search again from its end (Tree Search for LM Agents, arXiv 2407.01476); forks.
+    """Search, settle on the best way, search on from its end (Tree Search for LM Agents, arXiv 2407.01476); forks.
 
     One search has the `rounds` of its settings. Then the way to the best place found, the end of a path before any
     other, is settled, and all beside it is given up; with to="action" the first action alone is (MCTS-DPO, 2405.00451),

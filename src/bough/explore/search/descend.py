@@ -12,7 +12,7 @@ from bough.explore.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descend:
-    """Tree policy of Monte-Carlo tree search: from the root from child to child, down to a place to evaluate or expand.
+    """The tree policy of Monte-Carlo tree search: from child to child, down to a place to evaluate or write at.
 
     It goes to the best child, the first found of equals; with a `sharpness` to one that is drawn with probability
 

@@ -7,7 +7,7 @@ from bough.explore.search.search import Search
 
 
 def dfsdt(width: int = 2, back: int = 2) -> Search:
-    """DFSDT (ToolLLM, arXiv 2307.16789): depth first, one action at a time, two turns back after an end; needs forks.
+    """DFSDT (ToolLLM, arXiv 2307.16789): depth first, one action at a time, two turns back after an end; forks.
 
     A path is followed to its end, which an answer, a give-up or a limit on turns may be. Then the search goes back
     `back` turns and writes something else, up to `width` actions in one place. With width 2 and ends at depth 3 ten

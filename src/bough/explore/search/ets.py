@@ -24,7 +24,7 @@ MOST_CHOICES = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparse:
-    """Keeps the open places that are worth much, share their past, and differ from each other: ETS (arXiv 2502.13575).
+    """Keeps open places that are worth much, share their past, and differ from each other (ETS, arXiv 2502.13575).
 
     Of all sets of open places the one is kept that makes most of
 

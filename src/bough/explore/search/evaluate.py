@@ -58,7 +58,8 @@ class Rollouts:
 class Oracle:
     """What the environment's oracle says: discount^turns to go, 0 where there is no way; needs an oracle.
 
-    The best that a learned value could do, and a heuristic for searches that need one. It costs nothing.
+    The best that a learned value could do, and a heuristic for searches that need one. It costs nothing: what `Replay`
+    has to play again for an oracle is nobody's turn.
 
     Attributes:
         discount: Of a turn, in (0, 1].

@@ -1,6 +1,5 @@
 """What a search gives up."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -86,19 +85,14 @@ class Below:
 
     Attributes:
         threshold: The lowest value that goes on.
-        fall: Whether the threshold is the parent's value, plus this (CodeTree, arXiv 2411.04329, with 0).
     """
 
     threshold: float = 0.0
-    fall: bool = False
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
         for node in fresh:
-            least = self.threshold
-            if self.fall:
-                least += -math.inf if node.parent is None or math.isnan(node.parent.value) else node.parent.value
-            if not node.ended and node.value < least:
+            if not node.ended and node.value < self.threshold:
                 tree.give_up(node)
 
 

@@ -45,7 +45,7 @@ class Uct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Puct:
-    """PUCT (AlphaZero, arXiv 1712.01815): what was found, and a bonus for what the policy likes and was seldom tried.
+    """PUCT (AlphaZero, arXiv 1712.01815): what was found, and a bonus for what is likely and was seldom tried.
 
         q + c * prior * sqrt(N) / (1 + n)          n: visits of the node, N: of its parent
 
@@ -129,7 +129,7 @@ class Guess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """A*'s order: minus the turns so far and the turns to go, which an evaluation (or a rating) says with a minus sign.
+    """A*'s order: minus the turns so far and the turns to go, which an evaluation (or a rating) says as a minus.
 
         -weight * depth + value          value: minus an estimate of the turns from here to success
 
@@ -158,7 +158,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likelihood:
-    """How likely the policy finds the way here: the sum of the actions' mean token log-probabilities over depth^alpha.
+    """How likely the policy finds the way here: sum of the actions' mean token log-probabilities over depth^alpha.
 
     BFS-Prover's order (arXiv 2502.03438). Sums of -.2, -.8, -1.5 at depths 1, 2, 3: with alpha 1 -.2, -.4, -.5, with 2
     -.2, -.2, -.1667. Above 1 deep places win, however unlikely: a place at -.35 and depth 1 waits.
