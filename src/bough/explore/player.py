@@ -292,12 +292,14 @@ class Player:
             if node.kind not in (Kind.PROMPT, Kind.ACTION):
                 # As with every last observation: the policy never read it.
                 node.kind, node.tokens = Kind.OBSERVATION, ()
+        last = {node.parent: node.branch for node in sorted(self.growth.nodes, key=lambda node: node.branch)}
         for place in self._left(inner):
             # What was written there and never done stays beside it, on no path.
             info: dict[str, object] = {"success": False, "truncated": self._stopped.get(place, "explorer")}
-            branch = 1 + max(node.branch for node in self.growth.nodes if node.parent == place)
-            outcome = Outcome.TRUNCATED
-            self.growth.add(Node(parent=place, kind=Kind.OBSERVATION, branch=branch, outcome=outcome, info=info))
+            node = Node(
+                parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], outcome=Outcome.TRUNCATED, info=info
+            )
+            self.growth.add(node)
 
     def _left(self, inner: set[int]) -> list[int]:
         """The places, among nodes with children, in which actions were written and none of them was done."""
