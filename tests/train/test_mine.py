@@ -16,7 +16,7 @@ from bough.credit import Searched
 from bough.explore import Limits
 from bough.explore.search import mcts
 from bough.objective import mcts_dpo
-from bough.policy import Tiny
+from bough.policy import Pretrained, Tiny
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
 from bough.train import ConfigError, Run, Warmup, mine, start
 from bough.tree import Credited, steps
@@ -158,3 +158,13 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     wrong = CliRunner().invoke(app, ["mine", str(full.path), str(tmp_path / "none.jsonl"), "--what", "pears"])
     assert wrong.exit_code == 2
     assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_a_tokenizer_is_all_that_is_needed(full: RunDirectory, tmp_path: Path) -> None:
+    tiny = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
+    trained = Pretrained(path=str(full.final)).renderer(full.policy)
+    tokens = tiny.render("go", (), "G _ P")
+    assert trained.render("go", (), "G _ P") == tokens
+    assert trained.verbatim(tokens) == tiny.verbatim(tokens) == "<|system|>go<|user|>G _ P<|assistant|>"
+    with pytest.raises(ValueError, match="got no file; need the tokenizer that the run has trained"):
+        Tiny().renderer(tmp_path)
