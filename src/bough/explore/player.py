@@ -25,8 +25,8 @@ class Player:
     A turn can also be taken in two: `write` an action, or a piece of one, and `act` on it, later or never.
 
     A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; it is for the
-    explorer to try again. Where a budget of the whole tree can't pay, `write`, `act`, `ask`, `score` and `value` raise
-    `Spent` and have done nothing; `advance` ends the path.
+    explorer to try again. Where a budget of the whole tree can't pay, `advance` ends the path, and what else costs
+    something raises `Spent` and has done nothing.
 
     Attributes:
         growth: The tree so far.
@@ -296,10 +296,8 @@ class Player:
         for place in self._left(inner):
             # What was written there and never done stays beside it, on no path.
             info: dict[str, object] = {"success": False, "truncated": self._stopped.get(place, "explorer")}
-            node = Node(
-                parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], outcome=Outcome.TRUNCATED, info=info
-            )
-            self.growth.add(node)
+            added = self.growth.add(Node(parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], info=info))
+            self.growth.nodes[added].outcome = Outcome.TRUNCATED
 
     def _left(self, inner: set[int]) -> list[int]:
         """The places, among nodes with children, in which actions were written and none of them was done."""
