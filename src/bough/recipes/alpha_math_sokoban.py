@@ -1,6 +1,6 @@
 """AlphaMath on Sokoban in text: a search guided by the policy's own critic shows both what to learn.
 
-Paper: AlphaMath (arXiv 2405.03553). A round is a search of 64 rooms, after which the policy imitates the paths that
+Paper: AlphaMath (arXiv 2405.03553). A round is a search of 256 rooms, after which the policy imitates the paths that
 succeeded and the value head learns what the search thought of each place; 1 for success and -1 for anything else, as
 in the paper. Assumes an environment that can be stepped from the same state twice. In the first round the critic knows
 nothing, and the search goes by the policy's priors. The paper takes four paths of a problem at most, here two.
@@ -14,7 +14,7 @@ from bough.explore.search import puct
 from bough.objective import Imitation, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.recipes import grpo_sokoban
-from bough.train import Run
+from bough.train import Optimizer, Run, Saving
 
 
 def run() -> Run:
@@ -28,8 +28,9 @@ def run() -> Run:
         critic=ValueHead(),
         credit=Filtered(most=2, goals=Searched(head="value")),
         objective=Sum(terms=(Imitation(), ValueClip(clip=None))),
-        optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),
+        optimizer=Optimizer(learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, parts=24),
         steps=3,
-        batch_tasks=64,
+        batch_tasks=256,
         heldout=replace(base.heldout, every=1),
+        saving=Saving(every=1, as_grown=True),
     )
