@@ -8,10 +8,7 @@ import numpy as np
 
 from bough.credit import Credit, needs_of
 from bough.credit.success import ends_info, succeeded
-from bough.tree import Bools, Credited, Rewarded, Steps, join, spread_steps, steps
-
-ANSWER = "answer"
-"""In the info of the node that a search answers with."""
+from bough.tree import ANSWER, Bools, Credited, Rewarded, Steps, join, spread_steps, steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,13 +10,12 @@ from typing import TypeAlias, cast
 from bough.engine import OpenAi
 from bough.env import Host, Inline, Workers
 from bough.explore import Agent, Grove, Grown, Waits, derive
-from bough.explore.search import ANSWER
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
 from bough.train import Run, Workshop, dump, load_run, override
 from bough.train.check import check
 from bough.train.watchdog import Watchdog
 from bough.train.workshop import draw_tasks
-from bough.tree import Task, Tree
+from bough.tree import ANSWER, Task, Tree
 from bough.view import wilson
 
 AT_ONCE = 64

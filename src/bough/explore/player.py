@@ -11,6 +11,7 @@ from bough.explore.agent import Agent, Limits
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.growth import Growth, Node
 from bough.explore.ledger import Cost, Ledger, Spent
+from bough.explore.open_ends import end_open
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
 from bough.explore.writer import Writer
@@ -282,43 +283,7 @@ class Player:
     def finish(self) -> None:
         """End what is left open: a place from which nobody went on is where a path was truncated. Note the cost."""
         self.growth.nodes[0].info["cost"] = {**asdict(self.ledger.spent), "replayed": self.ledger.replayed}
-        inner = {node.parent for node in self.growth.nodes}
-        for number, node in enumerate(self.growth.nodes):
-            dropped = node.kind is Kind.ACTION and number not in self._stopped
-            if number in inner or node.outcome is not Outcome.OPEN or dropped:
-                continue
-            node.outcome = Outcome.TRUNCATED
-            node.info |= {"success": False, "truncated": self._stopped.get(number, "explorer")}
-            if node.kind not in (Kind.PROMPT, Kind.ACTION):
-                # As with every last observation: the policy never read it.
-                node.kind, node.tokens = Kind.OBSERVATION, ()
-        last = {node.parent: node.branch for node in sorted(self.growth.nodes, key=lambda node: node.branch)}
-        for place in self._left(inner):
-            # What was written there and never done stays beside it, on no path.
-            info: dict[str, object] = {"success": False, "truncated": self._stopped.get(place, "explorer")}
-            added = self.growth.add(Node(parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], info=info))
-            self.growth.nodes[added].outcome = Outcome.TRUNCATED
-
-    def _left(self, inner: set[int]) -> list[int]:
-        """The places, among nodes with children, in which actions were written and none of them was done."""
-        nodes = self.growth.nodes
-        gone_on: set[int] = set()
-        for node in nodes:
-            if node.kind is Kind.ACTION and node.outcome in (Outcome.OPEN, Outcome.FAILED):
-                continue
-            above = node.parent
-            while above >= 0 and above not in gone_on:
-                gone_on.add(above)
-                above = nodes[above].parent if nodes[above].kind is Kind.ACTION else -1
-        left: set[int] = set()
-        for number, node in enumerate(nodes):
-            # What failed is no end of a path, nor is what was written before it.
-            if node.kind is Kind.ACTION and node.outcome is Outcome.OPEN and number not in inner:
-                above = node.parent
-                while nodes[above].kind is Kind.ACTION:
-                    above = nodes[above].parent
-                left.add(above)
-        return sorted(left - gone_on)
+        end_open(self.growth, self._stopped)
 
     def _steps(self, cursor: Cursor) -> int:
         """How many environment steps a turn may take."""

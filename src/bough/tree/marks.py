@@ -54,3 +54,6 @@ TRUNK = "trunk"
 
 STUB = "stub"
 """In the info of a leaf: an action that was judged and never done. It is learned from, and says nothing of success."""
+
+ANSWER = "answer"
+"""In the info of the one node that a search answers with: the end of a path, or the best place when none has ended."""

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from bough.explore.cursor import Draft
 from bough.explore.search.node import SearchNode
-from bough.explore.search.tree import ANSWER, SearchTree
+from bough.explore.search.tree import SearchTree
 
 
 @runtime_checkable
@@ -157,7 +157,6 @@ from bough.explore.search.tree_planner import TreePlanner  # noqa: E402
 from bough.explore.search.web_pilot import web_pilot  # noqa: E402
 
 __all__ = [
-    "ANSWER",
     "Add",
     "Admissible",
     "Agreement",

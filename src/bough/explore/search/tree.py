@@ -9,12 +9,9 @@ from bough.explore.cursor import Cursor, Draft
 from bough.explore.ledger import Spent
 from bough.explore.player import Player
 from bough.explore.search.node import SearchNode
-from bough.tree import Outcome
+from bough.tree import ANSWER, Outcome
 
 Result = TypeVar("Result")
-
-ANSWER = "answer"
-"""In the info of the node that a search answers with."""
 
 
 class SearchTree:
