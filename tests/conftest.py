@@ -4,11 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from hypothesis import settings
 from jaxtyping import install_import_hook
 from tests.talk import Bough
 
 # Before anything imports bough: only modules that are imported under the hook are checked.
 install_import_hook("bough", "beartype.beartype")
+
+# How long an example takes says more about what else the machine does than about the code; benchmarks measure speed.
+settings.register_profile("bough", deadline=None)
+settings.load_profile("bough")
 
 # These tensors are small, and threads that wait for each other cost more than they save.
 torch.set_num_threads(1)

@@ -110,7 +110,7 @@ def test_one_token_is_scored_after_one_token() -> None:
     assert run(engine(TOY).score((3,), (4,))) == pytest.approx((teacher_forced(TOY, (3,), (4,))[0, 4].item(),))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.integers(1, 12), st.integers(0, 25)), min_size=1, max_size=14),
     st.integers(1, 6),
@@ -141,7 +141,7 @@ def test_joining_and_leaving_changes_nothing(
         assert joined.logprobs == pytest.approx(single.logprobs, abs=1e-10)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.integers(0, 10**6), st.integers(2, 9))
 def test_growing_trees_from_a_cache_changes_nothing(seed: int, slots: int) -> None:
     built = engine(TOY, slots=slots)

@@ -39,7 +39,7 @@ def test_tasks_follow_from_split_count_and_seed(env: Env) -> None:
 
 
 @every
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6))
 def test_the_same_task_and_actions_give_the_same_states_here_and_in_a_copy(env: Env, seed: int) -> None:
     (task,) = env.tasks("train", 1, seed)
@@ -50,7 +50,7 @@ def test_the_same_task_and_actions_give_the_same_states_here_and_in_a_copy(env: 
 
 
 @every
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(seed=st.integers(0, 10**6))
 def test_a_state_can_be_stepped_again_and_survives_pickling(env: Env, seed: int) -> None:
     assert env.branching in (Branching.COPY, Branching.REPLAY)

@@ -58,7 +58,7 @@ def test_reaching_the_goal_with_the_last_step_is_success() -> None:
     assert env.plan(step.state) == ()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text("FH", min_size=7, max_size=7), st.permutations(range(9)))
 def test_the_plan_is_as_short_as_any_and_there_is_one_when_any_is(rest: str, order: list[int]) -> None:
     letters = list(rest + "SG")
@@ -91,7 +91,7 @@ def test_sideways_ice_is_a_gambler() -> None:
         assert tables[400][0, k].success == pytest.approx(k / 4, abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.text("FH", min_size=2, max_size=2),
     st.permutations(range(4)),

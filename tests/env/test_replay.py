@@ -41,7 +41,7 @@ def test_the_head_costs_nothing_and_a_branch_costs_its_depth() -> None:
     assert env.step(trail[3], "left").replayed_steps == 3, "used up"
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.integers(0, 3))
 def test_branches_at_random_equal_fresh_play(seed: int, keep: int) -> None:
     env, fresh = tape(keep), worlds.Tape(lake=LAKE)

@@ -61,7 +61,7 @@ def test_max_steps_truncate() -> None:
     assert env.step(first.state, "nonsense").outcome == Outcome.TRUNCATED
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.integers(0, 10**6), st.sampled_from([(5, 1), (5, 2)]))
 def test_the_plan_is_as_short_as_any_and_there_is_one_when_any_is(seed: int, shape: tuple[int, int]) -> None:
     size, boxes = shape

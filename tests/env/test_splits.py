@@ -19,7 +19,7 @@ def contents(env: FrozenLake | Sokoban, split: Split, count: int, seed: int) -> 
     return {canonical(tuple(task.data["rows"])) for task in env.tasks(split, count, seed)}  # type: ignore[arg-type]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.sampled_from(WORLDS), st.lists(st.integers(0, 10**9), min_size=3, max_size=3))
 def test_no_seed_brings_an_instance_of_one_split_into_another(env: FrozenLake | Sokoban, seeds: list[int]) -> None:
     drawn = [contents(env, split, 12, seed) for split, seed in zip(SPLITS, seeds, strict=True)]

@@ -180,7 +180,7 @@ def test_entropies_are_needed() -> None:
         grown(place_of(Silent(script=spelling(1))), SURE)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     tokens=strategies.none() | strategies.integers(6, 80),
     steps=strategies.none() | strategies.integers(1, 30),

@@ -60,7 +60,7 @@ class Bushy:
 
 
 @pytest.mark.parametrize("explorer", [Chains(n=5), Bushy()], ids=str)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(chance=strategies.integers(0, 2**32 - 1).map(random.Random))
 def test_the_order_of_arrival_does_not_show(explorer: Chains | Bushy, chance: random.Random) -> None:
     def grown(engine: object) -> list[dict[str, bytes]]:

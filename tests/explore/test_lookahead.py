@@ -236,7 +236,7 @@ def test_what_fails_is_tried_again() -> None:
     assert ends(dead) == [Outcome.FAILED] * 8
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     tokens=strategies.none() | strategies.integers(6, 80),
     steps=strategies.none() | strategies.integers(1, 12),

@@ -145,7 +145,7 @@ def test_what_failed_in_the_middle_of_an_action_is_no_path() -> None:
     assert len(counted(tree)) == 0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     tokens=strategies.none() | strategies.integers(3, 60),
     steps=strategies.none() | strategies.integers(1, 12),

@@ -125,7 +125,7 @@ def test_what_fails_is_tried_again_and_nothing_forks_from_what_failed_for_good()
     assert ends(grown(dead, ONE)) == [Outcome.FAILED] * 3 * 3
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     tokens=strategies.none() | strategies.integers(6, 80),
     steps=strategies.none() | strategies.integers(1, 12),

@@ -275,7 +275,7 @@ def test_what_may_have_to_be_replayed_is_set_aside() -> None:
     play(grove(scripted(lambda _: "b"), host, limits=Limits(tree_turns=6)), script)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     limit=strategies.integers(1, 40),
     jobs=strategies.lists(strategies.tuples(strategies.integers(1, 8), strategies.integers(0, 8)), max_size=20),

@@ -1,10 +1,10 @@
 """Independent chains: every path branches at the prompt and nowhere else."""
 
-import asyncio
 from dataclasses import dataclass
 
 from bough.explore.cursor import Cursor
 from bough.explore.player import Player
+from bough.explore.together import together
 from bough.tree import Outcome
 
 
@@ -26,9 +26,7 @@ class Chains:
     async def __call__(self, player: Player) -> None:
         """Grow the tree."""
         root = await player.root()
-        async with asyncio.TaskGroup() as chains:
-            for chain in range(self.n):
-                chains.create_task(self._play(player, root, chain))
+        await together(player, (self._play(player, root, chain) for chain in range(self.n)))
 
     async def _play(self, player: Player, root: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):

@@ -7,8 +7,8 @@ from typing import ClassVar, Protocol, runtime_checkable
 from bough.env import EnvFault
 from bough.explore.attempt import Attempt, insist
 from bough.explore.cursor import Cursor
-from bough.explore.fairly import fairly
 from bough.explore.player import Player
+from bough.explore.together import together
 from bough.tree import Outcome
 
 
@@ -90,9 +90,9 @@ class Correct:
         """Grow the tree."""
         root = await player.root()
         calls = [insist(player, root, number=number, step=self.n, retries=self.retries) for number in range(self.n)]
-        lost = [each for each in await fairly(player, calls) if each is not None and each.lost]
+        lost = [each for each in await together(player, calls) if each is not None and each.lost]
         places = await self._places(player, lost)
-        await fairly(player, [self._go_on(player, place) for place in places])
+        await together(player, [self._go_on(player, place) for place in places])
 
     async def _places(self, player: Player, lost: Sequence[Attempt]) -> list[Cursor]:
         """Where the oracle goes on, each once."""

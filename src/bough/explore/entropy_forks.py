@@ -1,6 +1,5 @@
 """Forks after observations at which the policy became less sure of what to do."""
 
-import asyncio
 import math
 import random
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from typing import ClassVar
 from bough.explore.cursor import Cursor
 from bough.explore.piece import Piece, write_on
 from bough.explore.player import Player
+from bough.explore.together import together
 
 FIRST_TOKENS = 20
 """A turn's entropy is that of so many of its tokens."""
@@ -172,15 +172,13 @@ class EntropyForks:
 
     async def _round(self, player: Player, live: Sequence[Path]) -> list[Piece]:
         """A turn for each path."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                # The first turn of no two paths has one number; later turns are branch 0.
-                group.create_task(
-                    write_on(player, path.at, branch=path.number if path.fresh else 0, retries=self.retries)
-                )
-                for path in live
-            ]
-        return [task.result() for task in tasks]
+        # The first turn of no two paths has one number; later turns are branch 0.
+        numbers = [path.number if path.fresh else 0 for path in live]
+        calls = (
+            write_on(player, path.at, branch=number, retries=self.retries)
+            for path, number in zip(live, numbers, strict=True)
+        )
+        return await together(player, calls)
 
     def _moved(self, player: Player, path: Path, piece: Piece, room: bool, number: int) -> Path | None:
         """Move a path on by the turn that it took; the path that forks from it, when one does."""

@@ -1,12 +1,12 @@
 """Chains first, then forks at turns drawn at random, each continued to the end."""
 
-import asyncio
 import random
 from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.explore.cursor import Cursor
 from bough.explore.player import Player
+from bough.explore.together import together
 from bough.tree import TRUNK, Outcome
 
 
@@ -76,13 +76,9 @@ class Forks:
         self, player: Player, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
     ) -> None:
         """Play a path from each drawn place, and add where it came by to the places of its chain."""
-        async with asyncio.TaskGroup() as paths:
-            played = [
-                paths.create_task(self._path(player, place, number))
-                for number, (_, place) in enumerate(drawn, start=first)
-            ]
-        for (chain, _), path in zip(drawn, played, strict=True):
-            places[chain] += path.result()
+        calls = (self._path(player, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        for (chain, _), path in zip(drawn, await together(player, calls), strict=True):
+            places[chain] += path
 
     async def _path(self, player: Player, place: Cursor, number: int) -> list[Cursor]:
         """Where path `number` came by on its way to the end; nowhere, when all attempts failed."""

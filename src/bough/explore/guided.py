@@ -7,8 +7,8 @@ from typing import ClassVar
 from bough.env import EnvFault
 from bough.explore.attempt import Attempt, Hints, insist
 from bough.explore.cursor import Cursor
-from bough.explore.fairly import fairly
 from bough.explore.player import Player
+from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +54,12 @@ class Guided:
     async def __call__(self, player: Player) -> None:
         """Grow the tree."""
         root = await player.root()
-        attempts = await fairly(player, [self._play(player, root, number, None) for number in range(self.n)])
+        attempts = await together(player, [self._play(player, root, number, None) for number in range(self.n)])
         lost = [each for each in attempts if each is not None and each.lost]
         if not lost or any(each is not None and each.success for each in attempts):
             return
         hints = [self._hints(player, lost[number % len(lost)]) for number in range(self.again)]
-        await fairly(player, [self._play(player, root, self.n + at, hint) for at, hint in enumerate(hints)])
+        await together(player, [self._play(player, root, self.n + at, hint) for at, hint in enumerate(hints)])
 
     async def _play(self, player: Player, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
         step = self.n + self.again

@@ -55,6 +55,12 @@ class Ledger:
         self._held = Cost()
         self._waiting: list[asyncio.Future[None]] = []
 
+    @property
+    def bounded(self) -> bool:
+        """Whether the tree has a budget of its own."""
+        limits = self._limits
+        return any(each is not None for each in (limits.tree_turns, limits.tree_tokens, limits.tree_calls))
+
     @asynccontextmanager
     async def holding(self, most: Cost) -> AsyncGenerator[Cost, None]:
         """Set `most` aside for as long as a block runs; what the block enters into the cost it gets is spent.

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.explore.cursor import Cursor, Draft
-from bough.explore.fairly import fairly
 from bough.explore.ledger import Cost, Spent
 from bough.explore.player import Player
 from bough.explore.quality import Proper, Quality, rate
+from bough.explore.together import together
 from bough.tree import Outcome
 
 
@@ -68,12 +68,12 @@ class Levels:
         live = [await player.root()]
         for _ in range(self.depth):
             calls = [self._write(player, place, branch, 0) for place in live for branch in range(self.width)]
-            written = await fairly(player, calls)
+            written = await together(player, calls)
             families = [written[at : at + self.width] for at in range(0, len(written), self.width)]
             chosen = await self._choose(player, families)
-            after = await fairly(player, [self._do(player, each) for each in chosen])
+            after = await together(player, [self._do(player, each) for each in chosen])
             live = [place for place in after if isinstance(place, Cursor)]
-        await fairly(player, [self._alone(player, place) for place in live])
+        await together(player, [self._alone(player, place) for place in live])
 
     async def _write(self, player: Player, place: Cursor, branch: int, attempt: int) -> "_Branch | None":
         """An action; None when all attempts from this one on failed, or a budget can't pay."""
@@ -98,7 +98,7 @@ class Levels:
             ranked += enumerate(each for each in born if not self.merge or first[each.draft.parsed.action] is each)
         if self.keep is None or len(ranked) <= self.keep:
             return [each for _, each in ranked]
-        found = await fairly(player, [rate(player, self.quality, each.draft) for _, each in ranked])
+        found = await together(player, [rate(player, self.quality, each.draft) for _, each in ranked])
         worth = [-float("inf") if each is None else each for each in found]
         best = sorted(range(len(ranked)), key=lambda place: (-worth[place], ranked[place][0], place))
         return [ranked[place][1] for place in sorted(best[: self.keep])]

@@ -1,8 +1,7 @@
 """Forks where the two likeliest tokens are nearly tied, kept when they lead to something else."""
 
-import asyncio
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ from bough.explore.cursor import Cursor, Draft
 from bough.explore.likeness import edit_ratio, rouge_l, suffix_match
 from bough.explore.piece import Piece, first_branch, write_on
 from bough.explore.player import Player
+from bough.explore.together import together
 from bough.tree import Outcome
 
 
@@ -117,11 +117,8 @@ class Lookahead:
             if all(isinstance(row.at, Outcome) for row in rows) or (self._full(rows) and not _pending(rows)):
                 break
         chains = [Row(at=root) for _ in range(self.paths - len(rows))]
-        async with asyncio.TaskGroup() as ends:
-            for row in rows:
-                ends.create_task(self._finish(player, row, 0))
-            for chain in chains:
-                ends.create_task(self._finish(player, chain, next(names)))
+        ends = [self._finish(player, row, 0) for row in rows]
+        await together(player, ends + [self._finish(player, chain, next(names)) for chain in chains])
 
     async def _grow(self, player: Player, rows: list[Row], names: Iterator[int]) -> list[Row]:
         """Let all paths write on, cut off, and branch; the paths that there are then."""
@@ -136,18 +133,16 @@ class Lookahead:
     async def _round(self, player: Player, live: Sequence[Row]) -> list[Piece]:
         """A piece for each path."""
         sampling = replace(player.sampling, alternatives=self.candidates)
-        async with asyncio.TaskGroup() as group:
-            tasks: list[asyncio.Task[Piece]] = []
-            for row in live:
-                assert not isinstance(row.at, Outcome)
-                most = self.windows[0]
-                if row.parent is not None and isinstance(row.at, Draft):
-                    # As far as is compared next, so that nothing is wasted on what is cut off then.
-                    have = len(row.at.tokens) - row.born
-                    most = next((window - have for window in self.windows if window > have), most)
-                write = write_on(player, row.at, branch=0, retries=self.retries, most=most, sampling=sampling)
-                tasks.append(group.create_task(write))
-        pieces = [task.result() for task in tasks]
+        calls: list[Coroutine[None, None, Piece]] = []
+        for row in live:
+            assert not isinstance(row.at, Outcome)
+            most = self.windows[0]
+            if row.parent is not None and isinstance(row.at, Draft):
+                # As far as is compared next, so that nothing is wasted on what is cut off then.
+                have = len(row.at.tokens) - row.born
+                most = next((window - have for window in self.windows if window > have), most)
+            calls.append(write_on(player, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
+        pieces = await together(player, calls)
         for row, piece in zip(live, pieces, strict=True):
             row.at, row.draft = piece.after, piece.draft
         return pieces

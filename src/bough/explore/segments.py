@@ -1,15 +1,15 @@
 """Paths written in segments of equally many tokens, each of which may branch into several."""
 
-import asyncio
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.piece import Piece, write_on
 from bough.explore.player import Player
+from bough.explore.together import together
 from bough.tree import Outcome
 
 Trail: TypeAlias = tuple[Cursor | Draft, ...]
@@ -106,14 +106,12 @@ class Segments:
 
     async def _round(self, player: Player, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
         """A segment for each of the trails; `branches` counts those from every place."""
-        async with asyncio.TaskGroup() as group:
-            tasks: list[asyncio.Task[Piece]] = []
-            for trail in starts:
-                at = trail[-1]
-                write = write_on(player, at, branch=branches[at.node], retries=self.retries, most=self.tokens)
-                tasks.append(group.create_task(write))
-                branches[at.node] += 1
-        return [task.result() for task in tasks]
+        calls: list[Coroutine[None, None, Piece]] = []
+        for trail in starts:
+            at = trail[-1]
+            calls.append(write_on(player, at, branch=branches[at.node], retries=self.retries, most=self.tokens))
+            branches[at.node] += 1
+        return await together(player, calls)
 
     def _spread(self, live: Sequence[Trail], just: int, room: int) -> list[Trail]:
         """The trails that go on, each as often as it branches; there is room for all of them."""

@@ -9,10 +9,10 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.explore.cursor import Cursor, Draft
-from bough.explore.fairly import fairly
 from bough.explore.ledger import Spent
 from bough.explore.player import Player
 from bough.explore.quality import Quality, rate
+from bough.explore.together import together
 from bough.tree import STUB, Outcome
 
 
@@ -76,7 +76,7 @@ class Slate:
         for attempt in range(self.retries + 1):
             first = attempt * self.candidates
             calls = [self._judged(player, place, first + number) for number in range(self.candidates)]
-            drafts = [each for each in await fairly(player, calls) if each is not None]
+            drafts = [each for each in await together(player, calls) if each is not None]
             while drafts:
                 chances = self.chances([score for _, score in drafts])
                 for (draft, _), chance in zip(drafts, chances, strict=True):

@@ -1,12 +1,12 @@
 """Chains first, then forks within turns, at the tokens that were least expected."""
 
-import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.explore.cursor import Cursor, Draft
 from bough.explore.piece import write_on
 from bough.explore.player import Player
+from bough.explore.together import together
 from bough.tree import Outcome
 
 
@@ -100,13 +100,9 @@ class Surprisal:
         self, player: Player, known: list[list[Spot]], drawn: list[tuple[int, Cursor | Draft]], first: int
     ) -> None:
         """Play a path from each drawn place, and add its tokens to what is known of its chain's tree."""
-        async with asyncio.TaskGroup() as paths:
-            played = [
-                paths.create_task(self._path(player, place, number))
-                for number, (_, place) in enumerate(drawn, start=first)
-            ]
-        for (chain, _), path in zip(drawn, played, strict=True):
-            known[chain] += path.result()
+        calls = (self._path(player, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        for (chain, _), path in zip(drawn, await together(player, calls), strict=True):
+            known[chain] += path
 
     async def _path(self, player: Player, place: Cursor | Draft, number: int) -> list[Spot]:
         """The tokens of path `number` at which it could fork; none, when it failed for good."""

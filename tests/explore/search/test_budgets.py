@@ -80,7 +80,7 @@ def test_there_are_searches_to_look_at() -> None:
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(data=strategies.data())
 def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     limit = strategies.one_of(strategies.none(), strategies.integers(1, 60))

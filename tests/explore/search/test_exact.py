@@ -58,7 +58,7 @@ def tree_search(**how: object) -> Search:
     )
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(strategies.lists(strategies.floats(0, 1), min_size=8, max_size=8))
 def test_max_is_exact_once_all_ends_are_known(pays: list[float]) -> None:
     game = Game(depth=3)
@@ -199,7 +199,7 @@ def test_best_first_finds_a_shortest_way_with_exact_values(env: Env, count: int)
         assert len(answer(tree)) == len(env.plan(env.start(task)))  # type: ignore[attr-defined]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(seed=strategies.integers(0, 1000), budget=strategies.integers(1, 60))
 def test_one_way_to_each_state_and_it_is_a_shortest(seed: int, budget: int) -> None:
     """Words that are equal but for the order of their letters are one state: brute force over all that was reached."""
@@ -222,7 +222,7 @@ def test_one_way_to_each_state_and_it_is_a_shortest(seed: int, budget: int) -> N
         assert node.depth == min([*same, node.depth])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=strategies.integers(0, 10_000), rounds=strategies.integers(1, 40), eager=strategies.booleans())
 def test_visits_are_evaluations_at_and_below(seed: int, rounds: int, eager: bool) -> None:
     luck = random.Random(seed)

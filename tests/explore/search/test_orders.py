@@ -107,7 +107,7 @@ def test_depth_first_takes_the_best_rated_first() -> None:
     assert carried_out(known) == ["c", "cc", "ccc", "cb", "cbc", "ca", "cac", "b"]
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(
     seed=strategies.integers(0, 10_000),
     width=strategies.integers(1, 3),

@@ -52,7 +52,7 @@ def worth(
     return sum(gains[leaf] for leaf in some) - each * len(kept) + bonus * len({kinds[leaf] for leaf in some})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(data=strategies.data(), cost=strategies.floats(0, 3), spread=strategies.floats(0, 3))
 def test_what_ets_keeps_is_the_best_of_all_subsets(data: strategies.DataObject, cost: float, spread: float) -> None:
     above = [-1, *(data.draw(strategies.integers(0, place - 1)) for place in range(1, 5))]
@@ -127,7 +127,7 @@ def test_sparse_gives_up_what_is_like_the_others() -> None:
     assert {word(node) for node in known.root.children if not node.pruned} == {"a", "b", "c"}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(scores=strategies.lists(strategies.integers(0, 3), min_size=9, max_size=9), width=strategies.integers(1, 9))
 def test_keep_keeps_the_best_the_first_of_equals(scores: list[int], width: int) -> None:
     words = ["".join(letters) for letters in itertools.product("abc", repeat=2)]

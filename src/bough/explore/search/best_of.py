@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from bough.explore.player import Player
 from bough.explore.search import Evaluate
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +15,7 @@ class BestOf:
 
     Attributes:
         n: Most paths.
-        at_once: How many are played at a time.
+        at_once: How many are played at a time; one where the tree has a budget of its own.
         judge: What the end of a path is worth; None for 1 if the environment says that it succeeded, else 0.
         enough: A path worth this is the last; None to play all.
     """
@@ -34,8 +33,10 @@ class BestOf:
         """Grow the tree."""
         tree = SearchTree(player, await player.root(), won=None if self.judge else 1.0, lost=0.0)
         try:
-            for begun in range(0, self.n, self.at_once):
-                some = await together(tree.follow(tree.root) for _ in range(min(self.at_once, self.n - begun)))
+            at_once = 1 if player.ledger.bounded else self.at_once
+            for begun in range(0, self.n, at_once):
+                count = min(at_once, self.n - begun)
+                some = await tree.together(tree.follow(tree.root) for _ in range(count))
                 for end in (each for each in some if each is not None):
                     worth = tree.worth(end)
                     if worth is None and self.judge is not None:

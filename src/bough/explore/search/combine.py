@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from bough.explore.search import Evaluate
 from bough.explore.search.node import SearchNode
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class Mix:
         Raises:
             Spent: when a budget can't pay for one of them.
         """
-        values = await together(_value(part, tree, node) for part in self.parts)
+        values = await tree.together(_value(part, tree, node) for part in self.parts)
         return sum(weight * value for weight, value in zip(self.weights, values, strict=True))
 
 
@@ -90,8 +89,8 @@ class Look:
             Spent: when a budget can't pay for all of them.
         """
         del node
-        await together(tree.act(child) for child in children)
-        return await together(self._seen(tree, child) for child in children)
+        await tree.together(tree.act(child) for child in children)
+        return await tree.together(self._seen(tree, child) for child in children)
 
     async def _seen(self, tree: SearchTree, child: SearchNode) -> float:
         worth = tree.worth(child) if child.ended else None

@@ -6,7 +6,6 @@ from typing import ClassVar
 from bough.explore.cursor import Cursor
 from bough.explore.search.node import SearchNode
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,7 @@ class Rollouts:
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """Play; where no path came to an end, the worth of one that failed."""
-        ends = [end for end in await together(tree.follow(node) for _ in range(self.n)) if end is not None]
+        ends = [end for end in await tree.together(tree.follow(node) for _ in range(self.n)) if end is not None]
         for end in ends:
             worth = tree.worth(end)
             if worth is None:

@@ -9,7 +9,6 @@ from bough.explore.cursor import Cursor, Draft
 from bough.explore.search import Hint, Written
 from bough.explore.search.node import SearchNode
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +37,12 @@ class Sample:
         """Write at a node."""
         count = self.width * times
         if self.hint is None:
-            drafts = await together(tree.write(node) for _ in range(count))
+            drafts = await tree.together(tree.write(node) for _ in range(count))
         elif self.hint.in_turn:
             drafts = [draft async for draft in self._in_turn(tree, node, count, self.hint)]
         else:
             said = await tree.paid(self.hint(tree, node, [child.action for child in node.children]))
-            drafts = await together(tree.write(node, hint=said) for _ in range(count)) if said is not None else []
+            drafts = await tree.together(tree.write(node, hint=said) for _ in range(count)) if said is not None else []
         return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
 
     async def _in_turn(

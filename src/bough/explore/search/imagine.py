@@ -18,7 +18,6 @@ from bough.explore.search.node import SearchNode
 from bough.explore.search.question import Reader, Text, Words, asked, check_places, unanswered
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 NEXT = (
     "You were told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -72,7 +71,7 @@ class Imagine:
         if len(children) < 2 or not isinstance(node.at, Cursor):
             return [1.0] * len(children)
         at = node.at
-        values = await together(self._worth(tree, at, child, run) for child in children for run in range(self.n))
+        values = await tree.together(self._worth(tree, at, child, run) for child in children for run in range(self.n))
         return [sum(values[begin : begin + self.n]) / self.n for begin in range(0, len(values), self.n)]
 
     async def _worth(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
@@ -95,7 +94,7 @@ class Imagine:
                 return tree.lost
             action = said
         text = self.prompt.format_map(_story(state))
-        judged = await together(
+        judged = await tree.together(
             asked(tree, child, "imagined", run, number, system=JUDGE, text=text, read=self.read, sampling=self.sampling)
             for number in range(self.answers)
         )

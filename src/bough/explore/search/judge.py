@@ -8,7 +8,6 @@ from bough.engine import Sampling
 from bough.explore.search.node import SearchNode
 from bough.explore.search.question import Reader, Words, asked, check_places, story
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 SYSTEM = "You judge how an agent gets on with its task."
 PLACE = (
@@ -92,7 +91,7 @@ class JudgeAction:
         """
         told = story(tree, node)
         texts = [self.prompt.format_map(told | {"action": child.action}) for child in children]
-        return await together(
+        return await tree.together(
             _mean(self, "judge action", tree, child, text) for child, text in zip(children, texts, strict=True)
         )
 
@@ -130,14 +129,14 @@ class Confidence:
             EngineFault: when the engine broke.
         """
         text = self.prompt.format_map(story(tree, node))
-        scores = await together(tree.player.score((self.system, text, said)) for said in (self.yes, self.no))
+        scores = await tree.together(tree.player.score((self.system, text, said)) for said in (self.yes, self.no))
         yes, no = map(sum, scores)
         # 1 / (1 + exp(no - yes)), which does not overflow.
         return 0.5 * (1.0 + math.tanh((yes - no) / 2))
 
 
 async def _mean(judge: Judge | JudgeAction, name: str, tree: SearchTree, node: SearchNode, text: str) -> float:
-    answers = await together(
+    answers = await tree.together(
         asked(tree, node, name, number, system=judge.system, text=text, read=judge.read, sampling=judge.sampling)
         for number in range(judge.n)
     )

@@ -10,7 +10,6 @@ from bough.explore.search.prune import Seen
 from bough.explore.search.score import Way
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class Likely:
             Spent: when the budget of calls can't pay for all of them.
         """
         del node
-        return await together(self._rate(tree, child) for child in children)
+        return await tree.together(self._rate(tree, child) for child in children)
 
     async def _rate(self, tree: SearchTree, child: SearchNode) -> float:
         if child.draft is None or not child.draft.tokens:

@@ -9,7 +9,6 @@ from bough.explore.search.judge import SYSTEM
 from bough.explore.search.node import SearchNode
 from bough.explore.search.question import Choice, asked, check_places, story
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 ALL = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -98,7 +97,7 @@ class Pairwise:
             )
             return None if said is None else (one, two)[said[0]]
 
-        won = await together(better(one, two) for one, two in permutations(children, 2))
+        won = await tree.together(better(one, two) for one, two in permutations(children, 2))
         return [sum(winner is child for winner in won) / (2 * (len(children) - 1)) for child in children]
 
 

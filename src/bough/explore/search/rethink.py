@@ -16,7 +16,6 @@ from bough.explore.search.reflect import ANSWERED, once
 from bough.explore.search.score import Puct
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +53,8 @@ class Rethink:
         look = Look(evaluate=self.evaluate)
         guesses = await look(tree, node, children)
         failed = [child for child, guess in zip(children, guesses, strict=True) if child.ended and guess < self.under]
-        hints = await together(self._hint(tree, child) for child in failed)
-        drafts = await together(tree.write(node, hint=hint) for hint in hints)
+        hints = await tree.together(self._hint(tree, child) for child in failed)
+        drafts = await tree.together(tree.write(node, hint=hint) for hint in hints)
         for child, draft in zip(failed, drafts, strict=True):
             if draft is not None:
                 again = tree.add(node, draft, prior=child.prior)

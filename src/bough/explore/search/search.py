@@ -15,7 +15,6 @@ from bough.explore.search.expand import Sample
 from bough.explore.search.node import SearchNode
 from bough.explore.search.score import known
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +104,16 @@ class Search:
         chosen = Counter(self.select(tree))
         if not chosen:
             return False
-        await together(tree.act(node) for node in chosen)
+        await tree.together(tree.act(node) for node in chosen)
         if await self._weigh(tree, [node for node in chosen if node.ended or not self.eager]):
             return False
         at = {node: times for node, times in chosen.items() if node.live and isinstance(node.at, Cursor)}
-        written = await together(self._write(tree, node, times) for node, times in at.items())
+        written = await tree.together(self._write(tree, node, times) for node, times in at.items())
         # In the order of selection, whatever was written first.
         children = {node: self._add(tree, node, some) for node, some in zip(at, written, strict=True)}
-        await together(self._rate(tree, node, some) for node, some in children.items() if some)
+        await tree.together(self._rate(tree, node, some) for node, some in children.items() if some)
         fresh = [child for some in children.values() for child in self._leading(some)] if self.eager else []
-        await together(tree.act(node) for node in fresh)
+        await tree.together(tree.act(node) for node in fresh)
         # A rating may carry actions out, and ends that it found are selected by nobody.
         found = (child for node in at for child in node.children if child.ended and math.isnan(child.value))
         fresh += [child for child in found if child not in fresh]
@@ -125,7 +124,7 @@ class Search:
         there = [node for node in nodes if node.at is not None and not node.pruned]
         anew = {node for node in there if math.isnan(node.value)}
         aside = len(tree.side)
-        await together(self._value(tree, node) for node in there if node in anew)
+        await tree.together(self._value(tree, node) for node in there if node in anew)
         counted = [node for node in there if not math.isnan(node.value) and (node.ended or node in anew)]
         for node in counted:
             self.backup(node)

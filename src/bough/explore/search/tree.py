@@ -1,7 +1,7 @@
 """What a search knows so far, and the moves it can make."""
 
 import math
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
@@ -9,6 +9,7 @@ from bough.explore.cursor import Cursor, Draft
 from bough.explore.ledger import Spent
 from bough.explore.player import Player
 from bough.explore.search.node import SearchNode
+from bough.explore.together import together
 from bough.tree import ANSWER, Outcome
 
 Result = TypeVar("Result")
@@ -69,6 +70,10 @@ class SearchTree:
     def worth(self, node: SearchNode) -> float | None:
         """What the end of a path is worth; None where only an evaluation can tell."""
         return self.won if node.success and self.won is not None else None if self.won is None else self.lost
+
+    async def together(self, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+        """The results of all calls, in their order: at once, or in turn where the tree has a budget of its own."""
+        return await together(self.player, calls)
 
     async def paid(self, call: Awaitable[Result]) -> Result | None:
         """What is asked for; None when a budget can't pay for all of it (`spent` says so) or the engine broke."""

@@ -12,7 +12,6 @@ from bough.explore.player import Player
 from bough.explore.search.node import SearchNode
 from bough.explore.search.question import Choice, Text, asked, check_places, story
 from bough.explore.search.tree import SearchTree
-from bough.explore.together import together
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"
@@ -112,7 +111,7 @@ class TreePlanner:
         """Grow the tree."""
         tree = SearchTree(player, await player.root(), won=1.0, lost=-1.0)
         try:
-            written = await together(tree.paid(self._plan(tree, number)) for number in range(self.plans))
+            written = await tree.together(tree.paid(self._plan(tree, number)) for number in range(self.plans))
             await self._follow(tree, merged([plan for plan in written if plan]))
         finally:
             tree.conclude(anywhere=True)
@@ -192,6 +191,6 @@ class TreePlanner:
                 read=Choice(count=len(choices)),
             )
 
-        votes = await together(tree.paid(vote(number)) for number in range(self.votes))
+        votes = await tree.together(tree.paid(vote(number)) for number in range(self.votes))
         counts = Counter(each[0] for each in votes if each)
         return choices[min(counts, key=lambda index: (-counts[index], index), default=0)]
