@@ -4,8 +4,8 @@
     python bench/search.py grpo_textworld --seeds 5 --jobs 2 --tasks 40
 
 The agent of a seed is the policy after the recipe's warm-up, with a critic that was fitted to its own paths, the policy
-left as it is. A budget of 1 is what one path of it takes at most: its turns times its tokens a turn; no search may
-sample more than its budget. Every search may look into the future as often as its budget allows (both environments can
+left as it is. A budget of 1 is what the longest of single paths took, one on each task; no search may sample more than
+its budget. Every search may look into the future as often as its budget allows (both environments can
 be stepped from any state), so this measures what looking ahead is worth, not what a single try is.
 
 Prints a Markdown table; what is there already is read, not repeated.
@@ -98,8 +98,8 @@ def _measure(arguments: argparse.Namespace, seed: int) -> None:
     agent = _agent(arguments, recipe, seed)
     count = f"heldout.tasks.count={arguments.tasks}"
     single = search(agent.path, ["explorer=BestOf(n=1)", count])
-    # What the longest path wrote.
-    unit = max(int(tree.sampled.sum()) for tree in single.trees)
+    # What the longest path wrote, and what has to be set aside for its last answer.
+    unit = max(int(tree.sampled.sum()) for tree in single.trees) + recipe.sampling.max_tokens
     greedy = evaluate(agent.path, changes=[count, "heldout.temperature=0"]).score.rate
     result: dict[str, object] = {"unit": unit, "greedy": greedy}
     for name, explorer in SEARCHES.items():
