@@ -5,8 +5,8 @@
 
 The agent of a seed is the policy after the recipe's warm-up, with a critic that was fitted to its own paths, the policy
 left as it is. A budget of 1 is what the longest of single paths took, one on each task; no search may sample more than
-its budget. Every search may look into the future as often as its budget allows (both environments can
-be stepped from any state), so this measures what looking ahead is worth, not what a single try is.
+its budget. Every search may look into the future as often as its budget allows (both environments can be stepped from
+any state), so this measures what looking ahead is worth, not what a single try is.
 
 Prints a Markdown table; what is there already is read, not repeated.
 """
