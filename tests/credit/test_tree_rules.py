@@ -77,6 +77,17 @@ class TestTreePo:
         exact /= np.repeat(exact, 4).std(ddof=1) + 1e-6
         assert paths_of(TreePo()([branching(TOY)])[0]) == pytest.approx(exact.tolist(), abs=2e-5)
 
+    def test_progress(self) -> None:
+        (found,) = TreePo(progress=True, whiten=False)([branching(TOY)])
+        assert found.by_turn is not None
+        expected = [1 / 7, 3 / 7, 1 / 7, -3 / 7, -1 / 7, 0, -1 / 7, 0]
+        assert found.by_turn.tolist() == pytest.approx(expected, abs=2e-5)
+        (white,) = TreePo(progress=True)([branching(TOY)])
+        assert white.by_turn is not None
+        # Shared turns count once for each path, as everywhere; all turns here are equally long.
+        exact = np.asarray(expected) / (np.repeat(expected, 2).std(ddof=1) + 1e-6)
+        assert white.by_turn.tolist() == pytest.approx(exact.tolist(), abs=2e-5)
+
     def test_whitening_is_over_tokens(self) -> None:
         trees = [branching(TOY, tokens=3), branching({"x": 1, "y": 0, "z": 0}, tokens=5, task="other")]
         plain = np.asarray([a for c in TreePo(whiten=False)(trees) for a in paths_of(c)])

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bough.credit.branches import place_of
+from bough.credit.branches import place_of, rise, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps, sum_at
@@ -32,18 +32,28 @@ class TreePo:
 
     The paper's segments are of equally many tokens, here they are turns: a stretch of turns without a fork repeats the
     same comparison, as it does there. Tasks whose paths all tie stay out of the whitening, mean and deviation, and get
-    exactly 0; the paper's runs filter such tasks (DAPO). The released code has more: values of single segments, and
-    early stops that cut within one, which its own segments are then out of step with.
+    exactly 0; the paper's runs filter such tasks (DAPO).
+
+    With `progress` a turn gets the rise it brought, not the whole path's comparison: by how much the paths that go on
+    from it, and those that it was chosen among, differ in the mean of A (by size, and each path counted as a group of
+    one besides), before whitening:
+
+        first turns   0.143 -0.143       after the first   0.429  -0.429       after the second   0  0
+
+    It is a mode of the released code, which takes every segment for equally long; an early stop within one puts it out
+    of step.
 
     Attributes:
         weight: How groups are averaged; the released script has "even".
         drop_ties: Whether groups whose returns are all equal are left out, as they pull toward 0.
+        progress: Whether a turn is worth the rise in A; by size.
         whiten: Whether the batch is whitened.
         epsilon: Added to the standard deviation, > 0.
     """
 
     weight: Literal["even", "size"] = "even"
     drop_ties: bool = False
+    progress: bool = False
     whiten: bool = True
     epsilon: float = 1e-6
 
@@ -54,8 +64,11 @@ class TreePo:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
-        advantage = self._ancestors(view)
-        return spread_steps(view, (self._whitened(view, advantage) if self.whiten else advantage)[view.path])
+        of_path = self._ancestors(view)
+        advantage = (
+            rise(value_after(view, of_path), value_before(view, of_path)) if self.progress else of_path[view.path]
+        )
+        return spread_steps(view, self._whitened(view, advantage) if self.whiten else advantage)
 
     def _ancestors(self, view: Steps) -> Floats:
         """[P], before whitening."""
@@ -65,16 +78,16 @@ class TreePo:
         kept = (size > 1) | (view.turn == 0)
         if self.drop_ties:
             kept &= np.bincount(place, np.abs(apart))[place] > 0
-        weight = np.where(kept, size if self.weight == "size" else 1.0, 0.0)
+        weight = np.where(kept, size if self.weight == "size" or self.progress else 1.0, 0.0)
         total, weights = (sum_at(view.path, each, view.paths) for each in (weight * apart, weight))
-        return total / np.where(weights > 0, weights, 1.0)
+        return total / (weights + 1.0 if self.progress else np.where(weights > 0, weights, 1.0))
 
     def _whitened(self, view: Steps, advantage: Floats) -> Floats:
-        """[P]."""
-        learns = np.bincount(view.task, np.abs(advantage))[view.task] > 0
-        tokens = sum_at(view.path, written(view), view.paths)[learns]
-        batch, out = np.zeros(len(tokens), dtype=np.int64), np.zeros(len(advantage))
+        """[S]."""
+        task = view.task[view.path]
+        learns = np.bincount(task, np.abs(advantage), minlength=1)[task] > 0
+        batch, out = np.zeros(int(learns.sum()), dtype=np.int64), np.zeros(len(advantage))
         out[learns] = normalize(
-            advantage[learns], batch, mean="batch", std="batch", weight=tokens, epsilon=self.epsilon
+            advantage[learns], batch, mean="batch", std="batch", weight=written(view)[learns], epsilon=self.epsilon
         )
         return out
