@@ -69,6 +69,15 @@ def test_the_mean_without_own_values_is_med_s3() -> None:
     assert (a.q, root.q) == (near(1.0), near(0.7333))
 
 
+def test_the_mean_with_inertia_is_med_s3s_second_rule() -> None:
+    root = node()
+    a, b = node(root, value=0.8), node(root, value=0.2)
+    counted(Mean(own=False, inertia=0.5), a, b, node(a, value=1.0))
+    assert (a.q, root.q) == (near(0.9), near(0.5583))
+    with pytest.raises(ValueError, match=r"Mean.inertia: got 0\.5 with own=True; need a number from 0 to below 1"):
+        Mean(inertia=0.5)
+
+
 def test_own_values_count_once() -> None:
     root = node()
     a = node(root, value=0.8)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bough.explore.search.node import SearchNode
+from bough.explore.search.score import known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,17 +21,27 @@ class Mean:
 
         own value .8, then a child worth 1     own: q .9     not own: q 1; visits 2 in either case
 
+    With `inertia` some of what was thought before stays, so that half a way is not as sure as its best end: MedS3's
+    second rule (arXiv 2501.12051), where a node of which nothing was thought begins at 0. Children worth .8 and .2,
+    then 1 below the first, with inertia .5: .4, .45, .5583 at the top.
+
     Attributes:
         gamma: Discount of a turn, in (0, 1].
         own: Whether the value of an inner node itself counts.
+        inertia: Share of the q before in the q after, with `own=False`, in [0, 1).
     """
 
     gamma: float = 1.0
     own: bool = True
+    inertia: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
             raise ValueError(f"Mean.gamma: got {self.gamma}; need a number above 0 and up to 1")
+        if not 0 <= self.inertia < 1 or (self.own and self.inertia):
+            raise ValueError(
+                f"Mean.inertia: got {self.inertia} with own={self.own}; need a number from 0 to below 1, and own=false"
+            )
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -40,9 +51,10 @@ class Mean:
             if self.own or here is node:
                 here.q = value if here.visits == 1 else here.q + (value - here.q) / here.visits
             else:
-                known = [child for child in here.children if child.visits]
-                total = sum(child.visits * child.q for child in known)
-                here.q = self.gamma * total / sum(child.visits for child in known)
+                looked = [child for child in here.children if child.visits]
+                total = sum(child.visits * child.q for child in looked)
+                below = self.gamma * total / sum(child.visits for child in looked)
+                here.q = self.inertia * known(here.q) + (1 - self.inertia) * below
             value *= self.gamma
 
 
