@@ -194,8 +194,9 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -
     columns["state_key"] = np.where(unknown, rng.integers(1, 5, tree.nodes), tree.state_key)
     marks = [need.removeprefix("mark.") for need in sorted(needs) if need.startswith("mark.")]
     lengths = np.diff(tree.span).tolist()
+    judged = "quality" in needs
     info = tuple(
-        {**given, **found(marks, length, rng)} if act else given
+        {**given, **found(marks, length, rng), **({"quality": rng.normal()} if judged else {})} if act else given
         for given, act, length in zip(tree.info, acts.tolist(), lengths, strict=True)
     )
     heads = [need.removeprefix("critic.") for need in sorted(needs) if need.startswith("critic.")]

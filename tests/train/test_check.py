@@ -8,6 +8,7 @@ from typing import ClassVar
 import pytest
 from tests.small import run as small
 
+from bough import credit, explore
 from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
@@ -167,3 +168,10 @@ def test_forks_by_entropy_need_entropies() -> None:
     check(replace(small(), explorer=EntropyForks()))
     with pytest.raises(ConfigError, match=r"explorer: EntropyForks goes by the entropies of what was sampled; set"):
         check(replace(small(), explorer=EntropyForks(), sampling=Sampling(entropies=False)))
+
+
+def test_credit_for_judged_actions_needs_an_explorer_that_judges() -> None:
+    run = replace(small(), credit=credit.Slate())
+    with pytest.raises(ConfigError, match=r"credit=Slate: goes by how actions were judged .* Chains judges none"):
+        check(run)
+    check(replace(run, explorer=explore.Slate(quality=explore.Proper())))

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -37,6 +38,9 @@ class Slate:
         epsilon: Added to it, > 0.
     """
 
+    needs: ClassVar[frozenset[str]] = frozenset({"quality"})
+    compares: ClassVar[Literal["nothing"]] = "nothing"
+
     scale: bool = True
     epsilon: float = 1e-6
 
@@ -45,20 +49,12 @@ class Slate:
             raise ValueError(f"Slate.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order.
-
-        Raises:
-            ValueError: when no action of the batch was judged.
-        """
+        """Credit every tree, in order."""
         view = steps(rewarded)
         nodes, first, which = np.unique(view.node, return_index=True, return_inverse=True)
         said = steps_info(view, "quality")
         value = np.asarray([_number(said[step]) for step in first.tolist()], dtype=np.float64)
         known = ~np.isnan(value)
-        if len(nodes) and not known.any():
-            raise ValueError(
-                "credit.Slate: got no action with a 'quality'; need an explorer that judges, such as Slate"
-            )
         place = group_by(place_of(view)[first][known])
         advantage = np.zeros(len(nodes))
         std = "group" if self.scale else "none"

@@ -4,6 +4,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,6 +45,8 @@ class Slate:
         temperature: Of the choice, > 0 (eta in the paper).
         retries: How often candidates that fail are written again.
     """
+
+    gives: ClassVar[frozenset[str]] = frozenset({"quality"})
 
     quality: Quality
     candidates: int = 5

@@ -16,7 +16,15 @@ def check(run: Run) -> None:
     Raises:
         ConfigError: says which two, why, and what to do.
     """
-    rule, needs, loss = type(run.credit).__name__, needs_of(run.credit), run.objective.needs
+    _check_credit(run)
+    _check_objective(run)
+    _check_explorer(run)
+    _check_ratio(run)
+
+
+def _check_credit(run: Run) -> None:
+    """What the credit rule asks for, as `needs_of` says it."""
+    rule, needs = type(run.credit).__name__, needs_of(run.credit)
     heads = () if run.critic is None else run.critic.heads
     for name in sorted(need.removeprefix("critic.") for need in needs if need.startswith("critic.")):
         if name not in heads:
@@ -40,9 +48,20 @@ def check(run: Run) -> None:
                 f"credit={rule}: needs the estimate {name!r} of an adviser; got advisers that give "
                 f"{sorted(advice) or 'nothing'}; put one that gives it into advisers=(...)"
             )
-    if not run.sampling.entropies and ("entropy" in needs or "usual_entropy" in loss):
-        who = f"credit={rule}" if "entropy" in needs else "the objective"
-        raise ConfigError(f"{who}: needs the entropies of what was sampled; set sampling.entropies=true")
+    if "quality" in needs and "quality" not in getattr(run.explorer, "gives", ()):
+        raise ConfigError(
+            f"credit={rule}: goes by how actions were judged before they were done; {type(run.explorer).__name__} "
+            "judges none; take explorer=Slate(quality=...)"
+        )
+    if "entropy" in needs and not run.sampling.entropies:
+        raise ConfigError(f"credit={rule}: needs the entropies of what was sampled; set sampling.entropies=true")
+
+
+def _check_objective(run: Run) -> None:
+    """What the objective asks for, and whether it can tell demonstrations from samples."""
+    loss = run.objective.needs
+    if "usual_entropy" in loss and not run.sampling.entropies:
+        raise ConfigError("the objective: needs the entropies of what was sampled; set sampling.entropies=true")
     if "values" in loss and run.critic is None:
         raise ConfigError("the objective has a loss on values; got no critic; set critic=ValueHead()")
     if "experts" in loss and not (run.experts.demonstrations or run.experts.from_trees):
@@ -60,17 +79,15 @@ def check(run: Run) -> None:
             f"experts.from_trees: got true and the objective {type(run.objective).__name__}, which would take what a "
             "teacher wrote for samples; take Dpo or Imitation, or one that tells them apart (Chord, SftMix)"
         )
+
+
+def _check_explorer(run: Run) -> None:
+    """Whether states can be stepped as it steps them, and what it, or a piece of it, asks for: its `needs`."""
     if getattr(run.explorer, "forks", False) and run.env.branching is Branching.NONE:
         raise ConfigError(
             f"explorer={type(run.explorer).__name__}: steps a state more than once, and {type(run.env).__name__} "
             "cannot do that; wrap the environment, env=Replay(env=...), or take explorer=Chains()"
         )
-    _check_explorer(run)
-    _check_ratio(run)
-
-
-def _check_explorer(run: Run) -> None:
-    """What the explorer or the pieces of a search ask for: "critic", "oracle", "entropy"."""
     needs = {need: piece for piece in _pieces(run.explorer) for need in getattr(piece, "needs", ())}
     if "critic" in needs and run.critic is None:
         raise ConfigError(
