@@ -1,6 +1,6 @@
 """Searches compared at equal budgets of sampled tokens, over several seeds.
 
-    python bench/search.py grpo_sokoban --seeds 5 --jobs 2
+    python bench/search.py grpo_sokoban --seeds 5 --jobs 2 --curves docs/search_sokoban.svg
     python bench/search.py grpo_textworld --seeds 5 --jobs 2 --tasks 40
 
 The agent of a seed is the policy after the recipe's warm-up, with a critic that was fitted to its own paths, the policy
@@ -29,7 +29,8 @@ from bough.objective import ValueClip
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory
 from bough.train import Optimizer, Run, Warmup, override, start
-from compare import interval
+from compare import T_95, interval
+from curve import write_curves
 from machine import machine
 
 DISCOUNT = 0.9
@@ -61,6 +62,12 @@ def main() -> None:
     for name in SEARCHES:
         cells = [_cell([result[name][str(budget)] for result in results]) for budget in arguments.budgets]
         print(f"| {name} | {' | '.join(cells)} |")
+    if arguments.curves is not None:
+        rates = {
+            name: [_mean([each[name][str(b)] for each in results]) for b in arguments.budgets] for name in SEARCHES
+        }
+        unit = f"budget; 1x is {results[0]['unit']} sampled tokens"
+        write_curves(arguments.curves, arguments.budgets, rates, unit=unit)
     print(f"\nA budget of 1 is {results[0]['unit']} sampled tokens. {arguments.seeds} seeds; {machine(1)}")
 
 
@@ -74,6 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--budgets", type=int, nargs="+", default=[1, 2, 4, 8, 16, 32])
     parser.add_argument("--critic-steps", type=int, default=40)
     parser.add_argument("--out", type=Path, default=Path("runs/search"))
+    parser.add_argument("--curves", type=Path, help="an SVG to draw")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -139,6 +147,14 @@ def _agent(arguments: argparse.Namespace, recipe: Run, seed: int) -> RunDirector
 
 def _cell(rates: list[float]) -> str:
     return interval(100 * np.asarray(rates))
+
+
+def _mean(rates: list[float]) -> tuple[float, float]:
+    """In percent, with half of its 95 % interval."""
+    values = 100 * np.asarray(rates)
+    return float(values.mean()), T_95.get(len(values), 0.0) * float(values.std(ddof=min(1, len(values) - 1))) / len(
+        values
+    ) ** 0.5
 
 
 if __name__ == "__main__":
