@@ -71,8 +71,14 @@ def test_what_ets_keeps_is_the_best_of_all_subsets(data: strategies.DataObject, 
     places = len({place for walk in walks for place in walk})
     got = worth(chosen, walks, gains, kinds, cost / places, spread / len(set(kinds)))
     best = brute(walks, gains, kinds, cost, spread)
-    # Where keeping none would be better than any, the leaf of highest gain stays.
-    assert got == pytest.approx(best, abs=1e-9) or (best < 0 and chosen == {gains.index(max(gains))})
+    assert chosen
+    assert got == pytest.approx(best, abs=1e-9)
+
+
+def test_ets_keeps_the_best_also_when_it_is_worth_nothing() -> None:
+    """All three together make up for what they cost, exactly; each alone does not."""
+    walks = [[0, 1, 100], [0, 1, 2, 101], [0, 1, 2, 102]]
+    assert choose(walks, [0.0] * 3, [0, 1, 2], cost=0.21875, spread=0.21875) == {0, 1, 2}
 
 
 @pytest.mark.parametrize(("spread", "kept"), [(1.4, {0, 1, 2}), (0.0, {0, 1})])

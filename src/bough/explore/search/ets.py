@@ -108,7 +108,7 @@ def choose(
     cost: float,
     spread: float,
 ) -> set[int]:
-    """The leaves of a tree that make most of the sum in `Sparse`; the one of highest gain where none does.
+    """The leaves of a tree, at least one, that make most of the sum in `Sparse`.
 
     Args:
         walks: The places from the root to each leaf, at least one leaf.
@@ -136,8 +136,9 @@ def choose(
             covered: (gain - each if leaves else gain, leaves) for covered, (gain, leaves) in choices.items()
         }
     (top,) = found.values()
-    _, (_, leaves) = max(top.items(), key=lambda choice: choice[1][0] + bonus * len(choice[0]))
-    return set(leaves) or {max(range(len(gains)), key=lambda leaf: gains[leaf])}
+    some = [(covered, choice) for covered, choice in top.items() if covered]
+    _, (_, leaves) = max(some, key=lambda choice: choice[1][0] + bonus * len(choice[0]))
+    return set(leaves)
 
 
 def _joined(ones: dict[frozenset[int], Choice], others: dict[frozenset[int], Choice]) -> dict[frozenset[int], Choice]:
