@@ -69,6 +69,7 @@ def test_a_round_that_stops_in_the_middle_loses_no_tree(tmp_path: Path) -> None:
     weights = [load_file(run.final / "model.safetensors") for run in (whole, resumed)]
     assert all((weights[0][name] == weights[1][name]).all() for name in weights[0])
     rows = [[json.loads(line) for line in run.metrics.read_text().splitlines()] for run in (whole, resumed)]
+    assert all(0 <= row["train/answers"] <= 1 for row in rows[0] if row["phase"] == "rl")
     for one, other in zip(*rows, strict=True):
         for name, value in one.items():
             assert name.startswith(("time/", "speed/")) or other[name] == value, name

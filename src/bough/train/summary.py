@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bough.tree import STUB, Kind, Outcome, Rewarded, Source, Tree, counted, groups, leaves, sum_to_root, turns
+from bough.tree import ANSWER, STUB, Kind, Outcome, Rewarded, Source, Tree, counted, groups, leaves, sum_to_root, turns
 
 
 def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
@@ -22,8 +22,10 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in rewarded) / paths for name in channels
     }
     known = entropy[~np.isnan(entropy)]
+    answers = [info.get("success") is True for tree in trees for info in tree.info if info.get(ANSWER)]
     return {
         "train/success": sum(solved) / max(1, len(solved)),
+        **({"train/answers": sum(answers) / len(answers)} if answers else {}),
         "train/paths": float(paths),
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
         "train/valid_actions": sum(valid) / max(1, len(valid)),

@@ -83,6 +83,8 @@ def line(told: Told, now_s: float) -> str:
     parts = [f"{progress.phase or 'step'} {progress.step}/{progress.steps}"]
     if "train/success" in metrics:
         parts.append(f"train {percent(metrics['train/success'])}")
+    if "train/answers" in metrics:
+        parts.append(f"answers {percent(metrics['train/answers'])}")
     if "heldout/success" in metrics:
         parts.append(f"held-out {percent(metrics['heldout/success'])}{interval(told)}")
     parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
