@@ -1,10 +1,11 @@
 # ruff: noqa: ARG002
-"""What a search may cost: every explorer of the room, found by looking."""
+"""What growth may cost: every explorer and every search, found by looking."""
 
 import asyncio
 import math
 import random
 from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -12,33 +13,36 @@ from hypothesis import given, settings, strategies
 from tests.explore.search.game import Counted, Game, Steps, answer, search
 from tests.explore.stage import STOP, grove
 
+from bough import explore
 from bough.cli.catalogue import entries
 from bough.engine import Mishap, Request, Scripted
 from bough.env import Branching, Env, EnvFault, Inline, Replay, State, Step
 from bough.explore import Explorer, Growth, Limits, Player
-from bough.explore import search as room
+from bough.explore import search as search_room
 from bough.explore.search import Admissible, Best, Level, Mean, Nothing, Search, Worth
 from bough.tree import Outcome, Task, Tree
 
 PAYS = {"aaaa": 1.0, "abba": 0.5, "bb": 0.0}
 
 
-def explorers() -> dict[str, Explorer]:
-    """All that the room lists and that grows a tree."""
-    names = [entry.name for entry in entries() if entry.room == "search"]
+def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
+    """All that a room lists and that grows a tree."""
     made: dict[str, Explorer] = {}
-    for name in names:
-        piece: Any = getattr(room, name)
+    for entry in entries():
+        if entry.room != name:
+            continue
+        piece: Any = getattr(room, entry.name)
         try:
             made_one = piece()
         except TypeError:
-            continue  # needs more than its defaults: a piece of a search
-        if getattr(made_one, "forks", None) is not None or name == "BestOf":
-            made[name] = made_one
+            continue  # needs more than its defaults
+        if getattr(made_one, "forks", None) is not None or entry.name in ("BestOf", "Chains"):
+            made[entry.name] = made_one
     return made
 
 
-EXPLORERS = explorers()
+SEARCHES, SHAPES = explorers(search_room, "search"), explorers(explore, "explore")
+EXPLORERS = SEARCHES | SHAPES | {"Slate": explore.Slate(quality=explore.Asked())}
 
 
 def script(request: Request) -> tuple[int, ...]:
@@ -76,7 +80,8 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
 
 
 def test_there_are_searches_to_look_at() -> None:
-    assert {"mcts", "a_star", "beam", "dfsdt", "rebase", "Commit", "BestOf", "dts", "q_star"} <= set(EXPLORERS)
+    assert {"mcts", "a_star", "beam", "dfsdt", "rebase", "Commit", "BestOf", "dts", "q_star"} <= set(SEARCHES)
+    assert {"Chains", "Forks", "Levels", "Segments", "Surprisal", "EntropyForks", "Lookahead", "Guided"} <= set(SHAPES)
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -87,9 +92,9 @@ def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     turns, tokens, calls = data.draw(limit), data.draw(limit), data.draw(strategies.integers(1, 120))
     count: list[str] = []
     game: Any = Steps(env=Game(depth=4, pays=PAYS), count=count)
-    if data.draw(strategies.booleans()):
-        # What an oracle has to play again to look at a place is nobody's turn: for those, all that is new stays alive.
-        game = Replay(env=game, keep=64 if name == "a_star" else data.draw(strategies.integers(0, 2)))
+    # What an oracle has to play again to look at a place is nobody's turn; `Correct` asks it about places left behind.
+    if name != "Correct" and data.draw(strategies.booleans()):
+        game = Replay(env=game, keep=64 if name in ("a_star", "Guided") else data.draw(strategies.integers(0, 2)))
     limits = Limits(turns=4, tree_turns=turns, tree_tokens=tokens, tree_calls=calls)
     tree, engine, player = grown(EXPLORERS[name], game, limits)
     spent = player.ledger.spent
@@ -97,7 +102,8 @@ def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     assert spent.turns <= (turns or math.inf)
     assert spent.tokens <= (tokens or math.inf)
     assert spent.calls <= calls
-    assert isinstance(answer(tree), list), "one node, and one only, is the answer"
+    if name in SEARCHES:
+        assert isinstance(answer(tree), list), "one node, and one only, is the answer"
 
 
 @pytest.mark.parametrize("name", EXPLORERS)
@@ -114,7 +120,7 @@ def test_a_place_where_nothing_could_be_written_is_tried_again() -> None:
         asked.append(request.seed)
         return Mishap.FAULT if len(asked) <= 4 else (ord("a"),)
 
-    how = replace(room.bfs_prover(width=2), evaluate=Nothing())
+    how = replace(search_room.bfs_prover(width=2), evaluate=Nothing())
     known, tree = search(how, Game(depth=3, pays={"aaa": 1.0}), engine=Scripted(script=first_times))
     assert answer(tree) == ["a", "a", "a"]
     assert len(set(asked)) == len(asked), "each attempt draws anew"
