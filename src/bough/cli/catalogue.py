@@ -113,9 +113,14 @@ def _exported(init: Path) -> set[str]:
 
 
 def _is_piece(part: ast.ClassDef) -> bool:
-    """Whether a class is a frozen dataclass that does something: it has a public method or can be called or built."""
+    """Whether a class is a frozen dataclass that does something: it has a public method, or can be called."""
     frozen = any("frozen=True" in ast.unparse(decorator) for decorator in part.decorator_list)
-    methods = [each.name for each in part.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    methods = [
+        each.name
+        for each in part.body
+        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and not any(ast.unparse(decorator) == "property" for decorator in each.decorator_list)
+    ]
     return frozen and any(name == "__call__" or not name.startswith("_") for name in methods)
 
 
