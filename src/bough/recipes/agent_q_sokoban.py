@@ -7,26 +7,16 @@ stepped from the same state twice. The log-probabilities of the actions when the
 
 from dataclasses import replace
 
-from bough.credit import Searched
-from bough.explore import Limits
-from bough.explore.search import mcts
 from bough.objective import agent_q_dpo
-from bough.recipes import grpo_sokoban
+from bough.recipes import mcts_dpo_sokoban
 from bough.train import Run
 
 
 def run() -> Run:
     """Train in minutes on two CPU cores."""
-    base = grpo_sokoban.run()
     return replace(
-        base,
+        mcts_dpo_sokoban.run(),
         name="agent_q_sokoban",
-        explorer=mcts(width=4),
-        limits=Limits(turns=5, tree_turns=60),
-        credit=Searched(),
         objective=agent_q_dpo(),
-        optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),
-        steps=3,
-        batch_tasks=64,
-        heldout=replace(base.heldout, every=1),
+        reference="start",
     )

@@ -7,27 +7,17 @@ is worth 1 and anything else -1, found by rollouts. The reference is the policy 
 
 from dataclasses import replace
 
-from bough.credit import Searched
-from bough.explore import Limits
 from bough.explore.search import mcts
 from bough.objective import rstar
-from bough.recipes import grpo_sokoban
+from bough.recipes import mcts_dpo_sokoban
 from bough.train import Run
 
 
 def run() -> Run:
     """Train in minutes on two CPU cores."""
-    base = grpo_sokoban.run()
     return replace(
-        base,
+        mcts_dpo_sokoban.run(),
         name="rstar_sokoban",
         explorer=replace(mcts(width=4), lost=-1.0),
-        limits=Limits(turns=5, tree_turns=60),
-        credit=Searched(),
         objective=rstar(),
-        optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),
-        reference="step",
-        steps=3,
-        batch_tasks=64,
-        heldout=replace(base.heldout, every=1),
     )

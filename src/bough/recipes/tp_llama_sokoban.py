@@ -8,26 +8,16 @@ begins.
 from dataclasses import replace
 
 from bough.credit import Process
-from bough.explore import Limits
-from bough.explore.search import mcts
 from bough.objective import tp_llama
-from bough.recipes import grpo_sokoban
+from bough.recipes import mcts_dpo_sokoban
 from bough.train import Run
 
 
 def run() -> Run:
     """Train in minutes on two CPU cores."""
-    base = grpo_sokoban.run()
     return replace(
-        base,
+        mcts_dpo_sokoban.run(),
         name="tp_llama_sokoban",
-        explorer=mcts(width=4),
-        limits=Limits(turns=5, tree_turns=60),
         credit=Process(label="hard"),
         objective=tp_llama(),
-        optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),
-        reference="step",
-        steps=3,
-        batch_tasks=64,
-        heldout=replace(base.heldout, every=1),
     )
