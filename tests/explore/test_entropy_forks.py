@@ -5,13 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
-from tests.engines import Late
-from tests.explore.shapes import Told, ends, grown, ledgered, model_grove, place_of, scores, spelling
+from tests.explore.shapes import Told, ends, grown, model_grove, place_of, scores, spelling
 from tests.explore.test_growth import columns
 
 from bough.engine import Mishap, Request, Scripted
-from bough.explore import EntropyForks, Explorer, Limits
+from bough.explore import EntropyForks, Explorer
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, turns
 
 SURE = EntropyForks(paths=8, chains=2, base=1.0, weight=0.0)
@@ -178,40 +176,6 @@ def test_entropies_are_needed() -> None:
 
     with pytest.raises(ValueError, match="EntropyForks: got a turn without entropies; need"):
         grown(place_of(Silent(script=spelling(1))), SURE)
-
-
-@settings(max_examples=30)
-@given(
-    tokens=strategies.none() | strategies.integers(6, 80),
-    steps=strategies.none() | strategies.integers(1, 30),
-    calls=strategies.none() | strategies.integers(1, 30),
-    balance=strategies.none() | strategies.just(1.0),
-    seed=strategies.integers(0, 99),
-)
-def test_no_budget_is_exceeded_and_what_is_done_is_kept(
-    tokens: int | None, steps: int | None, calls: int | None, balance: float | None, seed: int
-) -> None:
-    limits = Limits(tree_tokens=tokens, tree_turns=steps, tree_calls=calls)
-    place = place_of(Scripted(script=spelling(2)), turns=8, max_tokens=6, limits=limits)
-    tree, player = ledgered(place, EntropyForks(balance=balance), seed=seed)
-    spent = player.ledger.spent
-    for used, most in ((spent.tokens, tokens), (spent.turns, steps), (spent.calls, calls)):
-        assert most is None or used <= most
-    assert spent.tokens == int(tree.sampled.sum())
-    assert len(counted(tree)) >= 1
-    assert set(ends(tree)) <= {Outcome.TERMINATED, Outcome.TRUNCATED}
-
-
-@pytest.mark.parametrize("explorer", [EntropyForks(), EntropyForks(balance=1.0, penalty=0.05)], ids=str)
-def test_the_order_of_arrival_does_not_show(explorer: EntropyForks) -> None:
-    plain = Scripted(script=spelling(1))
-    expected = columns(grown(place_of(plain, turns=5), explorer, seed=3))
-    seeds = [request.seed for request in plain.requests]
-    assert len(set(seeds)) == len(seeds)
-    for chance in range(10):
-        late = Late(plain, random.Random(chance))
-        assert columns(grown(place_of(late, turns=5), explorer, seed=3)) == expected
-    assert columns(grown(place_of(plain, turns=5), explorer, seed=4)) != expected
 
 
 def test_a_model_reads_what_the_tree_says() -> None:

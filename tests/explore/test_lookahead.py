@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
-from tests.engines import Late
 from tests.explore.shapes import (
     Told,
     ends,
@@ -19,10 +17,9 @@ from tests.explore.shapes import (
     text_of,
     written,
 )
-from tests.explore.test_growth import columns
 
 from bough.engine import Mishap, Request, Scripted
-from bough.explore import Explorer, Limits, Lookahead
+from bough.explore import Explorer, Lookahead
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, path, trained
 
 TIED = {"x": 0.5, "y": 0.4, "z": 0.05}
@@ -234,39 +231,6 @@ def test_what_fails_is_tried_again() -> None:
         assert Outcome.FAILED in ends(tree)
     dead = grown(place_of(Scripted(script=lambda _: Mishap.FAULT)), Lookahead(paths=4, retries=1))
     assert ends(dead) == [Outcome.FAILED] * 8
-
-
-@settings(max_examples=30)
-@given(
-    tokens=strategies.none() | strategies.integers(6, 80),
-    steps=strategies.none() | strategies.integers(1, 12),
-    calls=strategies.none() | strategies.integers(1, 20),
-    seed=strategies.integers(0, 99),
-)
-def test_no_budget_is_exceeded_and_what_is_done_is_kept(
-    tokens: int | None, steps: int | None, calls: int | None, seed: int
-) -> None:
-    limits = Limits(tree_tokens=tokens, tree_turns=steps, tree_calls=calls)
-    place = place_of(Scripted(script=spelling(4)), turns=8, max_tokens=6, limits=limits)
-    tree, player = ledgered(place, Lookahead(windows=(2,), gap=0.9, floor=0.05), seed=seed)
-    spent = player.ledger.spent
-    for used, most in ((spent.tokens, tokens), (spent.turns, steps), (spent.calls, calls)):
-        assert most is None or used <= most
-    assert spent.tokens == int(tree.sampled.sum())
-    assert len(counted(tree)) >= 1
-    assert set(ends(tree)) <= {Outcome.TERMINATED, Outcome.TRUNCATED}
-
-
-def test_the_order_of_arrival_does_not_show() -> None:
-    plain = Scripted(script=spelling(5))
-    explorer = Lookahead(windows=(2, 4), gap=0.5, floor=0.1)
-    expected = columns(grown(place_of(plain, turns=10), explorer, seed=3))
-    seeds = [request.seed for request in plain.requests]
-    assert len(set(seeds)) == len(seeds)
-    for chance in range(15):
-        late = Late(plain, random.Random(chance))
-        assert columns(grown(place_of(late, turns=10), explorer, seed=3)) == expected
-    assert columns(grown(place_of(plain, turns=10), explorer, seed=4)) != expected
 
 
 def test_a_model_reads_what_the_tree_says() -> None:

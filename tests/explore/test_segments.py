@@ -3,12 +3,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
-from tests.engines import Late
 from tests.explore.shapes import (
     ends,
     grown,
-    ledgered,
     model_grove,
     pieces,
     place_of,
@@ -17,11 +14,10 @@ from tests.explore.shapes import (
     text_of,
     written,
 )
-from tests.explore.test_growth import columns
 
 from bough.credit import TreePo
 from bough.engine import Mishap, Request, Scripted
-from bough.explore import Explorer, Limits, Segments
+from bough.explore import Explorer, Segments
 from bough.reward import EnvReward
 from bough.tree import Kind, Outcome, Rewarded, counted, leaves, path, turns
 
@@ -143,40 +139,6 @@ def test_what_failed_in_the_middle_of_an_action_is_no_path() -> None:
     tree = grown(place, Segments(width=4, tokens=3, retries=1))
     assert set(ends(tree)) == {Outcome.FAILED}
     assert len(counted(tree)) == 0
-
-
-@settings(max_examples=30)
-@given(
-    tokens=strategies.none() | strategies.integers(3, 60),
-    steps=strategies.none() | strategies.integers(1, 12),
-    calls=strategies.none() | strategies.integers(1, 20),
-    seed=strategies.integers(0, 99),
-)
-def test_no_budget_is_exceeded_and_what_is_done_is_kept(
-    tokens: int | None, steps: int | None, calls: int | None, seed: int
-) -> None:
-    limits = Limits(tree_tokens=tokens, tree_turns=steps, tree_calls=calls)
-    place = place_of(Scripted(script=spelling(4)), turns=12, max_tokens=5, limits=limits)
-    tree, player = ledgered(place, SMALL, seed=seed)
-    spent = player.ledger.spent
-    for used, most in ((spent.tokens, tokens), (spent.turns, steps), (spent.calls, calls)):
-        assert most is None or used <= most
-    assert spent.tokens == int(tree.sampled.sum())
-    assert len(counted(tree)) >= 1
-    assert set(ends(tree)) <= {Outcome.TERMINATED, Outcome.TRUNCATED}
-    assert len(ends(tree)) <= 8
-
-
-def test_the_order_of_arrival_does_not_show() -> None:
-    plain = Scripted(script=spelling(6))
-    explorer = Segments(width=7, divergence=3, tokens=2)
-    expected = columns(grown(place_of(plain, turns=14), explorer, seed=3))
-    for chance in range(15):
-        late = Late(plain, random.Random(chance))
-        assert columns(grown(place_of(late, turns=14), explorer, seed=3)) == expected
-    assert columns(grown(place_of(plain, turns=14), explorer, seed=4)) != expected
-    seeds = [request.seed for request in plain.requests[: len(plain.requests) // 17]]
-    assert len(set(seeds)) == len(seeds)
 
 
 def test_a_model_reads_what_the_tree_says() -> None:

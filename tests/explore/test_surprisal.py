@@ -4,14 +4,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies
-from tests.engines import Late
-from tests.explore.shapes import Told, ends, grown, ledgered, model_grove, place_of, scores, spelling, text_of, written
-from tests.explore.test_growth import columns
+from tests.explore.shapes import Told, ends, grown, model_grove, place_of, scores, spelling, text_of, written
 
 from bough.credit import TreeRl
 from bough.engine import Mishap, Request, Scripted
-from bough.explore import Explorer, Limits, Surprisal
+from bough.explore import Explorer, Surprisal
 from bough.reward import EnvReward
 from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, turns
 
@@ -123,39 +120,6 @@ def test_what_fails_is_tried_again_and_nothing_forks_from_what_failed_for_good()
         assert Outcome.FAILED in ends(tree)
     dead = place_of(Scripted(script=lambda _: Mishap.FAULT))
     assert ends(grown(dead, ONE)) == [Outcome.FAILED] * 3 * 3
-
-
-@settings(max_examples=30)
-@given(
-    tokens=strategies.none() | strategies.integers(6, 80),
-    steps=strategies.none() | strategies.integers(1, 12),
-    calls=strategies.none() | strategies.integers(1, 20),
-    seed=strategies.integers(0, 99),
-)
-def test_no_budget_is_exceeded_and_what_is_done_is_kept(
-    tokens: int | None, steps: int | None, calls: int | None, seed: int
-) -> None:
-    limits = Limits(tree_tokens=tokens, tree_turns=steps, tree_calls=calls)
-    place = place_of(Scripted(script=spelling(4)), turns=8, max_tokens=6, limits=limits)
-    tree, player = ledgered(place, Surprisal(chains=2), seed=seed)
-    spent = player.ledger.spent
-    for used, most in ((spent.tokens, tokens), (spent.turns, steps), (spent.calls, calls)):
-        assert most is None or used <= most
-    assert spent.tokens == int(tree.sampled.sum())
-    assert len(counted(tree)) >= 1
-    assert set(ends(tree)) <= {Outcome.TERMINATED, Outcome.TRUNCATED}
-
-
-def test_the_order_of_arrival_does_not_show() -> None:
-    plain = Scripted(script=spelling(5))
-    explorer = Surprisal(chains=3, rounds=2)
-    expected = columns(grown(place_of(plain, turns=10), explorer, seed=3))
-    seeds = [request.seed for request in plain.requests]
-    assert len(set(seeds)) == len(seeds)
-    for chance in range(15):
-        late = Late(plain, random.Random(chance))
-        assert columns(grown(place_of(late, turns=10), explorer, seed=3)) == expected
-    assert columns(grown(place_of(plain, turns=10), explorer, seed=4)) != expected
 
 
 def test_a_model_reads_what_the_tree_says() -> None:
