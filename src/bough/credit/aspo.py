@@ -7,6 +7,7 @@ import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, need_of, spans, written
+from bough.credit.success import succeeded
 from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
 
 
@@ -56,7 +57,7 @@ class Aspo:
         """Credit every tree, in order."""
         view = steps(rewarded)
         position, length, carries = self._positions(view)
-        chosen = carries & _solved(view)
+        chosen = carries & succeeded(view)
         return spread_steps(view, self.shape(self.base.of_paths(view), position, length, view.task, chosen)[view.path])
 
     def shape(self, advantage: Floats, position: Floats, length: Floats, task: Ints, chosen: Bools) -> Floats:
@@ -82,9 +83,3 @@ class Aspo:
         carries = np.zeros(view.paths, dtype=np.bool_)
         carries[path] = True
         return position, length, carries
-
-
-def _solved(view: Steps) -> Bools:
-    """[P]: whether the leaf of a path says `success`."""
-    infos = [info for each in view.rewarded for info in each.tree.info]
-    return np.asarray([infos[int(leaf)].get("success") is True for leaf in view.leaf], dtype=np.bool_)

@@ -3,7 +3,7 @@
 Paper: AlphaMath (arXiv 2405.03553). A round is a search of 256 rooms, after which the policy imitates the paths that
 succeeded and the value head learns what the search thought of each place; 1 for success and -1 for anything else, as
 in the paper. Assumes an environment that can be stepped from the same state twice. In the first round the critic knows
-nothing, and the search goes by the policy's priors. The paper takes four paths of a problem at most, here two.
+nothing, and the search goes by the policy's priors. Two paths of a room at most are imitated.
 """
 
 from dataclasses import replace
