@@ -7,6 +7,7 @@ from bough.train.journal import read_heldout
 from bough.train.learner import Diverged, Learner
 from bough.train.mine import Mined, mine
 from bough.train.override import override
+from bough.train.revise import Reader, Revise
 from bough.train.run import EngineRecipe, Experts, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
 from bough.train.start import load_run, resume, start
 from bough.train.workshop import Workshop
@@ -23,6 +24,8 @@ __all__ = [
     "Mined",
     "Optimizer",
     "PolicyRecipe",
+    "Reader",
+    "Revise",
     "Run",
     "Saving",
     "Score",

@@ -64,10 +64,10 @@ def _check_objective(run: Run) -> None:
         raise ConfigError("the objective: needs the entropies of what was sampled; set sampling.entropies=true")
     if "values" in loss and run.critic is None:
         raise ConfigError("the objective has a loss on values; got no critic; set critic=ValueHead()")
-    if "experts" in loss and not (run.experts.demonstrations or run.experts.from_trees):
+    if "experts" in loss and not (run.experts.demonstrations or run.experts.from_trees or run.experts.revise):
         raise ConfigError(
-            "the objective learns from demonstrations beside samples; set experts.demonstrations, or with an explorer "
-            "that lets a teacher help experts.from_trees"
+            "the objective learns from demonstrations beside samples; set experts.demonstrations, or experts.revise, "
+            "or with an explorer that lets a teacher help experts.from_trees"
         )
     if run.experts.demonstrations and "experts" not in loss:
         raise ConfigError(
@@ -78,6 +78,11 @@ def _check_objective(run: Run) -> None:
         raise ConfigError(
             f"experts.from_trees: got true and the objective {type(run.objective).__name__}, which would take what a "
             "teacher wrote for samples; take Dpo or Imitation, or one that tells them apart (Chord, SftMix)"
+        )
+    if run.experts.revise and "experts" not in loss and not isinstance(run.objective, Imitation):
+        raise ConfigError(
+            f"experts.revise: got a rule and the objective {type(run.objective).__name__}, which would take what it "
+            "makes for samples; take Imitation, or one that tells them apart (Chord, SftMix)"
         )
 
 

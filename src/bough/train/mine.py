@@ -1,4 +1,4 @@
-"""Trees as data for others: the pairs that a loss would learn, examples to imitate, values, labels of steps."""
+"""Trees as data for others: pairs that a loss would learn, examples, values, labels of steps, mistakes put right."""
 
 import json
 from collections import Counter
@@ -20,10 +20,11 @@ from bough.train.columns import by_path
 from bough.train.config import ConfigError, unknown
 from bough.train.loop import admit, reward
 from bough.train.override import override
+from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.train.told import Teller, Untold
-from bough.tree import Credited, Ints, Tree, steps, token_node
+from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node
 
 Row: TypeAlias = dict[str, Any]
 """A line of JSON."""
@@ -76,14 +77,17 @@ def mine(
         examples    {"prompt", "completion", "weight"}              each turn that gains, by how much
         values      {"prompt", "value", "head"}                     what value heads should have said
         steps       {"prompt", "completions", "labels", "scores"}   paths, and whether each turn's advantage is above 0
+        revisions   {"prompt", "completion", "gap"}                 what `Revise` makes of mistakes; the run's, if any
 
     Turns are exact: what was read, and what was written there. Sides of several turns hold what the environment said in
-    between, of which Bough's losses learn nothing and others may: take pairs of turns where that matters.
+    between, of which Bough's losses learn nothing and others may: take pairs of turns where that matters. Completions
+    of revisions hold that, too: as text they come with "input_ids" and "completion_mask", the tokens and which of them
+    are learned, by which TRL goes; as messages take `assistant_only_loss`.
 
     Args:
         target: The run directory, whose tokenizer made the tokens.
         changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
-        what: One of the four.
+        what: One of the five.
         messages: Whether prompts, completions and sides are lists of messages; steps are always text.
         trees: A file of trees, or a folder; the run's own if None. Trees without rewards get the run's.
         out: A JSONL file to write, whole or not at all.
@@ -294,9 +298,28 @@ def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> 
     }
 
 
+def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+    teller = sieve.teller
+    reader = Reader(renderer=teller.renderer, context=run.context, parser=run.parser)
+    for tree in (run.experts.revise or Revise())([each.rewarded for each in kept], reader):
+        sieve.add(_revision, tree)
+
+
+def _revision(teller: Teller, tree: Tree) -> Row:
+    taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
+    prompt, completion = teller.read(tree, taught[0]), teller.wrote(tree, taught, by=Source.TEACHER)
+    row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}
+    if teller.messages:
+        return row
+    last = slice(int(tree.span[int(text_start(tree)[taught[-1]])]), int(tree.span[taught[-1] + 1]))
+    learned = np.isin(token_node(tree), taught).astype(int)
+    return row | {"input_ids": tree.token[last].tolist(), "completion_mask": learned[last].tolist()}
+
+
 _KINDS: Mapping[str, Callable[[_Sieve, Sequence[Credited], Run], None]] = {
     "pairs": _pairs,
     "examples": _examples,
     "values": _values,
     "steps": _steps,
+    "revisions": _revisions,
 }

@@ -17,6 +17,7 @@ from bough.policy import UtteranceCritic, ValueHead
 from bough.policy.policy import Policy
 from bough.reward import EnvReward, Reward
 from bough.train.adviser import AdviserRecipe
+from bough.train.revise import Revise
 
 
 @runtime_checkable
@@ -89,11 +90,13 @@ class Experts:
         per_step: How many of them are in each batch.
         from_trees: Whether what a teacher wrote in the trees of a step is in its batch too, where it led to success:
             for explorers that let one help (`Guided`, `Correct`).
+        revise: Makes more of them out of the trees of a step: mistakes, and how to come back from them.
     """
 
     demonstrations: int = 0
     per_step: int = 8
     from_trees: bool = False
+    revise: Revise | None = None
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.per_step < 1:

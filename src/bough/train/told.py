@@ -40,11 +40,11 @@ class Teller:
             return self._chat(tree, node)
         return self.renderer.verbatim((*context(tree, node).tolist(), *_written(tree, node)[:written]))
 
-    def wrote(self, tree: Tree, nodes: Sequence[int]) -> str | list[Message]:
-        """What stands in a path from the first of some of its actions to the last, both included.
+    def wrote(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Message]:
+        """What stands in a path from the first of some of its actions to the last, both included, all written `by` one.
 
         Raises:
-            Untold: when a context was rebuilt in between, or someone else than the policy acted there.
+            Untold: when a context was rebuilt in between, or someone else acted there.
         """
         first, last = nodes[0], nodes[-1]
         walk = path(tree, last)
@@ -52,7 +52,7 @@ class Teller:
         start = text_start(tree)
         if start[first] != start[last]:
             raise Untold("its context is rebuilt on the way")
-        if any(tree.kind[node] == Kind.ACTION and tree.source[node] != Source.SAMPLED for node in between):
+        if any(tree.kind[node] == Kind.ACTION and tree.source[node] != by for node in between):
             raise Untold("someone else acted on the way")
         if not self.messages:
             added = [token for node in between for token in _written(tree, node)]

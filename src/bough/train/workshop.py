@@ -22,6 +22,7 @@ from bough.train.check import check_state
 from bough.train.journal import Memory
 from bough.train.learner import Learner
 from bough.train.reference import Reference
+from bough.train.revise import Reader
 from bough.train.run import Run, Tasks
 from bough.train.teacher import way
 from bough.train.texts import collect
@@ -59,6 +60,7 @@ class Workshop:
             check_state(run, run.env.start(self.train_tasks[0]))
         with self._asking_env("first words"):
             texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], run.parser, turns=run.limits.turns))
+            texts += [run.experts.revise.thought] if run.experts.revise else []
         with explain_full_disk(assets, None):
             self.policy: Policy = run.policy.build(texts, assets)
         self.engine: Engine = run.engine.build(self.policy.replica())
@@ -148,6 +150,12 @@ class Workshop:
             )
         seed = derive(self.run.seed, "demonstrations")
         return list((await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)).trees)
+
+    def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
+        """What is made of the mistakes in some trees, if anything is to be."""
+        rule, room = self.run.experts.revise, self.policy.context_tokens
+        reader = Reader(renderer=self.policy.renderer, context=self.run.context, parser=self.run.parser, room=room)
+        return [] if rule is None else rule(rewarded, reader)
 
     def tasks_from(self, first: int) -> list[Task]:
         """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through.
