@@ -9,7 +9,7 @@ from tests.explore.test_writing import play, written
 
 from bough.engine import Mishap, Scripted
 from bough.env import FrozenLake, Inline
-from bough.explore import Advised, Asked, Cost, Draft, Early, Limits, Player, Proper, Quality
+from bough.explore import Advised, Asked, Cost, Cursor, Draft, Early, Limits, Number, Player, Proper, Quality
 from bough.explore.quality import rate
 from bough.tree import Task
 
@@ -88,20 +88,34 @@ def test_an_early_answer_is_worth_more() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "score"), [("1", 1.0), ("it is 0.5!", 0.5), ("-1", -1.0), ("-7", -1.0), ("9", 1.0), ("good", None)]
+    ("answer", "score"), [("good", 1.0), ("Bad!", -1.0), ("it is unclear", 0.0), ("not bad, good", 1.0), ("7", None)]
 )
-def test_a_judge_says_a_number(answer: str, score: float | None) -> None:
+def test_a_judge_says_what_an_action_is_worth(answer: str, score: float | None) -> None:
     engine = scripted(lambda _: answer)
 
     async def script(player: Player) -> None:
-        draft = player.put(await player.root(), [*map(ord, "{seen}"), 0])
-        assert await rate(player, Asked(question="{seen} then {done}?"), draft) == score
+        draft = player.put(await player.root(), [*map(ord, "{turns}"), 0])
+        assert await rate(player, Asked(prompt="{observation} then {action}?"), draft) == score
         assert player.growth.nodes[draft.node].info.get("quality") == score
         assert player.ledger.spent == Cost(tokens=len(answer) + 1, calls=1)
 
     play(grove(engine, max_tokens=20), script)
     (request,) = engine.requests
-    assert "".join(map(chr, request.prompt_tokens)).endswith("{. then {seen}?}"), "what was written is not filled in"
+    assert "".join(map(chr, request.prompt_tokens)).endswith("{. then {turns}?}"), "what was written is not filled in"
+
+
+def test_a_judge_is_told_what_a_judge_of_a_search_is_told() -> None:
+    engine = scripted(lambda _: "3")
+
+    async def script(player: Player) -> None:
+        place = await player.advance(await player.root(), action="a")
+        assert isinstance(place, Cursor)
+        judge = Asked(prompt="{instructions}|{turns}|{observation}|{action}", read=Number(low=1.0, high=5.0))
+        assert await rate(player, judge, player.put(place, [ord("b"), 0])) == 0.5
+
+    play(grove(engine), script)
+    (request,) = engine.requests
+    assert "".join(map(chr, request.prompt_tokens)).endswith("{go|.\n> a|a|b}")
 
 
 def test_two_actions_are_two_questions() -> None:
@@ -127,7 +141,7 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
 
 
 def test_ranges() -> None:
-    with pytest.raises(ValueError, match=r"Asked: got least=1\.0, most=1\.0; need least < most"):
-        Asked(least=1.0, most=1.0)
+    with pytest.raises(ValueError, match=r"Asked\.prompt: got the places \['done'\]; need some of"):
+        Asked(prompt="{done}")
     with pytest.raises(ValueError, match=r"Early\.turns: got 0; need at least 1"):
         Early(quality=Proper(), answer="", turns=0)

@@ -1,6 +1,7 @@
 """Exploration: how trees grow, in training and at inference."""
 
 from bough.explore.agent import Agent, Critic, Limits
+from bough.explore.asking import Number, Words
 from bough.explore.attempt import Attempt
 from bough.explore.chains import Chains
 from bough.explore.correct import Astray, Blame, Correct
@@ -53,6 +54,7 @@ __all__ = [
     "Limits",
     "Lookahead",
     "Node",
+    "Number",
     "Player",
     "Proper",
     "Quality",
@@ -64,5 +66,6 @@ __all__ = [
     "Surprisal",
     "Wait",
     "Waits",
+    "Words",
     "derive",
 ]

@@ -1,19 +1,24 @@
-"""How alike two stretches of tokens are."""
+"""How alike two stretches of tokens, words or characters are."""
 
 from collections.abc import Sequence
 
 
-def edit_ratio(one: Sequence[int], other: Sequence[int]) -> float:
-    """The fewest insertions, deletions and replacements from one to the other, over the longer length; 0 for equals.
-
-    The first token of five replaced is 0.2.
-    """
+def edit_distance(one: Sequence[object], other: Sequence[object]) -> int:
+    """The fewest insertions, deletions and replacements from one to the other (Levenshtein 1966)."""
     row = list(range(len(other) + 1))
     for i, token in enumerate(one, start=1):
         corner, row[0] = row[0], i
         for j, theirs in enumerate(other, start=1):
             corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (token != theirs))
-    return row[-1] / max(len(one), len(other), 1)
+    return row[-1]
+
+
+def edit_ratio(one: Sequence[object], other: Sequence[object]) -> float:
+    """The edit distance over the longer length; 0 for equals.
+
+    The first token of five replaced is 0.2.
+    """
+    return edit_distance(one, other) / max(len(one), len(other), 1)
 
 
 def suffix_match(one: Sequence[int], other: Sequence[int]) -> float:
@@ -24,7 +29,7 @@ def suffix_match(one: Sequence[int], other: Sequence[int]) -> float:
     return max(_longest_ending(one, other), _longest_ending(other, one)) / max(len(one), len(other), 1)
 
 
-def rouge_l(one: Sequence[int], other: Sequence[int]) -> float:
+def rouge_l(one: Sequence[object], other: Sequence[object]) -> float:
     """ROUGE-L (Lin 2004), F1: twice the longest common subsequence over the sum of the lengths; 1 for equals.
 
     The first token of five replaced is 0.8.

@@ -1,19 +1,17 @@
 """How good an action is before it is done: what decides which branches of a tree are carried on."""
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
+from bough.explore.asking import Reader, Words, check_places, story
 from bough.explore.cursor import Draft
 from bough.explore.ledger import Spent
 from bough.explore.player import Player
 
 QUALITY = "quality"
 """In the info of an action that was judged before it was done: how good it was found."""
-
-NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")
 
 
 @runtime_checkable
@@ -63,32 +61,33 @@ class Advised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The first number that the engine says when it is asked; LLM-as-a-judge (arXiv 2306.05685).
+    """What the engine says of an action when it is asked; LLM-as-a-judge (arXiv 2306.05685).
 
-    It is asked once for each action, and pays for it in tokens and calls. An answer without a number says nothing.
+    It is asked once for each action, and pays for it in tokens and calls. An answer that can't be read says nothing.
 
     Attributes:
+        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {action}.
         system: What it is told first.
-        question: What it is asked; `{seen}` is what the agent read last, `{done}` the action.
-        least: Smallest number that counts; smaller ones count as it.
-        most: Likewise the largest.
+        read: What an answer is worth: `Words` of a table, or a `Number` in a range.
     """
 
+    prompt: str = (
+        "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+        "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
+    )
     system: str = "You judge the next step of an agent."
-    question: str = "{seen}\nThe agent answers: {done}\nSay 1 if this is a good step, 0 if it is not clear, -1 if bad."
-    least: float = -1.0
-    most: float = 1.0
+    read: Reader[float] = field(default_factory=lambda: Words(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
 
     def __post_init__(self) -> None:
-        if not self.least < self.most:
-            raise ValueError(f"Asked: got least={self.least}, most={self.most}; need least < most")
+        check_places("Asked.prompt", self.prompt, "action")
 
     async def __call__(self, player: Player, draft: Draft) -> float | None:
-        """A number from `least` to `most`."""
-        seen, done = draft.cursor.state.observation, draft.parsed.action
-        asked = self.question.replace("{seen}", seen).replace("{done}", done)
-        found = NUMBER.search(await player.ask(self.system, asked, "quality", *draft.branches))
-        return None if found is None else min(self.most, max(self.least, float(found[0])))
+        """What the answer is worth."""
+        here = draft.cursor
+        told = str(player.growth.nodes[0].info["instructions"])
+        places = story(told, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
+        text = self.prompt.format_map(places | {"action": draft.parsed.action})
+        return self.read(await player.ask(self.system, text, "quality", *draft.branches))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

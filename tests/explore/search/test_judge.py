@@ -21,58 +21,16 @@ from bough.explore.search import (
     Look,
     Mix,
     NoReturn,
-    Number,
     Paid,
     Pairwise,
     Ranked,
     Sample,
     Search,
-    Words,
 )
-from bough.explore.search.question import Choice, check_places
 from bough.tree import Source
 
 
-@pytest.mark.parametrize(
-    ("text", "worth"),
-    [("yes", 1.0), ("Yes!", 1.0), ("no", 0.0), ("No, but on track.", 0.5), ("not yet known", None), ("", None)],
-)
-def test_words(text: str, worth: float | None) -> None:
-    assert Words()(text) == worth
-
-
-def test_of_words_that_end_together_the_longest_counts() -> None:
-    words = Words(worth={"track": 0.0, "on track": 0.5})
-    assert words("on track") == 0.5
-    assert words("track") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("text", "worth"),
-    [
-        ("8", 0.8),
-        ("8/10", 0.8),
-        ("8 out of 10", 0.8),
-        ("First 3, then 7.5.", 0.75),
-        ("11", None),
-        ("-1", None),
-        ("x", None),
-    ],
-)
-def test_numbers(text: str, worth: float | None) -> None:
-    assert Number()(text) == worth
-    assert Number(low=-1.0, high=1.0)("-1") == 0.0
-
-
-def test_choices() -> None:
-    assert Choice(count=3, all=True)("2, 1, 3") == (1, 0, 2)
-    assert Choice(count=3, all=True)("2, 1") is None
-    assert Choice(count=3)("2 is best") == (1,)
-    assert Choice(count=3)("4") is None
-
-
 def test_a_prompt_has_no_place_that_nobody_fills() -> None:
-    check_places("X", "{turns} {{as such}}")
     with pytest.raises(ValueError, match=r"Judge\.prompt: got the places \['action'\]; need some of"):
         Judge(prompt="{action}")
     with pytest.raises(ValueError, match=r"JudgeAction\.prompt: got '\{' .*; need braces in pairs"):

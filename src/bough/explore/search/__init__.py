@@ -145,7 +145,6 @@ from bough.explore.search.no_return import NoReturn  # noqa: E402
 from bough.explore.search.onward import Onward  # noqa: E402
 from bough.explore.search.prune import Alike, BackJump, Below, Keep, Repeated, Seen  # noqa: E402
 from bough.explore.search.q_star import Likely, q_star  # noqa: E402
-from bough.explore.search.question import Number, Words  # noqa: E402
 from bough.explore.search.rank import Pairwise, Ranked  # noqa: E402
 from bough.explore.search.rebase import Deal, rebase  # noqa: E402
 from bough.explore.search.reflect import Critique, Reflections  # noqa: E402
@@ -198,7 +197,6 @@ __all__ = [
     "Mix",
     "NoReturn",
     "Nothing",
-    "Number",
     "Onward",
     "Oracle",
     "Paid",
@@ -228,7 +226,6 @@ __all__ = [
     "Uct",
     "Visited",
     "Way",
-    "Words",
     "Worse",
     "Worth",
     "Written",

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.explore.asking import Number
 from bough.explore.search.combine import Mix, Paid
 from bough.explore.search.expand import Sample
 from bough.explore.search.frontier import DepthFirst
 from bough.explore.search.hints import Hints, Siblings
 from bough.explore.search.judge import Judge
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import Number
 from bough.explore.search.reflect import Critique
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree

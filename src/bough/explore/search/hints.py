@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
+from bough.explore.asking import Choice, check_places
 from bough.explore.cursor import Cursor
 from bough.explore.search import Hint
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import Choice, asked, check_places, story
+from bough.explore.search.question import asked, story
 from bough.explore.search.tree import SearchTree
 
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
+from bough.explore.asking import Reader, Text, Words, check_places
 from bough.explore.cursor import Cursor
 from bough.explore.dream import Dream, Dreamt
 from bough.explore.player import Player
@@ -15,7 +16,7 @@ from bough.explore.search.judge import PLACE
 from bough.explore.search.judge import SYSTEM as JUDGE
 from bough.explore.search.no_return import NoReturn
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import Reader, Text, Words, asked, check_places, unanswered
+from bough.explore.search.question import asked, unanswered
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree
 

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
+from bough.explore.asking import Reader, Words, check_places
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import Reader, Words, asked, check_places, story
+from bough.explore.search.question import asked, story
 from bough.explore.search.tree import SearchTree
 
 SYSTEM = "You judge how an agent gets on with its task."

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from bough.engine import Sampling
+from bough.explore.asking import Choice, check_places
 from bough.explore.search.judge import SYSTEM
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import Choice, asked, check_places, story
+from bough.explore.search.question import asked, story
 from bough.explore.search.tree import SearchTree
 
 ALL = (

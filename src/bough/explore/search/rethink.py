@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
+from bough.explore.asking import check_places
 from bough.explore.search import Evaluate
 from bough.explore.search.backup import Max
 from bough.explore.search.combine import Look
@@ -11,7 +12,7 @@ from bough.explore.search.descend import Descend
 from bough.explore.search.evaluate import Nothing, Rollouts
 from bough.explore.search.expand import Sample
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import check_places, story
+from bough.explore.search.question import story
 from bough.explore.search.reflect import ANSWERED, once
 from bough.explore.search.score import Puct
 from bough.explore.search.search import Search

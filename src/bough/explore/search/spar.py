@@ -2,11 +2,11 @@
 
 import math
 
+from bough.explore.asking import Words
 from bough.explore.search.expand import Sample
 from bough.explore.search.frontier import Level
 from bough.explore.search.judge import Judge
 from bough.explore.search.prune import Keep
-from bough.explore.search.question import Words
 from bough.explore.search.reflect import Critique
 from bough.explore.search.search import Search
 

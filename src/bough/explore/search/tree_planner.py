@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bough.engine import Sampling
+from bough.explore.asking import Choice, Text, check_places
 from bough.explore.cursor import Cursor
 from bough.explore.player import Player
 from bough.explore.search.node import SearchNode
-from bough.explore.search.question import Choice, Text, asked, check_places, story
+from bough.explore.search.question import asked, story
 from bough.explore.search.tree import SearchTree
 
 PLAN = (

@@ -1,11 +1,11 @@
 """Actions that differ, and the best of what they led to."""
 
+from bough.explore.asking import Number
 from bough.explore.search.backup import Max
 from bough.explore.search.descend import Descend
 from bough.explore.search.expand import Sample
 from bough.explore.search.hints import Hints, Siblings
 from bough.explore.search.judge import Judge
-from bough.explore.search.question import Number
 from bough.explore.search.reflect import Reflections
 from bough.explore.search.score import Puct
 from bough.explore.search.search import Search

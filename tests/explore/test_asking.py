@@ -1,0 +1,59 @@
+"""How answers are read, and what a question may tell."""
+
+import pytest
+
+from bough.explore import Number, Words
+from bough.explore.asking import Choice, check_places, story
+
+
+@pytest.mark.parametrize(
+    ("text", "worth"),
+    [("yes", 1.0), ("Yes!", 1.0), ("no", 0.0), ("No, but on track.", 0.5), ("not yet known", None), ("", None)],
+)
+def test_words(text: str, worth: float | None) -> None:
+    assert Words()(text) == worth
+
+
+def test_of_words_that_end_together_the_longest_counts() -> None:
+    words = Words(worth={"track": 0.0, "on track": 0.5})
+    assert words("on track") == 0.5
+    assert words("track") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("text", "worth"),
+    [
+        ("8", 0.8),
+        ("8/10", 0.8),
+        ("8 out of 10", 0.8),
+        ("First 3, then 7.5.", 0.75),
+        ("11", None),
+        ("-1", None),
+        ("x", None),
+    ],
+)
+def test_numbers(text: str, worth: float | None) -> None:
+    assert Number()(text) == worth
+    assert Number(low=-1.0, high=1.0)("-1") == 0.0
+
+
+def test_choices() -> None:
+    assert Choice(count=3, all=True)("2, 1, 3") == (1, 0, 2)
+    assert Choice(count=3, all=True)("2, 1") is None
+    assert Choice(count=3)("2 is best") == (1,)
+    assert Choice(count=3)("4") is None
+
+
+def test_what_can_not_be() -> None:
+    with pytest.raises(ValueError, match=r"Words\.worth: got \{\}"):
+        Words(worth={})
+    with pytest.raises(ValueError, match=r"Number: got low=1\.0, high=1\.0"):
+        Number(low=1.0, high=1.0)
+
+
+def test_a_story_names_what_was_read_and_done() -> None:
+    told = story("go", [(".", "a"), ("a", "b")], "ab")
+    assert told == {"instructions": "go", "turns": ".\n> a\na\n> b", "observation": "ab"}
+    check_places("X", "{turns} {{as such}}")
+    with pytest.raises(ValueError, match=r"X: got the places \['action'\]; need some of"):
+        check_places("X", "{action}")
