@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies
 
-from bough.explore.likeness import edit_ratio, rouge_l, suffix_match
+from bough.explore.likeness import edit_distance, edit_ratio, rouge_l, suffix_match
 
 tokens = strategies.lists(strategies.integers(0, 3), max_size=8)
 
@@ -24,7 +24,7 @@ def test_measures(one: list[int], other: list[int]) -> None:
     for measure in (edit_ratio, suffix_match, rouge_l):
         assert 0 <= measure(one, other) <= 1
         assert measure(one, other) == measure(other, one)
-    assert edit_ratio(one, one) == 0
+    assert edit_ratio(one, one) == edit_distance(one, one) == 0
     if one:
         assert suffix_match(one, one) == rouge_l(one, one) == 1
     brute = max((n for n in range(len(one) + 1) if _inside(one[len(one) - n :], other)), default=0)

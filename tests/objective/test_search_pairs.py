@@ -54,6 +54,9 @@ def test_rstar_takes_the_two_best_over_the_two_worst() -> None:
     assert sorted(duels.gap.tolist()) == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0], abs=2e-5)
     assert told(duels) == {(0.5, -1.0): 1.5, (0.5, -0.5): 1.0, (-0.5, -1.0): 0.5, (1.0, -1.0): 2.0}
     assert len(rstar(gap=0.75).pairs(columns, "test").gap) == 4
+    assert len(rstar().pairs(columns, "test").gap) == 5, "a gap of .5 is enough"
+    assert len(rstar(gap=1.0).pairs(columns, "test").gap) == 4
+    assert len(rstar(gap=0.0).pairs(view_of(*Searched()([tree_of({"A": 0.5, "B": 0.5})])), "test").gap) == 0
 
 
 def test_one_alone_on_a_side_is_compared_with_four() -> None:

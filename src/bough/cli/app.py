@@ -91,11 +91,13 @@ def mine_trees(
     directory: Annotated[Path, typer.Argument(help="The run directory that the trees are of.")],
     out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
     changes: Changes = None,
-    what: Annotated[str, typer.Option(help="pairs, examples, values, or steps.")] = "pairs",
+    what: Annotated[str, typer.Option(help="pairs, examples, values, steps, or revisions.")] = "pairs",
     messages: Annotated[bool, typer.Option(help="Lists of messages in place of text with the chat's marks.")] = False,
+    edits: Annotated[int, typer.Option(help="Fewest edits of characters between the sides of a pair.")] = 0,
+    overlap: Annotated[float, typer.Option(help="Most overlap (ROUGE-L of words) between the sides of a pair.")] = 1.0,
     trees: Annotated[Optional[Path], typer.Option(help="Other trees: a file or a folder.")] = None,  # noqa: UP045
 ) -> None:
-    """Write what is to be learned from trees as JSONL that TRL reads: preference pairs, examples, values, steps.
+    """Write what is to be learned from trees as JSONL that TRL reads: pairs, examples, values, steps, revisions.
 
     Credit, admission and pairs are the run's, or what you change them to:
 
@@ -104,10 +106,13 @@ def mine_trees(
     bough mine runs/a good.jsonl --what examples --messages credit='Filtered(most=2)'
 
     bough mine runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
-    """
-    from bough.train import mine
 
-    found = mine(directory, changes or [], what=what, messages=messages, trees=trees, out=out)
+    bough mine runs/a back.jsonl --what revisions experts.revise='Revise(gap=.5)'
+    """
+    from bough.train import Apart, mine
+
+    apart = Apart(edits=edits, overlap=overlap)
+    found = mine(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
     for reason, count in found.left_out.items():
         typer.echo(f"left out: {count} {reason}")
     typer.echo(f"{what}: {len(found.rows)} in {out}")

@@ -7,7 +7,7 @@ from typing import Literal
 from torch.nn.functional import logsigmoid
 
 from bough.objective import Columns, Loss, Need
-from bough.objective.pairs import Anchor, Pairs
+from bough.objective.pairs import TIE, Anchor, Pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +96,8 @@ def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
     """rStar-Math (arXiv 2501.04519): the two best answers over the two worst in a place; needs trees that fork.
 
     The paper trains a process preference model on such pairs, and the policy by imitation; here they train the policy.
-    Its filter by edit distance is that of texts, and not applied. `gap` is in units of values in [-1, 1].
+    Values of a pair differ by `gap` or more, in units of values in [-1, 1]. Its filter by edit distance is one of
+    texts: `bough mine --edits 20`.
     """
-    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="top_bottom", gap=gap))
+    # What a tie may differ by is taken off: pairs are further apart than their gap.
+    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE)))

@@ -1,5 +1,6 @@
 """Training: runs, the loop, updates, checkpoints."""
 
+from bough.train.apart import Apart
 from bough.train.config import ConfigError, dump, load, unknown
 from bough.train.deadrun import DeadRun
 from bough.train.heldout import Score, measure
@@ -13,6 +14,7 @@ from bough.train.start import load_run, resume, start
 from bough.train.workshop import Workshop
 
 __all__ = [
+    "Apart",
     "ConfigError",
     "DeadRun",
     "Diverged",

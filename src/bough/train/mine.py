@@ -16,6 +16,7 @@ from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
+from bough.train.apart import ANY, Apart
 from bough.train.columns import by_path
 from bough.train.config import ConfigError, unknown
 from bough.train.loop import admit, reward
@@ -48,6 +49,7 @@ class _Sieve:
     """Rows, and what fell through."""
 
     teller: Teller
+    apart: Apart
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
@@ -65,6 +67,7 @@ def mine(
     *,
     what: str = "pairs",
     messages: bool = False,
+    apart: Apart = ANY,
     trees: Path | None = None,
     out: Path | None = None,
 ) -> Mined:
@@ -89,6 +92,8 @@ def mine(
         changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
         what: One of the five.
         messages: Whether prompts, completions and sides are lists of messages; steps are always text.
+        apart: How different the sides of pairs must be; pairs that differ by too little in value are not looked at
+            (`Pairs.gap`).
         trees: A file of trees, or a folder; the run's own if None. Trees without rewards get the run's.
         out: A JSONL file to write, whole or not at all.
 
@@ -99,9 +104,12 @@ def mine(
     """
     if what not in _KINDS:
         raise ConfigError(f"what: {unknown(what, _KINDS)}")
+    if apart.filters and what != "pairs":
+        raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
     directory = RunDirectory.open(target)
     run = override(load_run(directory), changes)
-    sieve = _Sieve(teller=Teller(renderer=_renderer(run, directory), messages=messages and what != "steps"))
+    teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
+    sieve = _Sieve(teller=teller, apart=apart)
     for file in _files(trees or directory.trees):
         kept, dropped = admit(_credit(run, file), run.admit)
         sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
@@ -185,7 +193,7 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     sieve.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
     winners, losers = (_sides(side, duels, batch, kept) for side in (duels.winner, duels.loser))
     for winner, loser, gap in zip(winners, losers, duels.gap.numpy().tolist(), strict=True):
-        sieve.add(_pair, winner, loser, gap)
+        sieve.add(_pair, winner, loser, gap, sieve.apart)
 
 
 _Side: TypeAlias = tuple[Tree, list[int]]
@@ -205,10 +213,12 @@ def _sides(side: Bundles, duels: Duels, batch: Batch, kept: Sequence[Credited]) 
     return sides
 
 
-def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float) -> Row:
+def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
     prompt = teller.read(winner[0], winner[1][0])
     if teller.read(loser[0], loser[1][0]) != prompt:
         raise Untold("its sides were written after different texts")
+    if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
+        raise Untold("its sides are too much alike")
     chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
 

@@ -64,6 +64,10 @@ class Teller:
         said = self.renderer.text(_written(tree, last)).strip()
         return [*after[len(before) :], {"role": "assistant", "content": said}]
 
+    def said(self, tree: Tree, nodes: Sequence[int]) -> str:
+        """What was written in some actions, a line each, and nothing that was read."""
+        return "\n".join(self.renderer.text(_written(tree, node)) for node in nodes)
+
     def _rest(self, before: Sequence[int], added: Sequence[int]) -> str:
         """The text that tokens add: a tokenizer may write the first of a text in another way than inside one."""
         begin, whole = self.renderer.verbatim(before), self.renderer.verbatim((*before, *added))
