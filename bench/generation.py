@@ -2,11 +2,12 @@
 
     python bench/generation.py [--size tiny] [--threads 2] [--rounds 5]
 
-Two workloads: branches that share a prompt, and chains of many turns. `generate` is given all rows of a turn at once,
-of one length, so that it needs no padding; at every turn it reads them from their beginning. Both sides run in turn, so
-that other work on the machine hits both; what counts is the ratio. The second table says where the time of a pass goes,
-on average over all of them, and how long a pass takes in which all rows decode and no prompt is read. Prints Markdown
-tables.
+Unrelated prompts, branches that share a prompt, and trees of agents whose branches end at different times. `generate`
+is given all rows of a turn at once, of one length, so that it needs no padding; at every turn it reads them from their
+beginning. Both sides run in turn, so that other work on the machine hits both; what counts is the ratio. The second
+table says where the time of a pass goes, on average over all of them, and how long a pass takes in which all rows
+decode and no prompt is read. The third says what a fork costs, in milliseconds a decode pass: (8 branches that share
+512 tokens - (8 branches - 1 branch, both of one token)) / (1 branch of 512 tokens). Prints Markdown tables.
 """
 
 import argparse
@@ -38,12 +39,22 @@ SIZES = {"tiny": (2, 128), "small": (4, 256)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """P prompts, each with `branches` chains of `turns` turns."""
+    """P prompts, each with `branches` chains.
+
+    Attributes:
+        name: What the tables call it.
+        prompts: P.
+        branches: Chains of each.
+        turns: Fewest and most turns of a chain; the chains of a prompt are spread evenly from one to the other.
+        prompt_tokens: Of a prompt.
+        action_tokens: Sampled in a turn.
+        observation_tokens: Read after it.
+    """
 
     name: str
     prompts: int
     branches: int
-    turns: int
+    turns: tuple[int, int]
     prompt_tokens: int
     action_tokens: int
     observation_tokens: int
@@ -54,37 +65,51 @@ class Workload:
         return self.prompts * self.branches
 
     @property
+    def ends(self) -> np.ndarray:
+        """[rows], how many turns each chain has."""
+        fewest, most = self.turns
+        return np.tile(np.linspace(fewest, most, self.branches).round().astype(np.int64), self.prompts)
+
+    @property
     def sampled_tokens(self) -> int:
         """How many tokens are sampled in all."""
-        return self.rows * self.turns * self.action_tokens
+        return int(self.ends.sum()) * self.action_tokens
 
     def texts(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Prompts [rows, prompt_tokens] and observations [turns, rows, observation_tokens]."""
         rng = np.random.default_rng(seed)
         prompts = rng.integers(VOCAB_TOKENS, size=(self.prompts, self.prompt_tokens)).repeat(self.branches, axis=0)
-        return prompts, rng.integers(VOCAB_TOKENS, size=(self.turns, self.rows, self.observation_tokens))
+        return prompts, rng.integers(VOCAB_TOKENS, size=(self.turns[1], self.rows, self.observation_tokens))
+
+
+def _workload(name: str, prompts: int, branches: int, prompt_tokens: int) -> Workload:
+    return Workload(
+        name=name,
+        prompts=prompts,
+        branches=branches,
+        turns=(1, 1),
+        prompt_tokens=prompt_tokens,
+        action_tokens=32,
+        observation_tokens=0,
+    )
 
 
 WORKLOADS = (
+    _workload("64 prompts of 128", 64, 1, 128),
+    _workload("8 prompts of 128 x 8 branches", 8, 8, 128),
+    _workload("8 prompts of 512 x 8 branches", 8, 8, 512),
     Workload(
-        name="8 prompts of 128 x 8 branches of 32",
-        prompts=8,
+        name="16 trees x 8 branches of 4 to 8 turns",
+        prompts=16,
         branches=8,
-        turns=1,
-        prompt_tokens=128,
-        action_tokens=32,
-        observation_tokens=0,
-    ),
-    Workload(
-        name="64 chains of 8 turns, 8 new + 40 observed",
-        prompts=64,
-        branches=1,
-        turns=8,
+        turns=(4, 8),
         prompt_tokens=96,
         action_tokens=8,
         observation_tokens=40,
     ),
 )
+FORK_TOKENS = 512
+FORK_BRANCHES = 8
 
 
 class Clock:
@@ -100,9 +125,9 @@ class Clock:
     def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
         """The model's, clocked; the attention apart."""
 
-        def clocked(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+        def clocked(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, **how: int) -> Tensor:
             begin = time.perf_counter()
-            mixed = attend(layer, query, key, value, scale)
+            mixed = attend(layer, query, key, value, scale, **how)
             self.attend_s += time.perf_counter() - begin
             return mixed
 
@@ -123,6 +148,11 @@ class Clock:
         """The model's."""
         self._model.load(weights)
 
+    def decoding_s(self, rows: int) -> list[float]:
+        """How long every pass took in which so many rows decoded and no prompt was read."""
+        ends = zip(self.began_s, self.began_s[1:], strict=False)
+        return [after - begin for (begin, tokens), (after, _) in ends if tokens == rows]
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -141,6 +171,10 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for workload in WORKLOADS:
         print(share(workload, replica, arguments.rounds))
+    most = FORK_BRANCHES
+    print(f"\n| 1 branch at {FORK_TOKENS} | {most} at {FORK_TOKENS} | 1 at 1 | {most} at 1 | price of the fork |")
+    print("|---|---|---|---|---|")
+    print(fork(replica, arguments.rounds))
     layers, width = SIZES[arguments.size]
     print(f"\n{layers} layers of width {width}, float32; {machine()}")
 
@@ -186,26 +220,24 @@ def share(workload: Workload, replica: Replica, rounds: int) -> str:
         engine = Local(slots=workload.rows).build(clock)
         wall = timed(lambda: asyncio.run(bough(workload, engine, seed)))  # noqa: B023
         passes = len(clock.began_s)
-        decoding = [
-            after - begin
-            for (begin, tokens), (after, _) in zip(clock.began_s, clock.began_s[1:], strict=False)
-            if tokens == workload.rows
-        ]
         parts = (clock.model_s - clock.attend_s, clock.attend_s, wall - clock.model_s)
         shares = " | ".join(f"{part / wall:.0%}" for part in parts)
-        alone = 1000 * statistics.median(decoding)
+        alone = 1000 * statistics.median(clock.decoding_s(workload.rows))
         lines.append((wall, f"| {workload.name} | {passes} | {1000 * wall / passes:.1f} | {shares} | {alone:.1f} |"))
     return sorted(lines)[len(lines) // 2][1]
 
 
 async def bough(workload: Workload, engine: Engine, seed: int) -> None:
     prompts, observations = workload.texts(seed)
+    ends = workload.ends
     sampling = Sampling(max_tokens=workload.action_tokens)
 
     async def chain(row: int) -> None:
         text = tuple(prompts[row].tolist())
-        for turn in range(workload.turns):
-            request = Request(prompt_tokens=text, sampling=sampling, stop_tokens=(), seed=row * workload.turns + turn)
+        for turn in range(ends[row]):
+            request = Request(
+                prompt_tokens=text, sampling=sampling, stop_tokens=(), seed=row * workload.turns[1] + turn
+            )
             completion = await engine.generate(request)
             text = (*text, *completion.tokens, *observations[turn, row].tolist())
 
@@ -213,10 +245,11 @@ async def bough(workload: Workload, engine: Engine, seed: int) -> None:
 
 
 def reread(workload: Workload, model: PreTrainedModel, seed: int) -> None:
-    """The plain loop: `generate` on all rows, again from the beginning at every turn."""
+    """The plain loop: `generate` on all chains that go on, again from the beginning at every turn."""
     prompts, observations = workload.texts(seed)
+    ends, rows = workload.ends, np.arange(workload.rows)
     text = torch.as_tensor(prompts, device=model.device)
-    for turn in range(workload.turns):
+    for turn in range(workload.turns[1]):
         text = model.generate(
             text,
             attention_mask=torch.ones_like(text),
@@ -226,7 +259,28 @@ def reread(workload: Workload, model: PreTrainedModel, seed: int) -> None:
             eos_token_id=None,
             pad_token_id=0,
         )
-        text = torch.cat([text, torch.as_tensor(observations[turn], device=model.device)], dim=1)
+        text = torch.cat([text, torch.as_tensor(observations[turn, rows], device=model.device)], dim=1)
+        going_on = ends[rows] > turn + 1
+        rows, text = rows[going_on], text[torch.as_tensor(going_on)]
+
+
+def fork(replica: Replica, rounds: int) -> str:
+    """What eight branches cost at depth 512, in decode passes of one branch, without their own new tokens' work.
+
+    That work is what seven more branches add to a pass where there is next to nothing to attend to.
+    """
+    cases = [(1, FORK_TOKENS), (FORK_BRANCHES, FORK_TOKENS), (1, 1), (FORK_BRANCHES, 1)]
+    took: dict[tuple[int, int], list[float]] = {case: [] for case in cases}
+    for seed in range(rounds + 1):
+        for branches, depth in cases:
+            clock = Clock(replica)
+            workload = _workload("", 1, branches, depth)
+            asyncio.run(bough(workload, Local(slots=branches).build(clock), seed))
+            if seed:
+                took[branches, depth].append(statistics.median(clock.decoding_s(branches)))
+    one, many, one_flat, many_flat = (1000 * statistics.median(took[case]) for case in cases)
+    price = (many - (many_flat - one_flat)) / one
+    return f"| {one:.2f} | {many:.2f} | {one_flat:.2f} | {many_flat:.2f} | **{price:.2f}** |"
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -1,6 +1,11 @@
-"""Attention of one pass: tokens of many slots laid end to end, each reading what its slot holds so far."""
+"""Attention of one pass: tokens of many slots laid end to end, each reading what its slot holds so far.
 
-from collections.abc import Iterator
+Keys that several slots share are read once, by the queries of all of them. A query then has several parts, each an
+average over some of its keys; with lse_i the log of the sum of the exponentials over part i, they merge exactly:
+
+    out = sum_i out_i exp(lse_i - lse),    lse = log sum_i exp(lse_i)
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,36 +15,34 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from bough.engine.cache import Cache
+from bough.engine.pages import PAGE_TOKENS, Pages
+from bough.engine.plan import Block, plan
 from bough.engine.slots import Ints
-
-ROUND_TOKENS = 32
-"""Cached lengths are rounded up to a multiple of this: few shapes, aligned masks."""
-
-MOST_WINDOW = 1.5
-"""Slots are read in place when so many times their number lie from the first to the last of them."""
 
 
 class Attention:
-    """An `Attend` (see `model`) for one forward pass over a ragged batch.
+    """An `Attend` (see `model`) for one forward pass over a ragged batch."""
 
-    Slots that read about equally many new tokens are computed together, padded to the longest of them. Slots that
-    decode all read one, so they need no padding.
-    """
-
-    def __init__(self, cache: Cache, slots: Ints, first: Ints, count: Ints) -> None:
+    def __init__(self, cache: Cache, pages: Pages, slots: Ints, first: Ints, count: Ints) -> None:
         """Say what is read.
 
         Args:
             cache: Keys and values, large enough.
-            slots: [B], in the order in which their tokens lie end to end; best with ascending counts.
+            pages: Where they lie, with room for what is read.
+            slots: [B], in the order in which their tokens lie end to end.
             first: [B], the position of each slot's first new token.
             count: [B], how many new tokens each slot reads, > 0.
         """
-        self._cache, self._slots, self._first, self._count = cache, slots, first, count
-        row, offset = ragged(count)
+        self._cache = cache
+        self._plan = plan(pages, slots, first, count)
         self._device = cache.keys[0].device
-        self._slot, self._position = self._put(slots[row]), self._put(first[row] + offset)
-        self._blocks: list[_Block] = []
+        self._places = self._put(self._plan.places)
+        self._parts = self._put(self._plan.parts)
+        self._whole = self._plan.parts.shape[1] == 1
+        queries = sum(block.token.size for block in self._plan.blocks)
+        in_order = self._whole and np.array_equal(self._plan.parts[:, 0], np.arange(queries))
+        self._order = None if in_order else self._parts.flatten()
+        self._ready: dict[int | None, list[_Ready]] = {}
 
     def __call__(
         self,
@@ -48,52 +51,53 @@ class Attention:
         key: Float[Tensor, "K U D"],
         value: Float[Tensor, "K U D"],
         scale: float,
+        *,
+        window: int | None = None,
     ) -> Float[Tensor, "H U D"]:
-        """Write the new keys and values, then attend."""
-        if not self._blocks:
-            # Every layer follows the same plan; it takes a layer to know how many query heads there are.
-            self._blocks = list(self._plan(len(query) // len(key)))
-        self._cache.write(layer, self._slot, self._position, key, value)
+        """Write the new keys and values, then attend; with a window, to the last `window` positions alone."""
+        if window not in self._ready:
+            # Layers of one window share their masks; it takes a layer to know how many query heads there are.
+            self._ready[window] = [self._make(block, len(query) // len(key), window) for block in self._plan.blocks]
+        self._cache.write(layer, self._places, key, value)
         keys, values = self._cache.keys[layer], self._cache.values[layer]
-        parts = [block.attend(query, keys, values, scale) for block in self._blocks]
-        return parts[0] if len(parts) == 1 else torch.cat(parts, dim=1)
+        got = [ready.attend(query, keys, values, scale, with_lse=not self._whole) for ready in self._ready[window]]
+        outs = [out for out, _ in got]
+        out = outs[0] if len(outs) == 1 else torch.cat(outs, dim=1)
+        if self._whole:
+            return out if self._order is None else out.index_select(1, self._order)
+        return self._merge(out, torch.cat([lse for _, lse in got], dim=1))
 
-    def _plan(self, queries: int) -> Iterator["_Block"]:
-        # Rows whose counts have equally many binary digits share a block, so padding at most doubles the work.
-        _, digits = np.frexp(self._count)
-        begin = 0
-        for rows in np.split(np.arange(len(digits)), np.flatnonzero(np.diff(digits)) + 1):
-            block = self._block(self._slots[rows], self._first[rows], self._count[rows], begin, queries)
-            begin = block.end
-            yield block
+    def _merge(self, out: Float[Tensor, "H P D"], lse: Float[Tensor, "H P"]) -> Float[Tensor, "H U D"]:
+        # Where a token has fewer parts than others, its place holds any part with weight 0.
+        chosen = lse[:, self._parts].masked_fill_(self._parts < 0, -torch.inf)
+        weight = chosen.softmax(-1).to(out.dtype)
+        heads, tokens, parts = weight.shape
+        each = out[:, self._parts].reshape(heads * tokens, parts, -1)
+        return torch.bmm(weight.reshape(heads * tokens, 1, parts), each).reshape(heads, tokens, -1)
 
-    def _block(self, slots: Ints, first: Ints, count: Ints, begin: int, queries: int) -> "_Block":
-        begins = begin + np.cumsum(count) - count
-        row, offset = ragged(count)
-        widest, total, needed = int(count.max()), int(count.sum()), int((first + count).max())
-        # Slots that lie close together are read in place, the ones between them for nothing; others are copied.
-        lowest = int(slots.min())
-        window = int(slots.max()) + 1 - lowest
-        in_place = window <= MOST_WINDOW * len(slots)
-        rows = window if in_place else len(slots)
-        at = slots - lowest if in_place else np.arange(rows)
-        # Padding repeats a row's last token, and an idle row reads its first, so no query is without a key.
-        last, start, source = np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.full(rows, begin)
-        last[at], start[at], source[at] = count - 1, first, begins
-        step = np.minimum(np.arange(widest), last[:, None])
-        position = self._put(np.tile(start[:, None] + step, (1, queries)))[:, None, :, None]
-        length = min(-(-needed // ROUND_TOKENS) * ROUND_TOKENS, self._cache.length)
-        hidden = torch.arange(length, device=self._device) > position
-        mask = torch.zeros(hidden.shape, dtype=self._cache.keys[0].dtype, device=self._device)
-        dense = total == widest * rows and bool(np.all(np.diff(at) == 1))
-        return _Block(
-            begin=begin,
-            end=begin + total,
-            length=length,
-            mask=mask.masked_fill_(hidden, -torch.inf),
-            slots=slice(lowest, lowest + window) if in_place else self._put(slots),
-            pad=None if dense else self._put(source[:, None] + step).flatten(),
-            unpad=None if dense else self._put(at[row] * widest + offset),
+    def _make(self, block: Block, queries: int, window: int | None) -> "_Ready":
+        key_position, last = self._put(block.key_position)[:, None], self._put(block.last)
+        if window is None and bool((block.last == block.last[:, :1]).all()):
+            hidden = key_position > last[:, :1, None]
+        else:
+            hidden = key_position > last.repeat(1, queries)[..., None]
+        if window is not None:
+            hidden |= key_position <= (self._put(block.position).repeat(1, queries) - window)[..., None]
+        dtype = self._cache.keys[0].dtype
+        # Finite, so that a query which sees nothing of a part gets weight 0 and not nan.
+        mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device).masked_fill_(
+            hidden, torch.finfo(dtype).min / 2
+        )
+        stretches, length = block.pages.shape
+        first, stride = int(block.pages[0, 0]), int(block.pages[-1, 0] - block.pages[0, 0]) // max(stretches - 1, 1)
+        even = first + stride * np.arange(stretches, dtype=np.int64)[:, None] + np.arange(length, dtype=np.int64)
+        in_place = stride >= 0 and np.array_equal(block.pages, even)
+        return _Ready(
+            stretches=stretches,
+            token=self._put(block.token.ravel()),
+            mask=mask[:, None] if bool(hidden.any()) else None,
+            place=(first, stride, length) if in_place else None,
+            pages=self._put(block.pages.ravel()),
         )
 
     def _put(self, array: Ints) -> Int[Tensor, "..."]:
@@ -101,54 +105,75 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Block:
-    """B rows that are attended together, n padded tokens each.
+class _Ready:
+    """A block, as a device wants it.
 
     The H / K query heads that share a key head are laid out as further queries of it: G = (H / K) n.
 
     Attributes:
-        begin: Where their tokens begin in the batch.
-        end: Where they end.
-        length: L, how many cached tokens are looked at.
-        mask: [B, 1, G, L]; 0 where a query may look, -inf elsewhere.
-        slots: Whose keys and values; a slice where the slots lie close together, which saves a copy.
-        pad: [B n], the token of the batch that each padded token is; None when they are the same.
-        unpad: [end - begin], where each token is among the padded ones; None when they are the same.
+        stretches: N.
+        token: [N n], the token of the pass that each query is.
+        mask: [N, 1, G or 1, L]; 0 where a query may look, very negative elsewhere; None where all look at all.
+        place: Where pages lie evenly and are read in place: the first, how many from one stretch to the next, and L.
+        pages: [N L], what is copied where they do not.
     """
 
-    begin: int
-    end: int
-    length: int
-    mask: Float[Tensor, "B 1 G L"]
-    slots: slice | Int[Tensor, " B"]
-    pad: Int[Tensor, " P"] | None
-    unpad: Int[Tensor, " T"] | None
+    stretches: int
+    token: Int[Tensor, " Q"]
+    mask: Float[Tensor, "N 1 G L"] | None
+    place: tuple[int, int, int] | None
+    pages: Int[Tensor, " P"]
 
     def attend(
         self,
         query: Float[Tensor, "H U D"],
-        keys: Float[Tensor, "R K S D"],
-        values: Float[Tensor, "R K S D"],
+        keys: Float[Tensor, "K T D"],
+        values: Float[Tensor, "K T D"],
         scale: float,
-    ) -> Float[Tensor, "H T D"]:
-        heads, kv_heads, rows, width = len(query), keys.shape[1], len(self.mask), query.shape[-1]
-        mine = query[:, self.begin : self.end] if self.pad is None else query.index_select(1, self.pad)
-        # [H, B n, D] -> [B, K, G, D] and back.
+        *,
+        with_lse: bool,
+    ) -> tuple[Float[Tensor, "H Q D"], Float[Tensor, "H Q"]]:
+        heads, kv_heads, rows, width = len(query), len(keys), self.stretches, query.shape[-1]
+        # [H, N n, D] -> [N, K, G, D] and back.
+        mine = query.index_select(1, self.token)
         folded = mine.reshape(kv_heads, heads // kv_heads, rows, -1, width).permute(2, 0, 1, 3, 4).flatten(2, 3)
-        mixed = scaled_dot_product_attention(
-            folded, self._cached(keys), self._cached(values), attn_mask=self.mask, scale=scale
+        mine_keys, mine_values = self._cached(keys), self._cached(values)
+        if with_lse:
+            mixed, lse = attend(folded, mine_keys, mine_values, self.mask, scale)
+        else:
+            mixed = scaled_dot_product_attention(folded, mine_keys, mine_values, attn_mask=self.mask, scale=scale)
+            lse = mixed[..., 0]
+        shape = (rows, kv_heads, heads // kv_heads, -1)
+        out = mixed.reshape(*shape, width).permute(1, 2, 0, 3, 4).reshape(heads, -1, width)
+        return out, lse.reshape(shape).permute(1, 2, 0, 3).reshape(heads, -1)
+
+    def _cached(self, pool: Float[Tensor, "K T D"]) -> Float[Tensor, "N K L D"]:
+        heads, _, width = pool.shape
+        if self.place is None:
+            pages = pool.reshape(heads, -1, PAGE_TOKENS * width).index_select(1, self.pages)
+            return pages.reshape(heads, self.stretches, -1, width).transpose(0, 1)
+        first, stride, length = self.place
+        step = PAGE_TOKENS * width
+        strides = (stride * step, pool.stride(0), width, 1)
+        return pool.as_strided((self.stretches, heads, length * PAGE_TOKENS, width), strides, first * step)
+
+
+def attend(
+    query: Float[Tensor, "N K G D"],
+    key: Float[Tensor, "N K L D"],
+    value: Float[Tensor, "N K L D"],
+    mask: Float[Tensor, "N 1 #G L"] | None,
+    scale: float,
+) -> tuple[Float[Tensor, "N K G D"], Float[Tensor, "N K G"]]:
+    """Attention with the log of the sum of the exponentials of the scores, natural, float32 or better."""
+    if query.device.type == "cpu":
+        # What scaled_dot_product_attention calls on CPU; it alone gives the sum away.
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, 0.0, False, attn_mask=mask, scale=scale
         )
-        out = (
-            mixed.reshape(rows, kv_heads, heads // kv_heads, -1, width).permute(1, 2, 0, 3, 4).reshape(heads, -1, width)
-        )
-        return out if self.unpad is None else out.index_select(1, self.unpad)
-
-    def _cached(self, pages: Float[Tensor, "R K S D"]) -> Float[Tensor, "B K L D"]:
-        seen = pages[:, :, : self.length]
-        return seen[self.slots] if isinstance(self.slots, slice) else seen.index_select(0, self.slots)
-
-
-def ragged(count: Ints) -> tuple[Ints, Ints]:
-    """The row, and the place in its row, of each of sum(count) tokens laid end to end."""
-    row = np.repeat(np.arange(len(count)), count)
-    return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    exact = torch.promote_types(query.dtype, torch.float32)
+    score = (query @ key.transpose(-1, -2)).to(exact) * scale
+    if mask is not None:
+        score = score + mask
+    lse = score.logsumexp(-1)
+    return (score - lse[..., None]).exp().to(value.dtype) @ value, lse

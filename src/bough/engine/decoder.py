@@ -14,12 +14,14 @@ from jaxtyping import Float
 from torch import Tensor
 
 from bough.engine import Completion, Finish, Request
-from bough.engine.attention import Attention, ragged
+from bough.engine.attention import Attention
 from bough.engine.cache import Cache
 from bough.engine.draw import log_distribution, sample, uniforms
 from bough.engine.local import Local
 from bough.engine.model import Model
-from bough.engine.slots import Floats, Ints, Slots
+from bough.engine.pages import PAGE_TOKENS, Pages
+from bough.engine.plan import ragged
+from bough.engine.slots import Floats, Ints, Reuse, Slots
 
 SHARED_TOKENS = 16
 """A job waits for another that is reading their common prefix when that saves at least so many tokens."""
@@ -103,13 +105,23 @@ class Decoder:
     @property
     def room(self) -> int:
         """How many more jobs could be admitted now."""
-        return (1 if self._config.deterministic else self._config.slots) - len(self.running)
+        most = 1 if self._config.deterministic else self._config.slots
+        return 0 if self._full else most - len(self.running)
+
+    @property
+    def cache_tokens(self) -> int:
+        """Most tokens whose keys and values are held."""
+        return self._pages.most_pages * PAGE_TOKENS
 
     def forget(self) -> None:
         """Drop all jobs and everything cached."""
         self.running.clear()
-        self._slots = Slots(rows=self._config.slots, most_tokens=self.context_tokens)
-        self._cache = Cache(self._model, most_rows=self._config.slots, most_tokens=self.context_tokens)
+        self._full = False
+        slots, limit = self._config.slots, self._config.cache_tokens
+        pages = slots * -(-self.context_tokens // PAGE_TOKENS) if limit is None else limit // PAGE_TOKENS
+        self._slots = Slots(rows=slots, most_tokens=self.context_tokens)
+        self._pages = Pages(rows=slots, most_pages=pages)
+        self._cache = Cache(self._model)
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """Take new weights. Nothing may be running."""
@@ -117,9 +129,12 @@ class Decoder:
         self._model.load(weights)
         self.policy_version = policy_version
 
-    @torch.inference_mode()
     def admit(self, job: Generate | Score) -> bool:
-        """Give a job a slot, or tell it to wait because another is just reading what it could share. Needs room."""
+        """Give a job a slot. Needs room.
+
+        False tells it to wait, because another is just reading what it could share or because the cache is full of what
+        others need; then there is no room until one of them is done, so that no job is overtaken for ever.
+        """
         if self._config.deterministic:
             # Every job then finds memory of the same shape and place, whatever ran before it.
             self.forget()
@@ -129,16 +144,49 @@ class Decoder:
         if reuse.soon_tokens - reuse.tokens >= SHARED_TOKENS:
             return False
         slot = self._slots.choose(reuse)
-        if slot != reuse.slot and reuse.tokens:
-            self._cache.reserve(slot + 1, reuse.tokens)
-            self._cache.copy(reuse.slot, slot, reuse.tokens)
-        self._slots.take(slot, job.tokens, reuse.tokens)
+        most = len(job.tokens) + (job.request.sampling.max_tokens if isinstance(job, Generate) else 0)
+        reused = self._reusable(reuse, slot, min(most, self.context_tokens))
+        if reused is None:
+            self._full = True
+            return False
+        if slot == reuse.slot:
+            self._pages.cut(slot, reused, int(self._slots.read[slot]))
+        else:
+            self._pages.cut(slot, 0, int(self._slots.read[slot]))
+            self._pages.share(slot, reuse.slot, reused)
+        self._slots.take(slot, job.tokens, reused)
         if isinstance(job, Generate):
             self._slots.aim(slot, job.request)
         self.running[slot] = job
+        self._evict()
         self.stats.prompt_tokens += len(job.tokens)
-        self.stats.cached_prompt_tokens += reuse.tokens
+        self.stats.cached_prompt_tokens += reused
         return True
+
+    def _reusable(self, reuse: Reuse, slot: int, ends: int) -> int | None:
+        """How many tokens a job that ends there can share; None when it must wait for others to give pages back."""
+        pages, running = self._pages, np.fromiter(self.running, dtype=np.int64)
+        most = pages.most_pages - int(pages.missing(running, self._slots.limit[running]).sum())
+        whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
+        begins = int(pages.end[slot]) if whole else reuse.tokens
+        needed = max(-(-(ends - begins) // PAGE_TOKENS), 0)
+        if pages.used + needed <= most:
+            return reuse.tokens
+        kept = [pages.held(other, int(pages.end[other])) for other in self.running]
+        if len(np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))) + needed <= most:
+            return reuse.tokens
+        # Alone it fits, as long as it does not hold on to pages that are partly another's.
+        return None if self.running else 0
+
+    def _evict(self) -> None:
+        """Give away what idle slots hold, the oldest first, until the running ones have all pages they may need."""
+        running = np.fromiter(self.running, dtype=np.int64)
+        most = self._pages.most_pages - int(self._pages.missing(running, self._slots.limit[running]).sum())
+        for slot in self._slots.idle().tolist() if self._pages.used > most else ():
+            self._pages.cut(slot, 0, 0)
+            self._slots.clear(slot)
+            if self._pages.used <= most:
+                return
 
     def drop(self, job: Generate | Score) -> None:
         """Free the slot of a job, if it has one."""
@@ -152,11 +200,12 @@ class Decoder:
         first = self._slots.read[slots]
         row, offset = ragged(count)
         position = first[row] + offset
-        self._cache.reserve(int(slots.max()) + 1, int((first + count).max()))
+        self._pages.extend(slots, first + count)
+        self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
         hidden = self._model.hidden(
             self._put(self._slots.token[slots[row], position]),
             self._put(position),
-            Attention(self._cache, slots, first, count),
+            Attention(self._cache, self._pages, slots, first, count),
         )
         self._slots.read[slots] += count
         self.stats.passes += 1
@@ -170,15 +219,13 @@ class Decoder:
             self._sample(slots[sampling], last)
 
     def _next_pieces(self) -> tuple[Ints, Ints]:
-        """[B] slots and how many tokens each reads, in ascending order of that, neighbours in the cache together."""
+        """[B] slots and how many tokens each reads."""
         slots = np.fromiter(self.running, dtype=np.int64, count=len(self.running))
         count = self._slots.known[slots] - self._slots.read[slots]
         # Single tokens always pass; prompts share the budget, first come first served.
         long = np.where(count > 1, count, 0)
         count = np.minimum(count, np.maximum(self._config.prefill_tokens - (np.cumsum(long) - long), count == 1))
-        slots, count = slots[count > 0], count[count > 0]
-        order = np.lexsort((slots, count))
-        return slots[order], count[order]
+        return slots[count > 0], count[count > 0]
 
     def _sample(self, slots: Ints, hidden: Float[Tensor, "B W"]) -> None:
         held = self._slots
@@ -248,6 +295,9 @@ class Decoder:
     def _leave(self, slot: int) -> None:
         del self.running[slot]
         self._slots.release(slot)
+        read = int(self._slots.read[slot])
+        self._pages.cut(slot, read, read)
+        self._full = False
 
     def _put(self, array: Ints | Floats) -> Tensor:
         return torch.as_tensor(array, device=self._model.device)

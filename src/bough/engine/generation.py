@@ -57,6 +57,7 @@ class LocalEngine:
                 f"generate: got a prompt of {len(prompt)} tokens; need fewer than the context of {self.context_tokens} "
                 "tokens; read less (a Window context) or take a model, or Local.context_tokens, with more room"
             )
+        self._check_room("generate", min(len(prompt) + request.sampling.max_tokens, self.context_tokens))
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
         job = Generate(tokens=prompt, request=request, future=future)
         await self._submit(job)
@@ -80,6 +81,7 @@ class LocalEngine:
             )
         if not temperature > 0:
             raise ValueError(f"score: got temperature {temperature}; need more than 0")
+        self._check_room("score", len(prompt) + len(targets) - 1)
         future: asyncio.Future[tuple[float, ...]] = asyncio.get_running_loop().create_future()
         tokens = np.concatenate([prompt, targets[:-1]])
         await self._submit(Score(tokens=tokens, targets=targets, temperature=temperature, future=future))
@@ -113,6 +115,13 @@ class LocalEngine:
         if flying := len(self._waiting) + len(self._decoder.running):
             raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
 
+    def _check_room(self, call: str, tokens: int) -> None:
+        if tokens > self._decoder.cache_tokens:
+            raise ValueError(
+                f"{call}: got up to {tokens} tokens of prompt and completion; need at most "
+                f"{self._decoder.cache_tokens}, what the cache holds; raise Local.cache_tokens or ask for fewer"
+            )
+
     def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:
         array = np.asarray(tokens, dtype=np.int64)
         if not len(array):
@@ -141,7 +150,7 @@ class LocalEngine:
         try:
             while self._waiting or self._decoder.running:
                 for job in list(islice(self._waiting, self._decoder.room)):
-                    if self._decoder.admit(job):
+                    if self._decoder.room and self._decoder.admit(job):
                         del self._waiting[job]
                 self._decoder.step()
                 await asyncio.sleep(0)
@@ -156,7 +165,8 @@ class LocalEngine:
         if isinstance(error, torch.OutOfMemoryError) or "not enough memory" in str(error):
             return (
                 f"generation ran out of memory with {flying}: {error}; lower Local.slots (now {self._config.slots}), "
-                f"Local.prefill_tokens ({self._config.prefill_tokens}) or Local.context_tokens ({self.context_tokens})"
+                f"Local.prefill_tokens ({self._config.prefill_tokens}), Local.cache_tokens "
+                f"({self._decoder.cache_tokens}) or Local.context_tokens ({self.context_tokens})"
             )
         return f"generation broke with {flying}: {type(error).__name__}: {error}"
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bough.engine.pages import PAGE_TOKENS
+
 if TYPE_CHECKING:
     from bough.engine.generation import LocalEngine
     from bough.engine.model import Model
@@ -16,6 +18,9 @@ class Local:
         slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is taken as
             needed.
         context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
+        cache_tokens: Most tokens whose keys and values are held, in pages of 32; what sequences share counts once.
+            What no running request needs is given away, the oldest first, and read anew when it is asked for; requests
+            that do not fit beside others wait. None is slots times context.
         prefill_tokens: Most prompt tokens read in one pass; bounds the memory of a pass.
         deterministic: Compute each request alone and share no cached prefix, so that completions are the same bit for
             bit however requests come together. Slow, by about the number of requests in flight; without it they
@@ -24,6 +29,7 @@ class Local:
 
     slots: int = 64
     context_tokens: int | None = None
+    cache_tokens: int | None = None
     prefill_tokens: int = 2048
     deterministic: bool = False
 
@@ -32,6 +38,8 @@ class Local:
             raise ValueError(f"Local.slots: got {self.slots}; need at least 1")
         if self.context_tokens is not None and self.context_tokens < 2:
             raise ValueError(f"Local.context_tokens: got {self.context_tokens}; need at least 2, or None")
+        if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS:
+            raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}, or None")
         if self.prefill_tokens < 1:
             raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
 

@@ -124,6 +124,15 @@ class Slots:
         self.known[slot] = self.read[slot]
         self.busy[slot] = False
 
+    def idle(self) -> Ints:
+        """The slots that serve no one but hold something, oldest first."""
+        slots = np.flatnonzero(~self.busy & (self.known > 0))
+        return slots[np.argsort(self._released[slots])]
+
+    def clear(self, slot: int) -> None:
+        """Forget what an idle slot holds."""
+        self.known[slot] = self.read[slot] = self._released[slot] = 0
+
     def _reserve(self, tokens: int) -> None:
         length = self.token.shape[1]
         if tokens > length:
