@@ -16,7 +16,7 @@ from bough.explore import EntropyForks, Forks
 from bough.explore.search import a_star, puct
 from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
-from bough.train import ConfigError, Experts, Run, start
+from bough.train import ConfigError, Experts, Revise, Run, start
 from bough.train.check import check
 from bough.tree import Credited, Rewarded, Task
 
@@ -64,7 +64,15 @@ REFUSED = [
         {"experts": Experts(from_trees=True)},
         r"experts\.from_trees: got true and the objective PpoClip, which would take",
     ),
-    ({"objective": SftMix()}, r"set experts\.demonstrations, or with an explorer that lets a teacher help"),
+    (
+        {"experts": Experts(revise=Revise())},
+        r"experts\.revise: got a rule and the objective PpoClip, which would take",
+    ),
+    ({"experts": Experts(revise=Revise()), "objective": Dpo()}, r"experts\.revise: got a rule and the objective Dpo"),
+    (
+        {"objective": SftMix()},
+        r"set experts\.demonstrations, or experts\.revise, or with an explorer that lets a teacher help",
+    ),
     ({"credit": needy("critic.value")}, "needs the head 'value' of a critic; got no critic; give the run critic="),
     (
         {"credit": needy("critic.low", "critic.value"), "critic": ValueHead()},
@@ -95,6 +103,8 @@ FITS = [
     {"experts": Experts(from_trees=True), "objective": SftMix()},
     {"experts": Experts(from_trees=True), "objective": Dpo()},
     {"experts": Experts(from_trees=True), "objective": Imitation()},
+    {"experts": Experts(revise=Revise()), "objective": SftMix()},
+    {"experts": Experts(revise=Revise()), "objective": Imitation()},
     {"explorer": Forks()},
     {"explorer": Forks(), "env": Replay(env=FrozenLake(size=3))},
     {"credit": needy("critic.value"), "critic": ValueHead()},

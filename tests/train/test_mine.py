@@ -14,11 +14,12 @@ from bough.cli.app import app
 from bough.context import Window
 from bough.credit import Searched
 from bough.explore import Limits
+from bough.explore.likeness import edit_distance
 from bough.explore.search import mcts
 from bough.objective import mcts_dpo
 from bough.policy import Pretrained, Tiny
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
-from bough.train import ConfigError, Run, Warmup, mine, start
+from bough.train import Apart, ConfigError, Revise, Run, Warmup, mine, start
 from bough.tree import Credited, steps
 
 PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
@@ -121,6 +122,60 @@ def test_values_and_steps(full: RunDirectory) -> None:
     assert any(len(row["labels"]) > 1 for row in paths)
 
 
+def test_revisions_say_what_is_learned(full: RunDirectory) -> None:
+    found = mine(full.path, what="revisions").rows
+    assert found
+    renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
+    for row in found:
+        assert set(row) == {"prompt", "completion", "task", "gap", "input_ids", "completion_mask"}
+        assert renderer.verbatim(row["input_ids"]) == row["prompt"] + row["completion"]
+        assert len(row["input_ids"]) == len(row["completion_mask"])
+        learned = [token for token, kept in zip(row["input_ids"], row["completion_mask"], strict=True) if kept]
+        said = renderer.verbatim(learned).split("<|end|>")
+        assert said[0] == Revise().thought
+        assert {word.strip() for word in said[1:-1]} <= {"left", "right", "up", "down"}
+        assert len(said) > 2, "a thought and an action"
+        assert row["gap"] > 0
+    chats = mine(full.path, what="revisions", messages=True).rows
+    assert [set(chat) for chat in chats] == [{"prompt", "completion", "task", "gap"}] * len(found)
+    write = renderer._tokenizer.apply_chat_template
+    for text, chat in zip(found, chats, strict=True):
+        prompt = write(chat["prompt"], tokenize=False, add_generation_prompt=True)
+        assert prompt.split() == text["prompt"].split()
+        assert chat["completion"][0] == {"role": "assistant", "content": Revise().thought}
+        roles = [message["role"] for message in chat["completion"]]
+        assert roles == ["assistant", "user"] * (len(roles) // 2) + ["assistant"]
+
+
+def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory) -> None:
+    rule = "experts.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
+    found = mine(full.path, [rule, "objective=Imitation()"], what="revisions").rows
+    assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
+    with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the way\)"):
+        mine(window.path, what="revisions")
+    with pytest.raises(ConfigError, match=r"experts\.revise"):
+        mine(full.path, ["experts.revise=Revise(least=much)"], what="revisions")
+
+
+def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
+    def said(side: Sequence[dict[str, str]]) -> str:
+        return "\n".join(message["content"] for message in side if message["role"] == "assistant")
+
+    paths = ["objective.pairs.unit=path", "objective.pairs.choice=all"]
+    whole = mine(full.path, paths, messages=True).rows
+    sides = [(said(row["chosen"]), said(row["rejected"])) for row in whole]
+    far = [edit_distance(one, other) >= 6 for one, other in sides]
+    others = [not set(one.split()) & set(other.split()) for one, other in sides]
+    for apart, kept in ((Apart(edits=6), far), (Apart(overlap=0.0), others)):
+        for messages in (False, True):
+            found = mine(full.path, paths, messages=messages, apart=apart)
+            rows = mine(full.path, paths, messages=messages).rows
+            assert list(found.rows) == [row for row, stays in zip(rows, kept, strict=True) if stays]
+            assert found.left_out["its sides are too much alike"] == kept.count(False) > 0
+    with pytest.raises(ConfigError, match=r"apart: got Apart\(edits=4, overlap=1\.0\) and steps; need pairs"):
+        mine(full.path, what="steps", apart=Apart(edits=4))
+
+
 def test_trees_without_rewards_get_the_runs(full: RunDirectory, tmp_path: Path) -> None:
     (file,) = full.trees.glob("*.safetensors")
     write_trees(tmp_path / "bare.safetensors", [each.tree for each in read_trees(file, Credited)])
@@ -154,6 +209,10 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     assert said.exit_code == 0, said.output
     assert re.search(r"left out: \d+ turns without gain", said.output)
     assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
+    few = CliRunner().invoke(app, ["mine", str(full.path), str(out), "--edits", "99"])
+    assert "1 its sides are too much alike" in few.output
+    back = CliRunner().invoke(app, ["mine", str(full.path), str(out), "--what", "revisions"])
+    assert back.output.endswith(f"revisions: {len(rows(out))} in {out}\n")
     assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["mine", "--help"]).output
     wrong = CliRunner().invoke(app, ["mine", str(full.path), str(tmp_path / "none.jsonl"), "--what", "pears"])
     assert wrong.exit_code == 2

@@ -78,7 +78,10 @@ async def _step(shop: Workshop, journal: Journal, progress: Progress, experts: S
         with watch("learn"):
             shown = _some(experts, run.experts.per_step, seed)
             shown += taught(harvest.kept) if run.experts.from_trees else []
-            shown += shop.revise([each.rewarded for each in harvest.kept])
+            if run.experts.revise:
+                revised = shop.revise([each.rewarded for each in harvest.kept])
+                metrics["train/revisions"] = float(len(revised))
+                shown += revised
             batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
             aids = Aids(
                 reference=shop.reference.model,
