@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
@@ -27,6 +27,10 @@ bench: $(STAMP)  ## Speed of generation, update and credit, as ratios; time of e
 	$(BIN)/python bench/update.py
 	$(BIN)/python bench/credit.py
 	$(BIN)/python bench/stages.py
+
+# TRL_PYTHON and VLLM_PYTHON: what constraints/peers.txt makes.
+peers: $(STAMP)  ## Bough beside TRL, `generate` and vLLM, in turn.
+	$(BIN)/python bench/peers.py --trl-python $(TRL_PYTHON) --vllm-python $(VLLM_PYTHON) --write
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,170 @@
+"""A side of bench/peers.py: Bough, with the pieces that a run is made of."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bough.batch import pack
+from bough.credit import Grpo
+from bough.engine import Engine, Local, Request, Sampling
+from bough.explore.growth import Growth, Node
+from bough.objective import PpoClip, Share
+from bough.policy import Pretrained
+from bough.train import Learner, Optimizer
+from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, leaves, path
+from peer_line import Line, arguments
+from peer_shapes import BETAS, CLIP, CLIP_NORM, EPSILON, LEARNING_RATE, SHAPES, SIZES, Shape, reward
+
+OPTIMIZER = Optimizer(learning_rate=LEARNING_RATE, betas=BETAS, clip_norm=CLIP_NORM)
+LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Share(by="path_tokens")
+
+
+async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
+    """The trees of a round; every branch goes on as soon as its action is written."""
+    texts = shape.texts(seed)
+    rounds = seed * sum(shape.nodes)
+
+    async def branch(growth: Growth, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+        completion = await engine.generate(
+            Request(
+                prompt_tokens=text,
+                sampling=Sampling(max_tokens=int(texts.lengths[turn][node])),
+                stop_tokens=(),
+                seed=rounds + sum(shape.nodes[:turn]) + node,
+            )
+        )
+        last = turn == shape.turns - 1
+        number = growth.add(
+            Node(
+                parent=parent,
+                kind=Kind.ACTION,
+                branch=node,
+                tokens=completion.tokens,
+                logprobs=completion.logprobs,
+                entropies=completion.entropies,
+                outcome=Outcome.TERMINATED if last else Outcome.OPEN,
+                source=Source.SAMPLED,
+                policy_version=completion.policy_version,
+            )
+        )
+        if not last:
+            observation = texts.observations[turn][node].tolist()
+            number = growth.add(Node(parent=number, kind=Kind.OBSERVATION, tokens=observation))
+            await fork(growth, number, (*text, *completion.tokens, *observation), turn + 1, node)
+
+    async def fork(growth: Growth, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+        first = node * shape.forks[turn]
+        await asyncio.gather(*(branch(growth, parent, text, turn, first + each) for each in range(shape.forks[turn])))
+
+    async def tree(number: int, prompt: list[int]) -> Tree:
+        growth = Growth(Task(id=str(number)))
+        root = growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=prompt))
+        await fork(growth, root, tuple(prompt), 0, number)
+        return growth.done()
+
+    return await asyncio.gather(*(tree(number, prompt) for number, prompt in enumerate(texts.prompts.tolist())))
+
+
+def completion(tree: Tree, leaf: int) -> tuple[list[int], list[int]]:
+    """What follows the prompt on a path, and which of it (1 or 0) the policy wrote."""
+    nodes = path(tree, leaf)[1:].tolist()
+    tokens = np.concatenate([tree.tokens_of(node) for node in nodes])
+    own = np.concatenate([np.full(len(tree.tokens_of(node)), tree.kind[node] == Kind.ACTION) for node in nodes])
+    return tokens.tolist(), own.astype(int).tolist()
+
+
+def credit(trees: Sequence[Tree]) -> list[Credited]:
+    """Group-relative advantages; each path is paid at its end."""
+    rewarded: list[Rewarded] = []
+    for tree in trees:
+        paid = np.zeros(tree.nodes)
+        for leaf in leaves(tree).tolist():
+            paid[leaf] = reward(completion(tree, leaf)[0])
+        rewarded.append(Rewarded(tree=tree, channels={"reward": paid}))
+    return Grpo(epsilon=EPSILON)(rewarded)
+
+
+def product_rate(tokens: int) -> float:
+    """Operations per second of the layers' matrix products alone, forward and backward, over so many tokens."""
+    spent = done = 0.0
+    for rows, columns in SIZES.products:
+        read, weight, pull = (torch.randn(shape) for shape in ((tokens, rows), (columns, rows), (tokens, columns)))
+        products = ((read, weight.T), (pull, weight), (pull.T, read))
+        for left, right in products:
+            out = torch.mm(left, right)
+            begin = time.perf_counter()
+            torch.mm(left, right, out=out)
+            spent += time.perf_counter() - begin
+            done += 2 * tokens * rows * columns
+    return done / spent
+
+
+class Run:
+    """One optimizer step after the other."""
+
+    def __init__(self, folder: Path, shape: Shape) -> None:
+        self.policy = Pretrained(path=str(folder), device="cpu").build()
+        self.engine = Local(slots=max(shape.nodes)).build(self.policy.replica())
+        self.learner = Learner(self.policy, OPTIMIZER, total_updates=1, temperature=1.0)
+        self._shape, self._runner = shape, asyncio.Runner()
+
+    def trees(self, seed: int) -> list[Tree]:
+        """Only grow."""
+        return self._runner.run(grow(self.engine, self._shape, seed))
+
+    def generate(self, seed: int) -> dict[str, float]:
+        """Seconds of growth alone. No round begins like another, so that nothing read before is of use."""
+        begin = time.perf_counter()
+        trees = self.trees(seed)
+        return {"seconds": time.perf_counter() - begin, "tokens": sum(int(tree.sampled.sum()) for tree in trees)}
+
+    def step(self, seed: int) -> dict[str, float]:
+        """Seconds of a step, of its parts, and of the operations of its update at the rate of matrix products."""
+        begin = time.perf_counter()
+        trees = self.trees(seed)
+        grown = time.perf_counter()
+        batch = pack(credit(trees)).to(self.policy.device)
+        packed = time.perf_counter()
+        self.learner.learn(batch, LOSS, SHARE, seed=seed)
+        learned = time.perf_counter()
+        self.engine.sync(self.policy.weights(), self.learner.updates)
+        end = time.perf_counter()
+        rate = product_rate(min(self._shape.tokens(), OPTIMIZER.micro_tokens))
+        return {
+            "seconds": end - begin,
+            "generation": grown - begin,
+            "update": learned - packed,
+            "limit": self._shape.update_flops() / rate,
+        }
+
+
+def replay(folder: Path, shape: Shape) -> tuple[list[dict[str, list[int]]], float, dict[str, Tensor]]:
+    """The paths of a round, and the loss and its gradient on them, for another library to find the same."""
+    run = Run(folder, shape)
+    trees = run.trees(seed=0)
+    batch = pack(credit(trees)).to(run.policy.device)
+    loss = run.learner.backward(batch, LOSS, SHARE)["loss/total"]
+    paths: list[dict[str, list[int]]] = []
+    for tree in trees:
+        for leaf in leaves(tree).tolist():
+            tokens, own = completion(tree, leaf)
+            paths.append({"prompt": tree.tokens_of(0).tolist(), "completion": tokens, "own": own})
+    slopes = {name: weight.grad for name, weight in run.policy.parameters().items() if weight.grad is not None}
+    return paths, loss, slopes
+
+
+def main() -> None:
+    given, line = arguments(), Line()
+    torch.set_num_threads(given.threads)
+    shape = SHAPES[given.shape]
+    run = Run(given.folder, shape)
+    line.serve(run.step if shape.trains else run.generate)
+
+
+if __name__ == "__main__":
+    main()

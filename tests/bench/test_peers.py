@@ -1,0 +1,176 @@
+import argparse
+import json
+import sys
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM
+
+import peers
+from peer_bough import replay
+from peer_generate import grow
+from peer_model import write_model
+from peer_shapes import CLIP, EPSILON, SHAPES, SIZES, Shape, reward
+
+SMALL = Shape(
+    name="small", prompts=2, forks=(2, 3), prompt_tokens=5, action_tokens=3, observation_tokens=4, trains=True
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    found = tmp_path_factory.mktemp("model")
+    torch.set_num_threads(1)
+    write_model(found)
+    return found
+
+
+def test_the_model_has_as_many_weights_as_said(folder):
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    matrices = [weight for name, weight in model.named_parameters() if weight.ndim == 2 and "layers" in name]
+    assert sum(weight.numel() for weight in matrices) == SIZES.trunk
+    assert round(sum(weight.numel() for weight in model.parameters()) / 1e6, 1) == 2.0
+
+
+def test_tokens_and_operations_are_those_of_trees_written_out():
+    # (how many, first position, tokens): prompts, actions with their observations, last actions.
+    trees = [(2, 0, 5), (4, 5, 7), (12, 12, 3)]
+    paths = [(12, 0, 5), (12, 5, 7), (12, 12, 3)]
+    for by_path, stretches in ((False, trees), (True, paths)):
+        depths = [
+            at + 1 for count, start, tokens in stretches for at in range(start, start + tokens) for _ in range(count)
+        ]
+        trained = 3 * (stretches[1][0] + stretches[2][0])
+        assert SMALL.tokens(by_path=by_path) == len(depths)
+        assert SMALL.update_flops(by_path=by_path) == (
+            6 * SIZES.trunk * len(depths) + 6 * 512 * 256 * trained + 14 * 4 * 256 * sum(depths)
+        )
+
+
+def test_shapes_are_those_of_the_page():
+    sizes = {name: (shape.paths, shape.turns, shape.tokens()) for name, shape in SHAPES.items()}
+    assert sizes["step"] == (64, 1, 8 * 128 + 64 * 32)
+    assert sizes["step-chains"] == (64, 8, 8 * 96 + 64 * (8 * 48 - 40))
+    assert sizes["step-trees"] == (256, 5, 8 * (96 + 30 * 48 + 32 * 8))
+    assert sizes["agents"][:2] == (128, 8)
+    lengths = SHAPES["agents"].texts(1).lengths
+    assert {int(each) for turn in lengths for each in turn} == set(range(4, 13))
+
+
+def test_rounds_differ_and_repeat():
+    first, again, other = (SMALL.texts(seed) for seed in (1, 1, 2))
+    assert (first.prompts == again.prompts).all()
+    assert (first.prompts != other.prompts).any()
+
+
+def test_trees_cost_what_a_plain_loop_over_their_paths_costs(folder):
+    paths, loss, slopes = replay(folder, SMALL)
+    assert len(paths) == SMALL.paths
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    paid = torch.tensor([reward(path["completion"]) for path in paths]).view(SMALL.prompts, -1)
+    advantage = ((paid - paid.mean(1, keepdim=True)) / (paid.std(1, keepdim=True) + EPSILON)).flatten()
+    count = sum(sum(path["own"]) for path in paths)
+    total = torch.zeros(())
+    for path, gain in zip(paths, advantage, strict=True):
+        text = torch.tensor([path["prompt"] + path["completion"]])
+        logits = model(text).logits[0, len(path["prompt"]) - 1 : -1]
+        logprob = logits.log_softmax(-1).gather(-1, torch.tensor(path["completion"])[:, None])[:, 0]
+        ratio = (logprob - logprob.detach()).exp()
+        value = torch.minimum(ratio * gain, ratio.clamp(1 - CLIP, 1 + CLIP) * gain)
+        total = total - (value * torch.tensor(path["own"])).sum() / count
+    total.backward()
+    assert loss == pytest.approx(float(total.detach()), abs=1e-5)
+    theirs = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+    assert set(theirs) == set(slopes)
+    for name, slope in slopes.items():
+        torch.testing.assert_close(slope, theirs[name], rtol=1e-3, atol=1e-6)
+
+
+def test_the_loop_around_generate_grows_the_same_shape(folder):
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    rows = grow(model, SMALL, seed=0)
+    texts = SMALL.texts(0)
+    assert len(rows) == SMALL.paths
+    assert all(row.own == [1] * 3 + [0] * 4 + [1] * 3 for row in rows)
+    # Three branches share what was written before their fork.
+    assert [row.completion[:7] for row in rows[:3]] == [rows[0].completion[:7]] * 3
+    assert rows[3].completion[3:7] == texts.observations[0][1].tolist()
+    assert rows[-1].prompt == texts.prompts[1].tolist()
+
+
+def side(seconds, **more):
+    return {"seconds": seconds, **more}
+
+
+def test_ratios_are_medians_of_rounds_and_what_is_missing_is_a_dash():
+    rounds = [
+        {"bough": side(1.0, generation=0.4, update=0.5, limit=0.4), "trl": side(2.0)},
+        {"bough": side(4.0, generation=3.0, update=0.8, limit=0.4), "trl": side(12.0)},
+        {"bough": side(2.0, generation=0.6, update=1.0, limit=0.7), "trl": side(8.0)},
+    ]
+    line = peers.step_line(SHAPES["step"], rounds)
+    assert line == "| `step` | 3,072 / 10,240 | 2.00 (0.60, 0.80) | 8.00 | **3.00** | 0.70 |"
+    alone = [{"bough": side(2.0, tokens=100), "generate": side(5.0, tokens=100)}]
+    assert peers.generation_line(SHAPES["agents"], alone) == "| `agents` | 50 | 20 | - | **2.50** | **-** |"
+
+
+def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
+    asked = []
+
+    class Counted:
+        def __init__(self, _, script, *__, **___):
+            self.name = script
+
+        def ask(self, seed):
+            asked.append((self.name, seed))
+            return {"seconds": 1.0, "tokens": 1}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(peers, "Side", Counted)
+    file = tmp_path / "peers.json"
+    given = argparse.Namespace(trl_python=None, vllm_python=None, rounds=2, threads=1, results=file)
+    results = {}
+    peers.measure(SHAPES["prompts"], given, results)
+    # Round 0 is not timed; then the two take turns at being first.
+    assert asked == [
+        *(("bough", 0), ("generate", 0)),
+        *(("bough", 1), ("generate", 1)),
+        *(("generate", 2), ("bough", 2)),
+    ]
+    kept = json.loads(file.read_text())
+    given.rounds = 3
+    peers.measure(SHAPES["prompts"], given, kept)
+    assert len(asked) == 6 + 2 + 2
+    assert len(json.loads(file.read_text())["prompts x1"]) == 3
+    peers.measure(SHAPES["prompts"], given, kept)
+    assert len(asked) == 10
+
+
+FAKE = """
+import sys
+sys.path.insert(0, {bench!r})
+from peer_line import Line
+
+line = Line()
+print("a library's noise")
+
+def rounds(seed):
+    print("more of it")
+    if seed == 3:
+        raise SystemExit("out of memory")
+    return {{"seconds": seed / 2}}
+
+line.serve(rounds)
+"""
+
+
+def test_sides_answer_through_noise_and_say_why_they_end(tmp_path, monkeypatch):
+    (tmp_path / "peer_fake.py").write_text(FAKE.format(bench=str(peers.HERE)))
+    monkeypatch.setattr(peers, "HERE", tmp_path)
+    side = peers.Side(sys.executable, "fake", threads=1, log=tmp_path / "log")
+    assert [side.ask(seed) for seed in (1, 2)] == [{"seconds": 0.5}, {"seconds": 1.0}]
+    with pytest.raises(RuntimeError, match=r"fake: ended without an answer\n(.|\n)*out of memory"):
+        side.ask(3)
+    side.close()
