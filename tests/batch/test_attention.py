@@ -1,52 +1,102 @@
+"""The kernels for a stretch of a forest against one dense mask, forward and backward."""
+
+import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
-from bough.batch import segments
+from bough.batch import plant
+from bough.batch.attention import attention, sees
+from bough.batch.cascade import cascade
+from bough.batch.flex import flex
+from bough.batch.stretch import Stretch
+
+CPU = torch.device("cpu")
 
 
-def offsets(lengths: list[int]) -> Tensor:
-    return torch.tensor([0, *lengths]).cumsum(0)
+def stretches(seed: int, most: int, texts: int = 9) -> list[Stretch]:
+    """Random texts that often begin alike."""
+    rng = np.random.default_rng(seed)
+    lines = [rng.integers(3, size=rng.integers(1, 14)) for _ in range(texts)]
+    after = np.asarray([len(line) for line in lines])
+    return plant(lines, np.arange(texts), after).stretches(most)
 
 
-def by_mask(lengths: list[int], query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """The same, with one dense mask: who is in my row and not after me."""
-    row = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
-    place = torch.arange(len(row))
-    sees = (row[:, None] == row[None, :]) & (place[:, None] >= place[None, :])
-    key, value = (heads.repeat_interleave(len(query) // len(heads), dim=0) for heads in (key, value))
-    scores = (query @ key.mT * scale).masked_fill(~sees, -torch.inf)
+def heads(stretch: Stretch, kv_heads: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
+    """Random queries of 4 heads, keys and values."""
+    n, m = len(stretch), len(stretch.past) + len(stretch)
+    shapes = [(4, n, 8), (kv_heads, m, 8), (kv_heads, m, 8)]
+    return [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
+
+
+def by_mask(stretch: Stretch, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None) -> Tensor:
+    key, value = (each.repeat_interleave(len(query) // len(each), dim=0) for each in (key, value))
+    scores = (query @ key.mT * scale).masked_fill(~sees(stretch, window, CPU), -torch.inf)
     return scores.softmax(-1) @ value
 
 
-@pytest.mark.parametrize("lengths", [[1], [5], [3, 3, 3], [1, 4, 4, 2, 7, 7], [2, 1, 2, 1]])
-@pytest.mark.parametrize("kv_heads", [4, 2, 1])
-def test_rows_do_not_see_each_other_or_ahead(lengths: list[int], kv_heads: int) -> None:
+@given(st.integers(0, 10**6), st.integers(1, 60), st.sampled_from([4, 2, 1]))
+@settings(max_examples=60)
+def test_cascade(seed: int, most: int, kv_heads: int) -> None:
+    torch.manual_seed(seed)
+    for stretch in stretches(seed, most):
+        given_ = heads(stretch, kv_heads)
+        ours, theirs = cascade(stretch.glances, *given_, 0.3), by_mask(stretch, *given_, 0.3, None)
+        assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
+        pull = torch.randn_like(ours)
+        for a, b in zip(
+            torch.autograd.grad(ours, given_, pull), torch.autograd.grad(theirs, given_, pull), strict=True
+        ):
+            assert torch.allclose(a, b, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("window", [None, 1, 3, 100])
+@pytest.mark.parametrize("most", [7, 1000])
+@pytest.mark.parametrize("kv_heads", [4, 2])
+def test_whichever_kernel_is_chosen(window: int | None, most: int, kv_heads: int) -> None:
+    """Few tokens and many, with and without a window."""
+    for texts in (1, 9, 60):
+        for stretch in stretches(texts, most, texts):
+            given_ = heads(stretch, kv_heads)
+            ours, theirs = attention(stretch, *given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
+            assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
+            pull = torch.randn_like(ours)
+            mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
+            assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in zip(mine, other, strict=True))
+
+
+@pytest.mark.parametrize("window", [None, 4])
+def test_flex(window: int | None) -> None:
+    """Forward; it has no gradient on a CPU."""
+    for stretch in stretches(3, 200, 60):
+        given_ = [each.detach() for each in heads(stretch, 2, torch.float32)]
+        ours = flex(stretch, *given_, 0.3, window)
+        assert torch.allclose(ours, by_mask(stretch, *given_, 0.3, window), rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_low_precision_is_merged_in_float32(dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    shape = [(4, sum(lengths), 8), (kv_heads, sum(lengths), 8), (kv_heads, sum(lengths), 8)]
-    heads = [torch.randn(s, dtype=torch.float64, requires_grad=True) for s in shape]
-    attend = segments(offsets(lengths))
-    for layer in range(2):
-        mine, theirs = attend(layer, *heads, 0.3), by_mask(lengths, *heads, 0.3)
-        assert torch.allclose(mine, theirs, atol=1e-12)
-        pull = torch.randn_like(mine)
-        for a, b in zip(torch.autograd.grad(mine, heads, pull), torch.autograd.grad(theirs, heads, pull), strict=True):
-            assert torch.allclose(a, b, atol=1e-12)
+    (stretch,) = stretches(5, 1000, 40)
+    given_ = [each.detach() for each in heads(stretch, 4, dtype)]
+    truth = by_mask(stretch, *(each.double() for each in given_), 0.3, None)
+    error = (cascade(stretch.glances, *given_, 0.3) - truth).norm() / truth.norm()
+    plain = (by_mask(stretch, *given_, 0.3, None) - truth).norm() / truth.norm()
+    assert error < 1.3 * plain
 
 
-def test_changing_one_row_leaves_the_others_bit_equal() -> None:
+def test_changing_one_branch_leaves_the_others_bit_equal() -> None:
     torch.manual_seed(0)
-    heads = [torch.randn(2, 12, 4) for _ in range(3)]
-    attend = segments(offsets([4, 4, 4]))
-    before = attend(0, *heads, 0.5)
-    for each in heads:
-        each[:, 4:8] += 1.0
-    after = attend(0, *heads, 0.5)
-    assert torch.equal(before[:, :4], after[:, :4])
-    assert torch.equal(before[:, 8:], after[:, 8:])
-    assert not torch.equal(before[:, 4:8], after[:, 4:8])
-
-
-def test_no_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="segments: got no rows; need at least one"):
-        segments(torch.tensor([0]))
+    lines = [np.asarray(line) for line in ([0, 0, 1, 1], [0, 0, 2, 2, 2], [0, 0, 3, 3])]
+    (stretch,) = plant(lines, np.arange(3), np.asarray([4, 5, 4])).stretches(99)
+    given_ = [torch.randn(2, 9, 8) for _ in range(3)]
+    before = cascade(stretch.glances, *given_, 0.5)
+    changed = [each.clone() for each in given_]
+    for each in changed:
+        each[:, 4:6] += 1.0
+    after = cascade(stretch.glances, *changed, 0.5)
+    still = [0, 1, 2, 3, 6, 7, 8]
+    assert torch.equal(before[:, still], after[:, still])
+    assert not torch.equal(before[:, 4:6], after[:, 4:6])

@@ -37,7 +37,10 @@ def test_worked_example() -> None:
     assert batch.tree.tolist() == [0, 0]
     assert batch.at.tolist() == [2, 3, 5, 11, 12]
     assert batch.target.tolist() == [1, 2, 3, 4, 5]
-    assert batch.tokens[batch.predictor].tolist() == [8, 1, 9, 9, 4]
+    forest = batch.forest()
+    assert forest.tokens.tolist() == [7, 8, 1, 2, 9, 4]
+    assert forest.at.tolist() == [1, 2, 4, 4, 5]
+    assert batch.forest(merge=False).path_tokens == len(batch.forest(merge=False)) == 11
     assert batch.behaviour.tolist() == pytest.approx([-0.1, -0.2, -0.3, -0.4, -0.5])
     assert batch.gain.tolist() == [1, 1, 2, 0, 0]
     assert batch.lose.tolist() == [-0.5, -0.5, 0, -1, -1]
@@ -83,7 +86,8 @@ def test_a_failed_demonstration_is_not_shown() -> None:
     failed = N(parent=0, kind=ACTION, source=Source.TEACHER, outcome=Outcome.FAILED)
     batch = pack_demonstrations([build(start, failed)])
     assert (batch.rows, len(batch.tokens), len(batch.at)) == (0, 0, 0)
-    assert batch.split(10) == batch.parts(3, seed=0) == []
+    assert batch.parts(3, seed=0) == []
+    assert batch.forest().stretches(10) == []
 
 
 def test_nothing_packs_to_nothing() -> None:
@@ -122,15 +126,27 @@ def columns(batch: Batch) -> dict[str, torch.Tensor]:
     return {name: column for name, column in held.items() if isinstance(column, torch.Tensor)}
 
 
-@given(seeds(), st.integers(1, 60))
-def test_splitting_loses_nothing(rng: np.random.Generator, max_tokens: int) -> None:
+@given(seeds(), st.integers(1, 60), st.booleans())
+def test_every_trained_token_is_predicted_from_what_was_read(
+    rng: np.random.Generator, max_tokens: int, merge: bool
+) -> None:
     batch = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)])
-    parts = batch.split(max_tokens)
+    forest = batch.forest(merge=merge)
+    assert sum(len(each) for each in forest.stretches(max_tokens)) == len(forest)
+    for begin, at, place in zip(
+        (batch.at - batch.position[batch.at]).tolist(), batch.at.tolist(), forest.at, strict=True
+    ):
+        seen = np.flatnonzero(forest.end[: place + 1] > place)
+        assert torch.equal(forest.tokens[torch.as_tensor(seen)], batch.tokens[begin:at])
+
+
+@given(seeds(), st.integers(1, 9))
+def test_taking_rows_loses_nothing(rng: np.random.Generator, hands: int) -> None:
+    batch = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)])
+    parts = [batch.take(torch.arange(batch.rows)[first::hands]) for first in range(hands)]
     assert sorted(row for part in parts for row in rows(part.batch)) == sorted(rows(batch))
     assert sorted(torch.cat([torch.empty(0), *(part.trained for part in parts)]).tolist()) == list(range(len(batch.at)))
     for part in parts:
-        assert len(part.batch.tokens) <= max_tokens or part.batch.rows == 1
-        assert part.batch.row.diff().tolist() == sorted(part.batch.row.diff().tolist())
         for name in ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "target"):
             assert torch.equal(getattr(part.batch, name), getattr(batch, name)[part.trained])
         before = [rows(batch)[i] for i in torch.searchsorted(batch.row, batch.at[part.trained], right=True) - 1]
@@ -171,8 +187,6 @@ def test_taking_rows_out_of_order_keeps_them_whole() -> None:
 
 def test_counts_below_one_are_refused() -> None:
     batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
-    with pytest.raises(ValueError, match=r"Batch.split: got max_tokens=0; need at least 1"):
-        batch.split(0)
     with pytest.raises(ValueError, match=r"Batch.parts: got count=0; need at least 1"):
         batch.parts(0, seed=0)
 

@@ -11,7 +11,7 @@ import torch
 from tests.engines import Fronted, Recorder
 from tests.small import run as small
 
-from bough.batch import Batch, chosen_logprobs, pack, segments
+from bough.batch import Batch, pack
 from bough.context import Context, Full, Window
 from bough.explore import Waits
 from bough.train import Workshop
@@ -40,13 +40,9 @@ def trained(batch: Batch) -> Counter[Read]:
     )
 
 
-@torch.no_grad()
 def gap(shop: Workshop, batch: Batch) -> float:
     """The largest difference between behaviour and learner, nats."""
-    hidden = shop.policy.hidden(batch.tokens, batch.position, segments(batch.row))
-    weight, bias = shop.policy.head()
-    logprob = chosen_logprobs(hidden[batch.predictor], weight, batch.target, bias=bias)[0]
-    return float((logprob - batch.behaviour).abs().max())
+    return float((shop.learner.logprobs(batch) - batch.behaviour).abs().max())
 
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Window(turns=64)], ids=str)

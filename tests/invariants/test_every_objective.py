@@ -20,7 +20,7 @@ from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train import Learner, Optimizer
 from bough.train.columns import Aids, by_path, by_token, shares
-from bough.train.look import Seen, look
+from bough.train.look import Seen
 from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
 
 OBJECTIVES = objectives()
@@ -248,8 +248,7 @@ def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> 
     whole, reported = sight.read(sight.columns(batch, weight))
     shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
     splits: list[list[Part]] = [
-        batch.split(1),
-        batch.split(40),
+        [batch.take(row[None]) for row in shuffled],
         [batch.take(shuffled)],
         [batch.take(shuffled[0::2]), batch.take(shuffled[1::2])],
     ]
@@ -317,15 +316,14 @@ def test_micro_batches_do_not_matter_to_the_learner(objective: Objective, polici
     torch.nn.init.normal_(critic.linear.weight)
     rng = np.random.default_rng(7)
     goal = {name: torch.as_tensor(rng.normal(size=len(batch.at))) for name in names}
-    with torch.no_grad():
-        seen = look(policies[0], batch, temperature=1.0).logprob
+    seen = Learner(policies[0], Optimizer(), total_updates=1, temperature=1.0).logprobs(batch).double()
     near = seen + torch.as_tensor(rng.uniform(-0.5, 0.5, size=len(seen)))
     batch = replace(batch, behaviour=near.where(~batch.expert, 0.0), goals=goal, thoughts=goal)
     old = near + torch.as_tensor(rng.uniform(-0.01, 0.01, size=len(seen)))
     reported, whole = gradient_through(objective, batch, policies, critic, old, 10**6)
     assert any(bool(weight.any()) for weight in whole)
     again, same = gradient_through(objective, batch, policies, critic, old, 10)
-    assert len(batch.split(10)) > 3
+    assert len(batch.forest().stretches(10)) > 3
     assert again == pytest.approx(reported, rel=1e-5, abs=1e-8)
     assert_same(same, whole)
 

@@ -23,6 +23,11 @@ def batch() -> Batch:
     return packed
 
 
+def by_rows(batch: Batch, count: int) -> list[Part]:
+    """Micro-batches of so many rows."""
+    return [batch.take(rows) for rows in torch.arange(batch.rows).split(count)]
+
+
 def accumulated(parts: list[Part], share: torch.Tensor) -> torch.Tensor:
     return torch.stack([gradient(loss(WHOLE, part.batch, share[part.trained])) for part in parts]).sum(0)
 
@@ -34,9 +39,9 @@ def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Share) -> None:
     rows = torch.arange(batch.rows)
     shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
     splits = {
-        "one row each": batch.split(1),
-        "a few rows each": batch.split(40),
-        "all": batch.split(10**6),
+        "one row each": by_rows(batch, 1),
+        "a few rows each": by_rows(batch, 3),
+        "all": by_rows(batch, 10**6),
         "another order": [batch.take(shuffled)],
         "two ranks, dealt by turns": [batch.take(rows[0::2]), batch.take(rows[1::2])],
         "by tree": batch.parts(3, seed=5),
@@ -51,7 +56,7 @@ def test_a_part_of_a_part(batch: Batch) -> None:
         own = part.batch
         weight = Share()(own.paths, own.inverse_length, own.even)
         whole = gradient(loss(WHOLE, own, weight))
-        assert apart(accumulated(own.split(30), weight), whole) < 1e-6
+        assert apart(accumulated(by_rows(own, 2), weight), whole) < 1e-6
 
 
 def test_metrics_add_up(batch: Batch) -> None:
@@ -69,14 +74,14 @@ def test_metrics_add_up(batch: Batch) -> None:
         return {name: metric.item() for name, metric in WHOLE(columns).metrics.items()}
 
     weight = Share()(batch.paths, batch.inverse_length, batch.even)
-    whole, parts = metrics(batch, weight), [metrics(p.batch, weight[p.trained]) for p in batch.split(40)]
+    whole, parts = metrics(batch, weight), [metrics(p.batch, weight[p.trained]) for p in by_rows(batch, 3)]
     assert {name: sum(part[name] for part in parts) for name in whole} == pytest.approx(whole, rel=1e-6)
 
 
 def test_an_unshared_divisor_would_show(batch: Batch) -> None:
     """The mean over each micro-batch by itself, a usual mistake, is another gradient."""
     weight = Share()(batch.paths, batch.inverse_length, batch.even)
-    parts = batch.split(40)
+    parts = by_rows(batch, 3)
     wrong = torch.zeros(())
     for part in parts:
         own = part.batch

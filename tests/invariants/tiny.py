@@ -5,7 +5,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, chosen_logprobs, segments
+from bough.batch import Batch, Reading, chosen_logprobs
 from bough.objective import Columns, Objective
 from bough.policy.causal import Causal
 
@@ -34,11 +34,13 @@ def tiny() -> Causal:
 def read(batch: Batch) -> tuple[Tensor, Tensor]:
     """[M] log-probabilities and entropies of the trained tokens."""
     model = tiny()
-    hidden = model.hidden(batch.tokens, batch.position, segments(batch.row))
+    forest = batch.forest(merge=False)
+    (page,) = Reading(model.hidden, forest, len(forest)).backward()
     weight, bias = model.head()
-    logprob, entropy = chosen_logprobs(hidden[batch.predictor], weight, batch.target, bias, entropy=True)
+    logprob, entropy = chosen_logprobs(page.hidden, weight, batch.target[page.trained], bias, entropy=True)
     assert entropy is not None
-    return logprob, entropy
+    order = page.trained.argsort()
+    return logprob[order], entropy[order]
 
 
 def loss(objective: Objective, batch: Batch, share: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from transformers import (
     Gemma2Config,
     GPT2Config,
     GptOssConfig,
-    MistralConfig,
     Qwen3NextConfig,
 )
 
@@ -58,7 +57,10 @@ def test_sequences_laid_end_to_end_do_not_see_each_other(tmp_path: Path) -> None
     policy = Pretrained(path=str(folders.folder(tmp_path)), device="cpu").build()
     first, second = tokens(7), tokens(11, seed=1)
 
-    def apart(layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float) -> torch.Tensor:
+    def apart(
+        layer: int, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scale: float, *, window: None
+    ) -> torch.Tensor:
+        assert window is None
         parts = [[part[:, :7], part[:, 7:]] for part in (query, key, value)]
         return torch.cat([causal(layer, *trio, scale) for trio in zip(*parts, strict=True)], dim=1)
 
@@ -144,9 +146,9 @@ def test_a_replica_in_bfloat16_takes_float32_weights(tmp_path: Path) -> None:
     replica = policy.replica(torch.bfloat16)
     seen = []
 
-    def attend(*call: object) -> torch.Tensor:
+    def attend(*call: object, **settings: object) -> torch.Tensor:
         seen.append(call[2].dtype)
-        return causal(*call)
+        return causal(*call, **settings)
 
     hidden = replica.hidden(tokens(9), torch.arange(9), attend)
     assert (replica.dtype, seen[0], replica.logits(hidden).dtype) == (torch.bfloat16, torch.bfloat16, torch.float32)
@@ -225,8 +227,7 @@ REFUSED = {
         linear_value_head_dim=8,
         num_experts=0,
     ),
-    "MistralAttention asks its attention for sliding_window": MistralConfig(**SMALL, sliding_window=64),
-    "Gemma2Attention asks its attention for sliding_window, softcap|softcap": Gemma2Config(**SMALL),
+    "Gemma2Attention asks its attention for softcap": Gemma2Config(**SMALL),
     "GptOssAttention asks its attention for .*s_aux": GptOssConfig(**SMALL, num_local_experts=2, sliding_window=8),
     "CohereForCausalLM can't be trained by Bough: its logits differ by": CohereConfig(**SIZES, logit_scale=0.25),
 }

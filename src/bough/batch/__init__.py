@@ -1,8 +1,21 @@
-"""Batches: trees as rows of tokens that a model can learn from, without padding."""
+"""Batches: trees as rows of tokens, read by a model at the cost of each token once."""
 
-from bough.batch.attention import segments
+from bough.batch.attention import Attend
 from bough.batch.batch import Batch, Part
+from bough.batch.forest import Forest, plant
 from bough.batch.logprob import chosen_logprobs
 from bough.batch.pack import pack, pack_demonstrations
+from bough.batch.reading import Page, Reading
 
-__all__ = ["Batch", "Part", "chosen_logprobs", "pack", "pack_demonstrations", "segments"]
+__all__ = [
+    "Attend",
+    "Batch",
+    "Forest",
+    "Page",
+    "Part",
+    "Reading",
+    "chosen_logprobs",
+    "pack",
+    "pack_demonstrations",
+    "plant",
+]

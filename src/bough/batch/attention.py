@@ -1,54 +1,80 @@
-"""Causal attention within rows laid end to end."""
+"""Attention over a stretch of a forest: who sees whom, and by which kernel."""
 
-from collections.abc import Callable
-from itertools import groupby
-from typing import TypeAlias
+from typing import Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-Attend: TypeAlias = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
-"""(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are already rotated in.
+from bough.batch.cascade import cascade
+from bough.batch.stretch import Stretch
 
-K divides H; query head h reads key head h // (H // K).
-"""
+DENSE_PAIRS = 64 * 64
+"""A mask of at most so many pairs costs less than several calls."""
 
 
-def segments(row: Int[Tensor, " offsets"]) -> Attend:
-    """Attention in which each token sees itself and what came before it in its row, for use in every layer.
+@runtime_checkable
+class Attend(Protocol):
+    """Attention, done by whoever laid the tokens out."""
 
-    Neighbouring rows of one length are one batched call, on views: nothing is padded, copied or indexed, and no mask is
-    made. (Padding rows of nearly one length to a common one was never faster on a CPU.)
-
-    Args:
-        row: Offsets of the rows, as in `Batch.row`.
-
-    Raises:
-        ValueError: when there is no row.
-    """
-    lengths: list[int] = row.diff().cpu().numpy().tolist()
-    if not lengths:
-        raise ValueError("segments: got no rows; need at least one")
-    runs = [(len(list(rows)), length) for length, rows in groupby(lengths)]
-    sizes = [count * length for count, length in runs]
-
-    def attend(
+    def __call__(
+        self,
         layer: int,
-        query: Float[Tensor, "H U D"],
-        key: Float[Tensor, "K U D"],
-        value: Float[Tensor, "K U D"],
+        query: Float[Tensor, "H n D"],
+        key: Float[Tensor, "K n D"],
+        value: Float[Tensor, "K n D"],
         scale: float,
-    ) -> Float[Tensor, "H U D"]:
-        del layer
-        # One split, not a slice per run: its gradient is one concatenation, not a sum of mostly empty tensors.
-        parts = zip(*(torch.split(heads, sizes, dim=1) for heads in (query, key, value)), strict=True)
-        mixed: list[Tensor] = []
-        for run, part in zip(runs, parts, strict=True):
-            q, k, v = (heads.unflatten(1, run).transpose(0, 1) for heads in part)  # [rows, heads, length, D]
-            out = scaled_dot_product_attention(q, k, v, is_causal=True, scale=scale, enable_gqa=len(key) != len(query))
-            mixed.append(out.transpose(0, 1).flatten(1, 2))
-        return torch.cat(mixed, dim=1)
+        *,
+        window: int | None = None,
+    ) -> Float[Tensor, "H n D"]:
+        """Mix values by how much queries care for keys; positions are already rotated in.
 
-    return attend
+        K divides H; query head h reads key head h // (H // K).
+
+        Args:
+            layer: Which layer asks.
+            query: [H, n, D].
+            key: [K, n, D].
+            value: [K, n, D].
+            scale: Of the scores.
+            window: How many tokens a query sees at most, itself included and counted along its text; None is all.
+        """
+        ...
+
+
+def attention(
+    stretch: Stretch,
+    query: Float[Tensor, "H n D"],
+    key: Float[Tensor, "K m D"],
+    value: Float[Tensor, "K m D"],
+    scale: float,
+    window: int | None = None,
+) -> Float[Tensor, "H n D"]:
+    """Attention of a stretch's n tokens to its past and itself, m tokens.
+
+    On a CPU a cascade of flash kernels; on CUDA FlexAttention; a dense mask where there are few tokens, or a window
+    shorter than the texts.
+    """
+    windowed = window is not None and window <= int(stretch.position.max())
+    if query.device.type == "cuda" and len(stretch) > DENSE_PAIRS**0.5:
+        from bough.batch.flex import flex
+
+        return flex(stretch, query, key, value, scale, window if windowed else None)
+    lonely = len(stretch.glances) == 1
+    if windowed or not (query.device.type == "cpu" and (lonely or query.shape[1] * key.shape[1] > DENSE_PAIRS)):
+        mask = sees(stretch, window if windowed else None, query.device)
+        return scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale, enable_gqa=True)
+    return cascade(stretch.glances, query, key, value, scale)
+
+
+def sees(stretch: Stretch, window: int | None, device: torch.device) -> Bool[Tensor, "n m"]:
+    """Which key each query sees, as a mask of n x m."""
+    past = len(stretch.past)
+    key = torch.arange(-past, len(stretch), device=device)
+    query = key[past:, None]
+    mask = (key <= query) & (query < torch.as_tensor(stretch.end, device=device))
+    if window is not None:
+        depth = torch.as_tensor(stretch.position, device=device)
+        mask &= depth[past:, None] - depth < window
+    return mask

@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from bough.batch.forest import Forest, plant
 from bough.batch.walks import Walks
 
 
@@ -27,8 +28,8 @@ class Batch:
         position: [U] int64, place of each token in its row.
         tree: [R] int64, which tree each row is from; ascending in a fresh batch.
         row: [R + 1] int64; the tokens of row i are `tokens[row[i] : row[i + 1]]`.
-        at: [M] int64, ascending: where the trained tokens stand in `tokens`. Each is predicted from the token before
-            it, which is in the same row.
+        at: [M] int64, where the trained tokens stand in `tokens`, ascending in a fresh batch. Each is predicted from
+            the token before it, which is in the same row.
         behaviour: [M] float32, log-probability when it was sampled.
         gain: [M] float32, as in `Credited`.
         lose: [M] float32, as in `Credited`.
@@ -83,32 +84,24 @@ class Batch:
         """[M] int64: the trained tokens."""
         return self.tokens[self.at]
 
-    @property
-    def predictor(self) -> Int[Tensor, " M"]:
-        """[M] int64: where the token before each trained token stands in `tokens`."""
-        return self.at - 1
+    def forest(self, *, merge: bool = True) -> Forest:
+        """What must be read to predict the trained tokens, each token once.
 
-    def split(self, max_tokens: int) -> "list[Part]":
-        """Micro-batches of at most `max_tokens` tokens; a longer row is one by itself.
-
-        Shortest rows first, so that rows of one length lie side by side, which attention is glad of.
-
-        Raises:
-            ValueError: when `max_tokens` is below 1.
+        Args:
+            merge: False to read every row by itself.
         """
-        if max_tokens < 1:
-            raise ValueError(f"Batch.split: got max_tokens={max_tokens}; need at least 1")
-        lengths = self.row.diff().cpu().numpy()
-        order = np.argsort(lengths, kind="stable")
-        parts: list[list[int]] = []
-        room = 0
-        for row, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
-            if not parts or length > room:
-                parts.append([])
-                room = max_tokens
-            parts[-1].append(row)
-            room -= length
-        return [self.take(torch.tensor(rows)) for rows in parts]
+        tokens, row, at = (each.cpu().numpy() for each in (self.tokens, self.row, self.at))
+        # A row's last token is trained and nothing comes after it.
+        texts = [tokens[begin : end - 1] for begin, end in zip(row[:-1].tolist(), row[1:].tolist(), strict=True)]
+        text = np.searchsorted(row, at, side="right") - 1
+        return plant(texts, text, at - row[text], merge=merge, device=str(self.tokens.device))
+
+    def only(self, trained: Int[Tensor, " m"]) -> "Batch":
+        """The same rows, of whose trained tokens some are trained, in the given order; without the path view."""
+        columns = {name: getattr(self, name)[trained] for name in _OF_TOKENS}
+        goals = {name: goal[trained] for name, goal in self.goals.items()}
+        thoughts = {name: thought[trained] for name, thought in self.thoughts.items()}
+        return replace(self, **columns, goals=goals, thoughts=thoughts, walks=None)
 
     def parts(self, count: int, seed: int) -> "list[Part]":
         """Batches for `count` optimizer steps: trees dealt out at random, all rows of a tree together.
@@ -138,24 +131,13 @@ class Batch:
         row = torch.cat([length.new_zeros(1), length.cumsum(0)])
         tokens, trained = _ranges(begin, length), _ranges(bounds[rows], bounds.diff()[rows])
         moved = (row[:-1] - begin).repeat_interleave(bounds.diff()[rows])
-        batch = Batch(
+        batch = replace(
+            self.only(trained),
             tokens=self.tokens[tokens],
             position=self.position[tokens],
             tree=self.tree[rows],
             row=row,
             at=self.at[trained] + moved,
-            behaviour=self.behaviour[trained],
-            gain=self.gain[trained],
-            lose=self.lose[trained],
-            paths=self.paths[trained],
-            inverse_length=self.inverse_length[trained],
-            even=self.even[trained],
-            origin=self.origin[trained],
-            turn=self.turn[trained],
-            expert=self.expert[trained],
-            fresh=self.fresh[trained],
-            goals={name: goal[trained] for name, goal in self.goals.items()},
-            thoughts={name: thought[trained] for name, thought in self.thoughts.items()},
         )
         return Part(batch=batch, trained=trained)
 
@@ -172,6 +154,21 @@ class Batch:
 
 
 _Named: TypeAlias = Mapping[str, Tensor]
+
+_OF_TOKENS = (
+    "at",
+    "behaviour",
+    "gain",
+    "lose",
+    "paths",
+    "inverse_length",
+    "even",
+    "origin",
+    "turn",
+    "expert",
+    "fresh",
+)
+"""The columns with an entry for each trained token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,14 +1,25 @@
 """What an engine runs: a causal model that reads tokens laid end to end and lets the caller do the attention."""
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias, runtime_checkable
+from collections.abc import Mapping
+from typing import Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-Attend: TypeAlias = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
-"""(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are already rotated in."""
+
+@runtime_checkable
+class Attend(Protocol):
+    """Attention, done by whoever laid the tokens out."""
+
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
+        """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are rotated in.
+
+        Of its text a query sees the last `window` tokens, itself among them, or all.
+        """
+        ...
 
 
 @runtime_checkable

@@ -1,17 +1,26 @@
 """Hands a transformers model's attention to its caller, so that tokens of many sequences can lie end to end."""
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
 from transformers import AttentionInterface
 
-Attend: TypeAlias = Callable[[int, Tensor, Tensor, Tensor, float], Tensor]
-"""(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are already rotated in.
 
-K divides H; query head h reads key head h // (H // K).
-"""
+@runtime_checkable
+class Attend(Protocol):
+    """Attention, done by whoever laid the tokens out."""
+
+    def __call__(
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
+        """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are rotated in.
+
+        K divides H; query head h reads key head h // (H // K). Of its text a query sees the last `window` tokens,
+        itself among them, or all.
+        """
+        ...
+
 
 ATTENTION = "bough"
 """The name under which a transformers model finds `hand_over` (`attn_implementation`)."""
@@ -28,6 +37,7 @@ def hand_over(
     attention_mask: Tensor | None,
     scaling: float | None = None,
     dropout: float = 0.0,
+    sliding_window: int | None = None,
     bough_attend: Attend | None = None,
     **settings: object,
 ) -> tuple[Tensor, None]:
@@ -41,6 +51,7 @@ def hand_over(
         attention_mask: None; which token sees which is the caller's business.
         scaling: Multiplies the scores; None means D ** -0.5.
         dropout: 0.
+        sliding_window: How many tokens a query sees at most, itself included.
         bough_attend: What does the work.
         settings: Anything else a model tells its attention.
 
@@ -48,7 +59,7 @@ def hand_over(
         [1, U, H, D], and no attention weights.
 
     Raises:
-        ValueError: when the model asks for what `bough_attend` would not do (a window, capped scores, sinks, a mask).
+        ValueError: when the model asks for what `bough_attend` would not do (capped scores, sinks, a mask).
     """
     if bough_attend is None:
         raise ValueError(f"{type(module).__name__}: got no bough_attend; need a model that hands it to its attention")
@@ -60,8 +71,8 @@ def hand_over(
     asked += ["is_causal=False"] if settings.get("is_causal", getattr(module, "is_causal", True)) is False else []
     if asked:
         raise ValueError(
-            f"{type(module).__name__} asks its attention for {', '.join(asked)}; need plain causal attention over the "
-            "whole text, without windows, caps, sinks or biases"
+            f"{type(module).__name__} asks its attention for {', '.join(asked)}; need causal attention without "
+            "caps, sinks or biases"
         )
     if query.shape[0] != 1 or value.shape != key.shape or key.shape[-1] != query.shape[-1]:
         raise ValueError(
@@ -69,15 +80,19 @@ def hand_over(
             f"{tuple(value.shape)}; need one batch row and heads of one width"
         )
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
-    mixed = bough_attend(int(getattr(module, "layer_idx")), query[0], key[0], value[0], scale)  # noqa: B009
+    layer = int(getattr(module, "layer_idx"))  # noqa: B009
+    mixed = bough_attend(layer, query[0], key[0], value[0], scale, window=sliding_window)
     return mixed.transpose(0, 1).unsqueeze(0), None
 
 
-def causal(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-    """An `Attend` for one sequence: every token sees itself and all before it."""
+def causal(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None) -> Tensor:
+    """An `Attend` for one sequence: every token sees itself and those before it."""
     del layer
+    place = torch.arange(query.shape[1], device=query.device)
+    back = place[:, None] - place
+    sees = (back >= 0) if window is None else (back >= 0) & (back < window)
     return torch.nn.functional.scaled_dot_product_attention(
-        query[None], key[None], value[None], is_causal=True, scale=scale, enable_gqa=True
+        query[None], key[None], value[None], attn_mask=sees, scale=scale, enable_gqa=True
     )[0]
 
 

@@ -9,8 +9,9 @@ from torch import Tensor
 from bough.policy.attention import ATTENTION, causal
 from bough.policy.causal import Causal
 
-LENGTHS = [5, 9]
-"""Tokens of the sequences laid end to end: two, for a layer that mixes tokens past its attention shows at the seam."""
+PROMPT, BRANCHES = 5, [4, 3]
+"""Tokens of a prompt and of the texts that go on from it, laid end to end: a layer that mixes tokens past its attention
+shows at the seam of the branches."""
 
 TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 2e-2}
 """Largest relative difference of logits; norms compute in float32 in all of them."""
@@ -32,7 +33,7 @@ class Shape:
 
 
 def probe(model: Causal) -> Shape:
-    """Compare the logits of two sequences laid end to end with the model's own, read one by one.
+    """Compare the logits of a small tree laid out depth first with the model's own of its paths, read one by one.
 
     Raises:
         ValueError: when they differ, or the model can't be run so; names the architecture and says why.
@@ -42,22 +43,29 @@ def probe(model: Causal) -> Shape:
         return _compare(model)
     except Exception as error:
         raise ValueError(
-            f"architecture {name} can't be trained by Bough: {error}; need a decoder whose layers mix tokens by plain "
-            "causal attention alone (such as Llama, Qwen2, Qwen3)"
+            f"architecture {name} can't be trained by Bough: {error}; need a decoder whose layers mix tokens by causal "
+            "attention alone (such as Llama, Qwen2, Qwen3, Gemma3)"
         ) from error
 
 
 @torch.no_grad()
 def _compare(model: Causal) -> Shape:
     draw = torch.Generator().manual_seed(0)
-    tokens = torch.randint(0, model.vocab_tokens, (sum(LENGTHS),), generator=draw).to(model.device)
-    positions = torch.cat([torch.arange(length) for length in LENGTHS]).to(model.device)
+    place = torch.arange(PROMPT + sum(BRANCHES), device=model.device)
+    first, second = place < PROMPT + BRANCHES[0], (place < PROMPT) | (place >= PROMPT + BRANCHES[0])
+    tokens = torch.randint(0, model.vocab_tokens, (len(place),), generator=draw).to(model.device)
+    positions = torch.where(first, place, place - BRANCHES[0])
     calls: list[tuple[int, Tensor]] = []
 
-    def attend(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+    def attend(
+        layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
         calls.append((layer, key))
-        pieces = zip(*(torch.split(part, LENGTHS, dim=1) for part in (query, key, value)), strict=True)
-        return torch.cat([causal(layer, q, k, v, scale) for q, k, v in pieces], dim=1)
+        one, other = (
+            causal(layer, query[:, path], key[:, path], value[:, path], scale, window=window)
+            for path in (first, second)
+        )
+        return torch.cat([one, other[:, PROMPT:]], dim=1)
 
     ours = model.logits(model.hidden(tokens, positions, attend))
     layers = [layer for layer, _ in calls]
@@ -68,10 +76,10 @@ def _compare(model: Causal) -> Shape:
         raise ValueError(f"its layers have different (key heads, head widths): {sorted(widths)}")
     if any(key.dtype != model.dtype for _, key in calls):
         raise ValueError(f"its keys are not {model.dtype}, as its weights are")
-    stock = torch.cat([_stock(model, piece) for piece in torch.split(tokens, LENGTHS)]).to(ours.dtype)
+    stock = torch.cat([_stock(model, tokens[first]), _stock(model, tokens[second])[PROMPT:]]).to(ours.dtype)
     difference = float((ours - stock).square().sum().sqrt() / stock.square().sum().sqrt())
     if not difference <= TOLERANCE[model.dtype]:
-        raise ValueError(f"its logits differ by {difference:.1e} of their size when sequences are laid end to end")
+        raise ValueError(f"its logits differ by {difference:.1e} of their size when paths share their beginning")
     ((kv_heads, head_width),) = widths
     return Shape(layers=len(layers), kv_heads=kv_heads, head_width=head_width)
 

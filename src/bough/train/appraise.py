@@ -4,16 +4,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
+from torch import Tensor
 
 from bough.batch import pack
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train.look import Forward, look
+from bough.train.look import Forward, read, survey
 from bough.tree import Credited, Floats, Rewarded
 
 
-@torch.no_grad()
 def appraise(
     rewarded: Sequence[Rewarded],
     policy: Policy,
@@ -40,12 +39,18 @@ def appraise(
     thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
     if reference is not None:
         thought["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
-    for part in batch.to(policy.device).split(micro_tokens):
-        said = {} if critic is None else look(policy, part.batch, temperature=temperature, critic=critic).values
-        if reference is not None:
-            said["reference"] = look(reference, part.batch, temperature=temperature).logprob
-        for name, values in said.items():
-            thought[name][part.batch.origin.cpu().numpy()] = values.float().cpu().numpy()
+    batch = batch.to(policy.device)
+    forest, origin = batch.forest(), batch.origin.cpu().numpy()
+    said = dict[str, Tensor]()
+    if critic is not None:
+        reading = read(policy, forest, micro_tokens)
+        said |= survey(policy, batch, reading, temperature=temperature, critic=critic).values
+    if reference is not None:
+        said["reference"] = survey(
+            reference, batch, read(reference, forest, micro_tokens), temperature=temperature
+        ).logprob
+    for name, values in said.items():
+        thought[name][origin] = values.float().cpu().numpy()
     end = np.cumsum([0, *lengths]).tolist()
     cut: list[dict[str, Floats]] = [
         {name: column[end[i] : end[i + 1]] for name, column in thought.items()} for i in range(len(rewarded))

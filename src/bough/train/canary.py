@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import chosen_logprobs, segments
+from bough.batch import Reading, chosen_logprobs, plant
 from bough.engine import Engine
 from bough.explore import Waits
 from bough.policy.policy import Policy
@@ -60,9 +61,10 @@ class Canary:
 
     @torch.no_grad()
     def _learner(self, policy: Policy) -> Tensor:
-        tokens = torch.tensor((*self.prompt, *self.continuation), device=policy.device)
-        rows = torch.tensor([0, len(tokens)], device=policy.device)
-        hidden = policy.hidden(tokens, torch.arange(len(tokens), device=policy.device), segments(rows))
+        text = np.asarray((*self.prompt, *self.continuation))
+        after = np.arange(len(self.prompt), len(text))
+        forest = plant([text], np.zeros_like(after), after, device=str(policy.device))
+        (page,) = Reading(policy.hidden, forest, len(text)).forward()
         weight, bias = policy.head()
-        at = torch.arange(len(self.prompt), len(tokens), device=policy.device)
-        return chosen_logprobs(hidden[at - 1], weight, tokens[at], bias=bias)[0].float().cpu()
+        target = torch.as_tensor(text[after], device=policy.device)
+        return chosen_logprobs(page.hidden, weight, target, bias=bias)[0].float().cpu()

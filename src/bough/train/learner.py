@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
 
-from bough.batch import Batch
+from bough.batch import Batch, Forest, Page, Reading
 from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
 from bough.train.igt import Igt
-from bough.train.look import Forward, Seen, look
+from bough.train.look import Forward, Seen, look, read, survey
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
 
@@ -40,6 +40,8 @@ class Learner:
         self.critic = critic
         self.updates = 0
         """Optimizer steps done."""
+        self.merges = True
+        """Whether rows that begin alike are read as one tree."""
         self._total = total_updates
         self._temperature = temperature
         self._named = dict(policy.parameters())
@@ -83,7 +85,7 @@ class Learner:
         """
         totals: dict[str, float] = {}
         steps = 0
-        old = self._survey(batch, frozenset()).logprob if "old" in objective.needs else None
+        old = self.logprobs(batch) if "old" in objective.needs else None
         for epoch in range(self.settings.epochs):
             for part in batch.parts(self.settings.parts, seed + epoch):
                 own = None if old is None else old[part.trained]
@@ -124,10 +126,10 @@ class Learner:
     def backward(
         self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
     ) -> dict[str, float]:
-        """Add the gradient of the objective over a whole batch, micro-batch by micro-batch, to the parameters.
+        """Add the gradient of the objective over a whole batch, page by page, to the parameters.
 
-        An objective over tokens is a sum over micro-batches. One over paths sees everything at once: the log-probs of
-        the whole batch are computed first, the loss gives their gradient, and a second look carries it to the weights.
+        An objective over tokens is a sum over pages. One over paths sees everything at once: the log-probs of the whole
+        batch are computed first, the loss gives their gradient, and a second look carries it to the weights.
 
         Args:
             batch: Of one optimizer step.
@@ -136,33 +138,42 @@ class Learner:
             aids: For the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
-        whole = "paths" in objective.needs
         weight = shares(batch, share)
         aids = replace(aids, scale=scales(batch, weight))
-        parts, fresh = batch.split(self.settings.micro_tokens), batch.fresh
-        metrics: dict[str, float] = {}
-        if not whole:
-            gap = 0.0
-            for part in parts:
-                seen = self._look(part.batch, objective.needs)
-                gap += _gap(seen, part.batch, fresh[part.trained])
-                own = None if old is None else old[part.trained]
-                columns = self._columns(part.batch, seen, objective.needs, aids, weight[part.trained], own)
-                _add(metrics, _descend(objective(columns)))
-        else:
-            seen = self._survey(batch, objective.needs)
-            gap = _gap(seen, batch, fresh)
-            leaves = [seen.logprob, *([] if seen.entropy is None else [seen.entropy]), *seen.values.values()]
-            for leaf in leaves:
-                leaf.requires_grad_()
-            columns = self._columns(batch, seen, objective.needs, aids, weight, old)
-            _add(metrics, _descend(objective(by_path(columns, batch, share))))
-            slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-            for part in parts:
-                again = self._look(part.batch, objective.needs)
-                outputs = [again.logprob, *([] if again.entropy is None else [again.entropy]), *again.values.values()]
-                torch.autograd.backward(outputs, [slope[part.trained] for slope in slopes])
-        return {**metrics, "policy/gap": gap / max(1, int(fresh.sum()))}
+        forest = batch.forest(merge=self.merges)
+        reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
+        given = _Given(batch=batch, share=weight, old=old, reference=reference)
+        reading = read(self.policy, forest, self.settings.micro_tokens)
+        learn = self._over_paths if "paths" in objective.needs else self._over_tokens
+        metrics, gap = learn(reading, given, objective, share, aids)
+        return {**metrics, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+
+    def _over_tokens(
+        self, reading: Reading, given: "_Given", objective: Objective, share: Share, aids: Aids
+    ) -> tuple[dict[str, float], float]:
+        """Loss and gradient page by page; returns metrics, and the sum of the gaps."""
+        del share
+        metrics, gap = dict[str, float](), 0.0
+        for page in reading.backward():
+            seen, part = self._look(page, given.batch, objective.needs), given.take(page.trained)
+            gap += _gap(seen, part.batch)
+            _add(metrics, _descend(objective(part.columns(seen, objective.needs, aids))))
+        return metrics, gap
+
+    def _over_paths(
+        self, reading: Reading, given: "_Given", objective: Objective, share: Share, aids: Aids
+    ) -> tuple[dict[str, float], float]:
+        """The loss of all that was seen, then its gradient page by page."""
+        seen = self._survey(reading, given.batch, objective.needs)
+        leaves = [leaf.requires_grad_() for leaf in seen.columns()]
+        columns = given.columns(seen, objective.needs, aids)
+        metrics = _descend(objective(by_path(columns, given.batch, share)))
+        slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+        for page in reading.backward():
+            outputs = self._look(page, given.batch, objective.needs).columns()
+            pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
+            torch.autograd.backward(outputs, pulls)
+        return metrics, _gap(seen, given.batch)
 
     def divergence(self, batch: Batch) -> float:
         """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
@@ -170,7 +181,7 @@ class Learner:
         With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
         the expectation is KL(before || now). Tokens of earlier steps do not count.
         """
-        moved = (self._survey(batch, frozenset()).logprob - batch.behaviour)[batch.fresh]
+        moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
     def _clip(self, weights: Iterable[Tensor]) -> float:
@@ -197,49 +208,64 @@ class Learner:
         for optimizer in self._optimizers:
             optimizer.zero_grad(set_to_none=True)
 
-    def _look(self, batch: Batch, needs: frozenset[Need]) -> Seen:
+    def logprobs(self, batch: Batch) -> Tensor:
+        """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
+        forest = batch.forest(merge=self.merges)
+        return self._survey(read(self.policy, forest, self.settings.micro_tokens), batch, frozenset()).logprob
+
+    def _look(self, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
+        return look(self.policy, page, batch, **self._wanted(needs))
+
+    def _survey(self, reading: Reading, batch: Batch, needs: frozenset[Need]) -> Seen:
+        return survey(self.policy, batch, reading, **self._wanted(needs))
+
+    def _wanted(self, needs: frozenset[Need]) -> "_Wanted":
         critic = self.critic if "values" in needs else None
-        return look(self.policy, batch, temperature=self._temperature, entropy="entropy" in needs, critic=critic)
+        return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
 
-    @torch.no_grad()
-    def _survey(self, batch: Batch, needs: frozenset[Need]) -> Seen:
-        """What the policy thinks of a whole batch, micro-batch by micro-batch, without gradients."""
-        parts = batch.split(self.settings.micro_tokens)
-        looks = [self._look(part.batch, needs) for part in parts]
-        order = torch.cat([batch.at[:0], *(part.trained for part in parts)]).argsort()
-
-        def whole(columns: list[Tensor]) -> Tensor:
-            return torch.cat([batch.behaviour[:0], *columns])[order]
-
-        return Seen(
-            logprob=whole([each.logprob for each in looks]),
-            entropy=whole([each.entropy for each in looks if each.entropy is not None]) if "entropy" in needs else None,
-            values={name: whole([each.values[name] for each in looks]) for name in (looks[0].values if looks else {})},
-        )
-
-    def _columns(
-        self, batch: Batch, seen: Seen, needs: frozenset[Need], aids: Aids, share: Tensor, old: Tensor | None
-    ) -> Columns:
-        columns = by_token(batch, seen, needs, aids, share=share, old=old)
-        return replace(columns, reference=self._reference(aids.reference, batch)) if "reference" in needs else columns
-
-    @torch.no_grad()
-    def _reference(self, reference: Forward | None, batch: Batch) -> Tensor:
+    def _reference(self, reference: Forward | None, batch: Batch, forest: Forest) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
-        looks = [
-            (part.trained, look(reference, part.batch, temperature=self._temperature).logprob)
-            for part in batch.split(self.settings.micro_tokens)
-        ]
-        logprob = torch.empty_like(batch.behaviour)
-        for trained, seen in looks:
-            logprob[trained] = seen.to(logprob.dtype)
-        return logprob
+        reading = read(reference, forest, self.settings.micro_tokens)
+        return survey(reference, batch, reading, temperature=self._temperature).logprob
 
 
-def _gap(seen: Seen, batch: Batch, fresh: Tensor) -> float:
+class _Wanted(TypedDict):
+    temperature: float
+    entropy: bool
+    critic: Critic | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Given:
+    """What there is about M trained tokens of an optimizer step besides what the policy thinks of them now.
+
+    Attributes:
+        batch: What is to be predicted.
+        share: [M].
+        old: [M], when the objective needs it.
+        reference: [M], when the objective needs it.
+    """
+
+    batch: Batch
+    share: Tensor
+    old: Tensor | None
+    reference: Tensor | None
+
+    def take(self, trained: Tensor) -> "_Given":
+        """Some of the trained tokens."""
+        old, reference = (None if each is None else each[trained] for each in (self.old, self.reference))
+        return _Given(batch=self.batch.only(trained), share=self.share[trained], old=old, reference=reference)
+
+    def columns(self, seen: Seen, needs: frozenset[Need], aids: Aids) -> Columns:
+        """The columns of an objective."""
+        columns = by_token(self.batch, seen, needs, aids, share=self.share, old=self.old)
+        return replace(columns, reference=self.reference)
+
+
+def _gap(seen: Seen, batch: Batch) -> float:
     """Sum over the tokens that the present policy sampled of how far engine and learner are apart about them."""
-    return float((seen.logprob.detach() - batch.behaviour)[fresh].abs().sum())
+    return float((seen.logprob.detach() - batch.behaviour)[batch.fresh].abs().sum())
 
 
 def _descend(loss: Loss) -> dict[str, float]:

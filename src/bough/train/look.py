@@ -1,11 +1,12 @@
-"""One look of a model at a batch: what it thinks of the trained tokens."""
+"""What a model thinks of the trained tokens of a batch."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
-from bough.batch import Batch, chosen_logprobs, segments
+from bough.batch import Batch, Forest, Page, Reading, chosen_logprobs
 from bough.policy.attention import Attend
 from bough.policy.critic import Critic
 
@@ -37,20 +38,70 @@ class Seen:
     entropy: Tensor | None
     values: dict[str, Tensor]
 
+    def columns(self) -> list[Tensor]:
+        """All there is, in a fixed order."""
+        return [self.logprob, *([] if self.entropy is None else [self.entropy]), *self.values.values()]
+
 
 def look(
-    model: Forward, batch: Batch, *, temperature: float, entropy: bool = False, critic: Critic | None = None
+    model: Forward,
+    page: Page,
+    batch: Batch,
+    *,
+    temperature: float,
+    entropy: bool = False,
+    critic: Critic | None = None,
 ) -> Seen:
-    """Read a batch.
+    """The trained tokens of a page.
 
     Args:
-        model: Reads.
-        batch: What is read.
+        model: Has read the page.
+        page: Of the batch's forest.
+        batch: What was to be predicted.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
         critic: Speaks about the model's hidden states.
     """
-    hidden = model.hidden(batch.tokens, batch.position, segments(batch.row))[batch.predictor]
     weight, bias = model.head()
-    logprob, nats = chosen_logprobs(hidden, weight, batch.target, bias=bias, temperature=temperature, entropy=entropy)
-    return Seen(logprob=logprob, entropy=nats, values={} if critic is None else critic(hidden))
+    target = batch.target[page.trained]
+    logprob, nats = chosen_logprobs(page.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
+    return Seen(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
+
+
+@torch.no_grad()
+def survey(
+    model: Forward,
+    batch: Batch,
+    reading: Reading,
+    *,
+    temperature: float,
+    entropy: bool = False,
+    critic: Critic | None = None,
+) -> Seen:
+    """All trained tokens of a batch, without gradients.
+
+    Args:
+        model: Reads.
+        batch: What is to be predicted.
+        reading: The model's, of the batch's forest.
+        temperature: Divides the logits.
+        entropy: Whether entropies are wanted.
+        critic: Speaks about the model's hidden states.
+    """
+    nothing = torch.zeros(len(batch.at), dtype=batch.behaviour.dtype, device=batch.at.device)
+    heads = () if critic is None else critic.settings.heads
+    all_ = Seen(
+        logprob=nothing.clone(),
+        entropy=nothing.clone() if entropy else None,
+        values={name: nothing.clone() for name in heads},
+    )
+    for page in reading.forward():
+        some = look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic)
+        for whole, part in zip(all_.columns(), some.columns(), strict=True):
+            whole[page.trained] = part.to(whole.dtype)
+    return all_
+
+
+def read(model: Forward, forest: Forest, max_tokens: int) -> Reading:
+    """A model's way through a forest, in stretches of at most `max_tokens` tokens."""
+    return Reading(model.hidden, forest, max_tokens)

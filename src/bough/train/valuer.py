@@ -3,9 +3,10 @@
 import asyncio
 from itertools import accumulate
 
+import numpy as np
 import torch
 
-from bough.batch import segments
+from bough.batch import Reading, plant
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 
@@ -22,13 +23,13 @@ class Valuer:
         Args:
             policy: Whose hidden states the critic reads.
             critic: The heads.
-            micro_tokens: Most tokens of one pass, but for a place that has more.
+            micro_tokens: Most tokens of one pass.
             alone: Whether every place has a pass of its own, so that no answer depends on what else is asked.
         """
         self._policy = policy
         self._critic = critic
         self._head = critic.settings.heads[0]
-        self._most = 1 if alone else micro_tokens
+        self._micro_tokens, self._alone = micro_tokens, alone
         self._asked: list[tuple[tuple[int, ...], asyncio.Future[float]]] = []
 
     async def __call__(self, tokens: tuple[int, ...]) -> float:
@@ -45,7 +46,7 @@ class Valuer:
         asked, self._asked = self._asked, []
         while asked:
             ends = list(accumulate(len(tokens) for tokens, _ in asked))
-            count = max(1, sum(end <= self._most for end in ends))
+            count = 1 if self._alone else max(1, sum(end <= self._micro_tokens for end in ends))
             some, asked = asked[:count], asked[count:]
             try:
                 values = self._values([tokens for tokens, _ in some])
@@ -60,9 +61,10 @@ class Valuer:
 
     @torch.no_grad()
     def _values(self, places: list[tuple[int, ...]]) -> list[float]:
-        device = self._policy.device
-        ends = torch.tensor([0, *accumulate(map(len, places))])
-        tokens = torch.tensor([token for place in places for token in place], device=device)
-        positions = torch.tensor([at for place in places for at in range(len(place))], device=device)
-        hidden = self._policy.hidden(tokens, positions, segments(ends))[ends[1:].to(device) - 1]
-        return self._critic(hidden)[self._head].tolist()
+        texts = [np.asarray(place, dtype=np.int64) for place in places]
+        after = np.asarray([len(place) for place in places])
+        forest = plant(texts, np.arange(len(texts)), after, device=str(self._policy.device))
+        values = np.zeros(len(texts))
+        for page in Reading(self._policy.hidden, forest, self._micro_tokens).forward():
+            values[page.trained.cpu().numpy()] = self._critic(page.hidden)[self._head].cpu().numpy()
+        return values.tolist()

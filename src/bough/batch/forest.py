@@ -1,0 +1,117 @@
+"""A batch with each token once: texts that begin alike share what they share, laid out depth first.
+
+The whole of who sees whom is one number a token, `end`: a token at q sees the one at k when k <= q < end[k].
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from bough.batch.stretch import Stretch, stretch
+from bough.batch.trie import trie
+from bough.tree import Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Forest:
+    """U tokens, each once for all the texts that have read the same until then.
+
+    The texts `7 8 1 2 9`, `7 8 1 2 9 4` and `7 8 6`:
+
+        tokens    7 8 6 1 2 9 4
+        position  0 1 2 2 3 4 5
+        end       7 7 3 7 7 7 7
+
+    Attributes:
+        tokens: [U] int64, vocabulary ids, depth first.
+        position: [U] int64, how many tokens precede each in its text.
+        end: [U] int64, where the tokens end that follow it in some text; its own place plus one, when there are none.
+        at: [M] int64, where the tokens stand after which something is predicted.
+        path_tokens: How many tokens the texts have that were planted.
+    """
+
+    tokens: Int[Tensor, " U"]
+    position: Int[Tensor, " U"]
+    end: Ints
+    at: Ints
+    path_tokens: int
+
+    def __len__(self) -> int:
+        return len(self.end)
+
+    def stretches(self, max_tokens: int) -> list[Stretch]:
+        """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
+
+        Raises:
+            ValueError: when `max_tokens` is below 1.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"Forest.stretches: got max_tokens={max_tokens}; need at least 1")
+        depth = self.position.cpu().numpy()
+        cuts = [0]
+        while cuts[-1] < len(self):
+            cuts.append(_cut(depth, cuts[-1], max_tokens))
+        return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts)]
+
+    def take(self, place: Ints) -> "Forest":
+        """The tokens at some places, ascending, and with each all that it sees; nothing is trained."""
+        whose = torch.as_tensor(place, device=self.tokens.device)
+        return Forest(
+            tokens=self.tokens[whose],
+            position=self.position[whose],
+            end=np.searchsorted(place, self.end[place]),
+            at=np.zeros(0, dtype=np.int64),
+            path_tokens=len(place),
+        )
+
+    def origin(self, stretches: Sequence[Stretch]) -> Ints:
+        """[L], ascending: which tokens are seen from a later stretch than their own."""
+        past = [each.past for each in stretches]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *past]))
+
+
+def _cut(depth: Ints, first: int, max_tokens: int) -> int:
+    """Where the stretch ends that begins at `first`."""
+    last = first + max_tokens
+    if last >= len(depth):
+        return len(depth)
+    roots = first + 1 + np.flatnonzero(depth[first + 1 : last + 1] == 0)
+    if len(roots):
+        return int(roots[-1])
+    # Within a tree: what is read again and kept is the path to the cut, so it should be short. It is where a branch ends.
+    late = np.arange(last, last - max_tokens // 4 - 1, -1)
+    ends = late[depth[late] <= depth[late - 1]]
+    return int(ends[np.argmin(depth[ends])]) if len(ends) else last
+
+
+def plant(texts: Sequence[Ints], text: Ints, after: Ints, *, merge: bool = True, device: str = "cpu") -> Forest:
+    """The forest of some texts.
+
+    Texts are merged where their tokens agree from the beginning, wherever they are from: what a model makes of a token
+    depends on the tokens before it alone. What is predicted is not merged: there may be several tokens after one place.
+
+    Args:
+        texts: Each of at least one token.
+        text: [M], in which of them something is predicted.
+        after: [M], after how many tokens of that text, at least 1.
+        merge: False to leave every text by itself, for models that cannot read a forest.
+        device: Where the model is.
+    """
+    found = trie(texts, merge=merge)
+    length = np.asarray([len(each) for each in texts], dtype=np.int64)
+    start = np.cumsum(length) - length
+    tokens, position = np.empty_like(found.end), np.empty_like(found.end)
+    tokens[found.place] = np.concatenate([found.end[:0], *texts])
+    position[found.place] = np.arange(len(found.place)) - np.repeat(start, length)
+    return Forest(
+        tokens=torch.as_tensor(tokens, device=device),
+        position=torch.as_tensor(position, device=device),
+        end=found.end,
+        at=found.place[start[text] + after - 1],
+        path_tokens=len(found.place),
+    )
