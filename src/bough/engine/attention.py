@@ -16,7 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from bough.engine.cache import Cache
 from bough.engine.pages import PAGE_TOKENS, Pages
-from bough.engine.plan import Block, plan
+from bough.engine.plan import Block, Even, plan
 from bough.engine.slots import Ints
 
 
@@ -88,16 +88,13 @@ class Attention:
         mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device).masked_fill_(
             hidden, torch.finfo(dtype).min / 2
         )
-        stretches, length = block.pages.shape
-        first, stride = int(block.pages[0, 0]), int(block.pages[-1, 0] - block.pages[0, 0]) // max(stretches - 1, 1)
-        even = first + stride * np.arange(stretches, dtype=np.int64)[:, None] + np.arange(length, dtype=np.int64)
-        in_place = stride >= 0 and np.array_equal(block.pages, even)
+        place = block.place
         return _Ready(
-            stretches=stretches,
+            stretches=len(block.token),
+            keys=block.key_position.shape[1],
             token=self._put(block.token.ravel()),
             mask=mask[:, None] if bool(hidden.any()) else None,
-            place=(first, stride, length) if in_place else None,
-            pages=self._put(block.pages.ravel()),
+            place=place if isinstance(place, Even) else self._put(place.pages.ravel()),
         )
 
     def _put(self, array: Ints) -> Int[Tensor, "..."]:
@@ -112,17 +109,17 @@ class _Ready:
 
     Attributes:
         stretches: N.
+        keys: L.
         token: [N n], the token of the pass that each query is.
         mask: [N, 1, G or 1, L]; 0 where a query may look, very negative elsewhere; None where all look at all.
-        place: Where pages lie evenly and are read in place: the first, how many from one stretch to the next, and L.
-        pages: [N L], what is copied where they do not.
+        place: Where keys and values are read in place; else [P], the pages that are copied together.
     """
 
     stretches: int
+    keys: int
     token: Int[Tensor, " Q"]
     mask: Float[Tensor, "N 1 G L"] | None
-    place: tuple[int, int, int] | None
-    pages: Int[Tensor, " P"]
+    place: Even | Int[Tensor, " P"]
 
     def attend(
         self,
@@ -149,13 +146,12 @@ class _Ready:
 
     def _cached(self, pool: Float[Tensor, "K T D"]) -> Float[Tensor, "N K L D"]:
         heads, _, width = pool.shape
-        if self.place is None:
-            pages = pool.reshape(heads, -1, PAGE_TOKENS * width).index_select(1, self.pages)
-            return pages.reshape(heads, self.stretches, -1, width).transpose(0, 1)
-        first, stride, length = self.place
-        step = PAGE_TOKENS * width
-        strides = (stride * step, pool.stride(0), width, 1)
-        return pool.as_strided((self.stretches, heads, length * PAGE_TOKENS, width), strides, first * step)
+        if isinstance(self.place, Even):
+            page = PAGE_TOKENS * width
+            strides = (self.place.step * page, pool.stride(0), width, 1)
+            return pool.as_strided((self.stretches, heads, self.keys, width), strides, self.place.first * page)
+        pages = pool.reshape(heads, -1, PAGE_TOKENS * width).index_select(1, self.place)
+        return pages.reshape(heads, self.stretches, -1, width)[:, :, : self.keys].transpose(0, 1)
 
 
 def attend(

@@ -145,43 +145,45 @@ class Decoder:
             return False
         slot = self._slots.choose(reuse)
         most = len(job.tokens) + (job.request.sampling.max_tokens if isinstance(job, Generate) else 0)
-        reused = self._reusable(reuse, slot, min(most, self.context_tokens))
+        end = min(most, self.context_tokens)
+        reused = self._reusable(reuse, slot, end)
         if reused is None:
             self._full = True
             return False
+        read = int(self._slots.read[slot])
         if slot == reuse.slot:
-            self._pages.cut(slot, reused, int(self._slots.read[slot]))
+            self._pages.cut(slot, reused, read)
         else:
-            self._pages.cut(slot, 0, int(self._slots.read[slot]))
+            self._pages.cut(slot, 0, read)
             self._pages.share(slot, reuse.slot, reused)
         self._slots.take(slot, job.tokens, reused)
         if isinstance(job, Generate):
             self._slots.aim(slot, job.request)
         self.running[slot] = job
-        self._evict()
+        # All it may need at once: a request that runs never waits for memory, and its pages lie side by side.
+        self._evict(self._pages.missing(slot, end))
+        self._pages.extend(slot, end)
         self.stats.prompt_tokens += len(job.tokens)
         self.stats.cached_prompt_tokens += reused
         return True
 
-    def _reusable(self, reuse: Reuse, slot: int, ends: int) -> int | None:
+    def _reusable(self, reuse: Reuse, slot: int, end: int) -> int | None:
         """How many tokens a job that ends there can share; None when it must wait for others to give pages back."""
-        pages, running = self._pages, np.fromiter(self.running, dtype=np.int64)
-        most = pages.most_pages - int(pages.missing(running, self._slots.limit[running]).sum())
+        pages = self._pages
         whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
-        begins = int(pages.end[slot]) if whole else reuse.tokens
-        needed = max(-(-(ends - begins) // PAGE_TOKENS), 0)
-        if pages.used + needed <= most:
+        missing = max(-(-(end - (int(pages.end[slot]) if whole else reuse.tokens)) // PAGE_TOKENS), 0)
+        if pages.used + missing <= pages.most_pages:
             return reuse.tokens
         kept = [pages.held(other, int(pages.end[other])) for other in self.running]
-        if len(np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))) + needed <= most:
+        needed = np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))
+        if len(needed) + missing <= pages.most_pages:
             return reuse.tokens
         # Alone it fits, as long as it does not hold on to pages that are partly another's.
         return None if self.running else 0
 
-    def _evict(self) -> None:
-        """Give away what idle slots hold, the oldest first, until the running ones have all pages they may need."""
-        running = np.fromiter(self.running, dtype=np.int64)
-        most = self._pages.most_pages - int(self._pages.missing(running, self._slots.limit[running]).sum())
+    def _evict(self, missing: int) -> None:
+        """Give away what idle slots hold, the oldest first, until so many pages are free."""
+        most = self._pages.most_pages - missing
         for slot in self._slots.idle().tolist() if self._pages.used > most else ():
             self._pages.cut(slot, 0, 0)
             self._slots.clear(slot)
@@ -200,7 +202,6 @@ class Decoder:
         first = self._slots.read[slots]
         row, offset = ragged(count)
         position = first[row] + offset
-        self._pages.extend(slots, first + count)
         self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
         hidden = self._model.hidden(
             self._put(self._slots.token[slots[row], position]),

@@ -4,7 +4,7 @@ import numpy as np
 
 from bough.engine.slots import Ints
 
-PAGE_TOKENS = 32
+PAGE_TOKENS = 64
 """Tokens of a page. What forks goes on in a page of its own, so a fork wastes at most so much memory."""
 
 FIRST_PAGES = 32
@@ -69,36 +69,34 @@ class Pages:
         if tokens < read and (keep == 0 or self.readers[self.table[slot, keep - 1]] > 1):
             self.end[slot] = tokens
 
-    def extend(self, slots: Ints, ends: Ints) -> None:
-        """Make room for all positions before `ends`, [B] each. There must be enough pages."""
-        missing = self.missing(slots, ends)
-        total = int(missing.sum())
-        if not total:
-            return
-        row = np.repeat(np.arange(len(slots)), missing)
-        offset = np.arange(total) - np.repeat(np.cumsum(missing) - missing, missing)
-        new = self._free(total)
-        self.readers[new] = 1
-        self.start[new] = self.end[slots[row]] + offset * PAGE_TOKENS
-        self._widen(int((self.count[slots] + missing).max()))
-        self.table[slots[row], self.count[slots[row]] + offset] = new
-        self.count[slots] += missing
-        self.end[slots] += missing * PAGE_TOKENS
+    def missing(self, slot: int, end: int) -> int:
+        """How many pages a slot lacks for all positions before `end`."""
+        return max(-(-(end - int(self.end[slot])) // PAGE_TOKENS), 0)
 
-    def missing(self, slots: Ints, ends: Ints) -> Ints:
-        """[B], how many pages `slots` lack for all positions before `ends`."""
-        return np.maximum(-(-(ends - self.end[slots]) // PAGE_TOKENS), 0)
+    def extend(self, slot: int, end: int) -> None:
+        """Make room for all positions before `end`. There must be enough pages."""
+        if not (missing := self.missing(slot, end)):
+            return
+        new, count = self._free(missing), int(self.count[slot])
+        self._widen(count + missing)
+        self.readers[new] = 1
+        self.start[new] = self.end[slot] + PAGE_TOKENS * np.arange(missing)
+        self.table[slot, count : count + missing] = new
+        self.count[slot] += missing
+        self.end[slot] += missing * PAGE_TOKENS
 
     def _free(self, pages: int) -> Ints:
-        # Those in front first: what is used lies close together.
-        free = np.flatnonzero(self.readers == 0)[:pages]
+        """The first that lie side by side, else the first: what lies together is read in place."""
+        free = np.flatnonzero(self.readers == 0)
         if len(free) < pages:
             size = len(self.readers)
             more = min(max(2 * size, size + pages), self.most_pages) - size
             self.readers, self.start = np.pad(self.readers, (0, more)), np.pad(self.start, (0, more))
-            free = np.flatnonzero(self.readers == 0)[:pages]
-            assert len(free) == pages, "admission promises every slot the pages it needs"
-        return free
+            free = np.append(free, np.arange(size, size + more))
+            assert len(free) >= pages, "who admits a request sees to it that there are enough pages"
+        begins = np.flatnonzero(free[pages - 1 :] - free[: len(free) - pages + 1] == pages - 1)
+        first = int(begins[0]) if len(begins) else 0
+        return free[first : first + pages]
 
     def _widen(self, pages: int) -> None:
         if (more := pages - self.table.shape[1]) > 0:

@@ -1,7 +1,9 @@
 """Who attends to what in one pass: stretches of pages and the slots that read them, computed once for all layers.
 
-A stretch is a run of pages that the same slots of the pass read. Where several read a long one, it is attended once, by
-the queries of them all; what follows is each slot's own. A query's parts are merged by their log-sum-exp.
+A stretch is a run of pages that the same slots of the pass read. It is attended once, by the queries of them all; the
+parts of a query are merged by their log-sum-exp. Stretches that lie evenly spaced in the cache are read in place,
+others copied together. What a slot that decodes reads alone is split where its pages are not side by side, as copying
+costs more than attending there.
 """
 
 from collections.abc import Iterator
@@ -13,27 +15,54 @@ from numpy.typing import NDArray
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 
-SHARED_PAGES = 2
-"""A shorter stretch that several read is attended by each alone: a further part to merge costs more."""
+MOST_FILLED = 1.5
+"""Stretches are read in place when filling the gaps between them makes them at most so many times as many."""
+
+ALIGNED_TOKENS = 16
+"""Keys beyond the last that is seen are left out, up to a multiple of this."""
 
 NOWHERE = np.iinfo(np.int64).max
 """The position of a key that no one may see."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Block:
-    """N stretches that are attended together, each padded to n queries and L pages.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Even:
+    """Stretches whose pages are side by side, equally far from one another.
 
     Attributes:
-        pages: [N, L].
+        first: The first page of the first.
+        step: Pages from one to the next.
+    """
+
+    first: int
+    step: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Scattered:
+    """Stretches whose pages lie anywhere.
+
+    Attributes:
+        pages: [N, M]; the last is repeated where there are fewer.
+    """
+
+    pages: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Block:
+    """N stretches that are attended together, each padded to n queries and L keys.
+
+    Attributes:
+        place: Where the keys are.
         token: [N, n], the token of the pass that each query is; padding repeats a stretch's last.
-        key_position: [N, L page], where each key stands in the text; `NOWHERE` if nowhere.
+        key_position: [N, L], where each key stands in the text; `NOWHERE` if nowhere.
         last: [N, n], the last position that a query sees here.
         position: [N, n], where the query itself stands.
         real: [N, n], False for padding.
     """
 
-    pages: Ints
+    place: "Even | Scattered"
     token: Ints
     key_position: Ints
     last: Ints
@@ -86,6 +115,9 @@ def plan(pages: Pages, slots: Ints, first: Ints, count: Ints) -> Plan:
     """
     entry_row, offset = ragged(pages.count[slots])
     page = pages.table[slots[entry_row], offset]
+    # A slot may hold pages that it has not come to yet.
+    reached = pages.start[page] < (first + count)[entry_row]
+    entry_row, page = entry_row[reached], page[reached]
     start = pages.start[page]
     until = np.append(start[1:], 0)
     ends = np.flatnonzero(np.append(np.diff(entry_row), 1))
@@ -96,8 +128,8 @@ def plan(pages: Pages, slots: Ints, first: Ints, count: Ints) -> Plan:
     far = int(until.max()) + 1
     at = np.searchsorted(entry_row * far + start, token_row * far + position, side="right") - 1
     places = page[at] * PAGE_TOKENS + position - start[at]
-    runs = _runs(page, entry_row, until)
-    blocks = tuple(_blocks(runs, page, start, until, position, count))
+    runs = _runs(page, entry_row, until, count)
+    blocks = tuple(_blocks(runs, page, start, until, position, count, len(pages.readers)))
     return Plan(places=places, blocks=blocks, parts=_parts(blocks, len(position)))
 
 
@@ -107,61 +139,82 @@ def ragged(count: Ints) -> tuple[Ints, Ints]:
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
 
 
-def _runs(page: Ints, row: Ints, until: Ints) -> _Runs:
-    """Split the paths where readers leave, and put together again what each slot had better read alone."""
-    entries = np.arange(len(page))
+def _runs(page: Ints, row: Ints, until: Ints, count: Ints) -> _Runs:
+    """Split the paths where readers leave."""
     # On a path readers only ever get fewer, so equally many are the same.
     readers = np.bincount(page)[page]
-    new_row = np.append(True, row[1:] != row[:-1])
-    begins = np.flatnonzero(new_row | np.append(True, readers[1:] != readers[:-1]))
-    pages = np.diff(np.append(begins, len(page)))
-    shared = (readers[begins] > 1) & (pages >= SHARED_PAGES)
-    own = np.flatnonzero(new_row)
-    np.maximum.at(own, row[begins[shared]], begins[shared] + pages[shared])
-    begins = np.flatnonzero(np.isin(entries, begins) & (entries < own[row]) | (entries == own[row]))
-    alone = begins >= own[row[begins]]
-    pages = np.diff(np.append(begins, len(page)))
-    return _Runs(
-        key=np.where(alone, len(page) + page.max() + begins, page[begins]),
-        row=row[begins],
-        begin=begins,
-        pages=pages,
-        until=until[begins + pages - 1],
-    )
+    new = np.append(True, (row[1:] != row[:-1]) | (readers[1:] != readers[:-1]))
+    alone = (readers == 1) & (count[row] == 1)
+    new |= alone & np.append(True, np.diff(page) != 1)
+    begin = np.flatnonzero(new)
+    pages = np.diff(np.append(begin, len(page)))
+    digits = np.where(alone[begin], np.frexp(pages)[1], 0)
+    for size in np.unique(digits[digits > 1]):
+        if _grid(page[begin[digits == size]]) is None:
+            # Single pages are on a grid unless they are few among many.
+            new |= np.repeat(digits == size, pages)
+    begin = np.flatnonzero(new)
+    pages = np.diff(np.append(begin, len(page)))
+    return _Runs(key=page[begin], row=row[begin], begin=begin, pages=pages, until=until[begin + pages - 1])
 
 
-def _blocks(runs: _Runs, page: Ints, start: Ints, until: Ints, position: Ints, count: Ints) -> Iterator[Block]:
+def _grid(page: Ints) -> Ints | None:
+    """The pages and all between them that are as far apart as the closest; None when those are too many."""
+    page = np.sort(page)
+    if len(page) == 1:
+        return page
+    step = int(np.gcd.reduce(np.diff(page)))
+    size = int(page[-1] - page[0]) // step + 1
+    return page[0] + step * np.arange(size) if size <= MOST_FILLED * len(page) else None
+
+
+def _blocks(
+    runs: _Runs, page: Ints, start: Ints, until: Ints, position: Ints, count: Ints, pool_pages: int
+) -> Iterator[Block]:
     order = np.argsort(runs.key, kind="stable")
     key, row = runs.key[order], runs.row[order]
     heads = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
     queries = np.add.reduceat(count[row], heads)
     pages, begin = runs.pages[order][heads], runs.begin[order][heads]
-    # Stretches whose queries and keys have equally many binary digits share a block: padding at most doubles either.
-    digits = np.frexp(queries)[1] * 64 + np.frexp(pages)[1]
-    groups = np.lexsort((page[begin], digits))
     # The queries of all stretches, end to end.
     run, offset = ragged(count[row])
     token = (np.cumsum(count) - count)[row[run]] + offset
     last = np.minimum(position[token], runs.until[order][run] - 1)
     query_begin = np.cumsum(queries) - queries
+    # Stretches whose queries and keys have equally many binary digits share a block: padding at most doubles either.
+    digits = np.frexp(queries)[1] * 64 + np.frexp(pages)[1]
+    groups = np.lexsort((page[begin], digits))
     for group in np.split(groups, np.flatnonzero(np.diff(digits[groups])) + 1):
-        width, length = int(queries[group].max()), int(pages[group].max())
-        step = np.arange(width)
+        step = np.arange(int(queries[group].max()))
+        real = step < queries[group][:, None]
         query = query_begin[group][:, None] + np.minimum(step, queries[group][:, None] - 1)
-        leaf = np.arange(length)
-        entry = begin[group][:, None] + np.minimum(leaf, pages[group][:, None] - 1)
+        leaf = np.arange(int(pages[group].max()))
+        most = pages[group][:, None] - 1
+        entry = begin[group][:, None] + np.minimum(leaf, most)
         # The last page is seen as far as each query may; the others up to where the next begins.
-        filled = np.where(leaf == pages[group][:, None] - 1, PAGE_TOKENS, until[entry] - start[entry])
-        filled[leaf >= pages[group][:, None]] = 0
+        filled = np.where(leaf == most, PAGE_TOKENS, until[entry] - start[entry]) * (leaf <= most)
         inside = np.arange(PAGE_TOKENS)
         key_position = np.where(inside < filled[..., None], start[entry][..., None] + inside, NOWHERE)
+        key_position = key_position.reshape(len(group), -1)
+        seen = np.flatnonzero((key_position <= last[query].max(axis=1)[:, None]).any(axis=0))[-1] + 1
+        key_position = key_position[:, : -(-seen // ALIGNED_TOKENS) * ALIGNED_TOKENS]
+        first = page[entry[:, 0]]
+        beside = bool((page[entry] - first[:, None] == np.minimum(leaf, most)).all())
+        grid = _grid(first) if beside else None
+        if grid is None or (grid[-1] * PAGE_TOKENS + key_position.shape[1]) > pool_pages * PAGE_TOKENS:
+            at, place = np.arange(len(group)), Scattered(pages=page[entry])
+        else:
+            # What only fills a gap is read for nothing, by some query that asks for no answer.
+            at = np.maximum(np.searchsorted(first, grid, side="right") - 1, 0)
+            real = real[at] & (first[at] == grid)[:, None]
+            place = Even(first=int(grid[0]), step=int(grid[-1] - grid[0]) // max(len(grid) - 1, 1))
         yield Block(
-            pages=page[entry],
-            token=token[query],
-            key_position=key_position.reshape(len(group), -1),
-            last=last[query],
-            position=position[token[query]],
-            real=step < queries[group][:, None],
+            place=place,
+            token=token[query][at],
+            key_position=key_position[at],
+            last=last[query][at],
+            position=position[token[query]][at],
+            real=real,
         )
 
 
