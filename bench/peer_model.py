@@ -5,6 +5,7 @@ from pathlib import Path
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers.utils.logging import disable_progress_bar
 
 from peer_shapes import MARKS, SIZES
 
@@ -14,6 +15,7 @@ TEMPLATE = "{% for message in messages %}{{ message['content'] }}<end>{% endfor 
 def write_model(folder: Path) -> None:
     """Write the same model every time."""
     torch.manual_seed(0)
+    disable_progress_bar()
     model = Qwen3ForCausalLM(
         Qwen3Config(
             vocab_size=SIZES.vocab_tokens,

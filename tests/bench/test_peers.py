@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 import peers
@@ -170,7 +171,25 @@ def test_sides_answer_through_noise_and_say_why_they_end(tmp_path, monkeypatch):
     (tmp_path / "peer_fake.py").write_text(FAKE.format(bench=str(peers.HERE)))
     monkeypatch.setattr(peers, "HERE", tmp_path)
     side = peers.Side(sys.executable, "fake", threads=1, log=tmp_path / "log")
+    assert side.first == {}
     assert [side.ask(seed) for seed in (1, 2)] == [{"seconds": 0.5}, {"seconds": 1.0}]
     with pytest.raises(RuntimeError, match=r"fake: ended without an answer\n(.|\n)*out of memory"):
         side.ask(3)
     side.close()
+
+
+@pytest.mark.parametrize(
+    ("loss", "slope", "said"),
+    [(0.5, 1.0, None), (0.6, 1.0, "losses of 0.5 and 0.6"), (0.5, 1.01, "gradients 1.0e-02 of their length apart")],
+)
+def test_another_loss_or_gradient_stops_the_measurement(tmp_path, monkeypatch, loss, slope, said):
+    monkeypatch.setattr(peers, "HERE", tmp_path)
+    monkeypatch.setattr(peers, "replay", lambda *_: ([], 0.5, {"weight": torch.ones(4)}))
+    (tmp_path / "peer_trl.py").write_text(f"print('{{\"loss\": {loss}}}')")
+    save_file({"weight": torch.full((4,), slope)}, tmp_path / "gradient.safetensors")
+    given = argparse.Namespace(trl_python=sys.executable, threads=1)
+    if said is None:
+        peers.check(SMALL, given, tmp_path, ())
+    else:
+        with pytest.raises(AssertionError, match=said):
+            peers.check(SMALL, given, tmp_path, ())
