@@ -22,8 +22,9 @@ from bough.train import Experts, Revise, Run
 
 def run() -> Run:
     """Train in minutes on two CPU cores."""
+    base = mcts_dpo_sokoban.run()
     return replace(
-        mcts_dpo_sokoban.run(),
+        base,
         name="agent_r_sokoban",
         env=Sokoban(size=6, max_steps=8, show_border=False),
         context=Full(),
@@ -32,5 +33,7 @@ def run() -> Run:
         credit=Filtered(most=2),
         objective=Imitation(),
         reference="start",
+        # Who reads all of what happened has more to learn before the first success.
+        warmup=replace(base.warmup, demonstrations=450),
         experts=Experts(revise=Revise(thought="wait")),
     )
