@@ -33,12 +33,12 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
         completion = await engine.generate(
             Request(
                 prompt_tokens=text,
-                sampling=Sampling(max_tokens=int(texts.lengths[turn][node])),
+                sampling=Sampling(max_tokens=shape.action_tokens),
                 stop_tokens=(),
                 seed=rounds + sum(shape.nodes[:turn]) + node,
             )
         )
-        last = turn == shape.turns - 1
+        goes_on = texts.goes_on[turn][node]
         number = growth.add(
             Node(
                 parent=parent,
@@ -47,12 +47,12 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
                 tokens=completion.tokens,
                 logprobs=completion.logprobs,
                 entropies=completion.entropies,
-                outcome=Outcome.TERMINATED if last else Outcome.OPEN,
+                outcome=Outcome.OPEN if goes_on else Outcome.TERMINATED,
                 source=Source.SAMPLED,
                 policy_version=completion.policy_version,
             )
         )
-        if not last:
+        if goes_on:
             observation = texts.observations[turn][node].tolist()
             number = growth.add(Node(parent=number, kind=Kind.OBSERVATION, tokens=observation))
             await fork(growth, number, (*text, *completion.tokens, *observation), turn + 1, node)

@@ -1,5 +1,6 @@
 """A side of bench/peers.py: a plain loop around `generate` of transformers, which reads all rows anew at every turn."""
 
+import itertools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -33,14 +34,15 @@ def grow(model: PreTrainedModel, shape: Shape, seed: int) -> list[Row]:
     """All paths of a round. What branches share is written once, and read again by each."""
     texts = shape.texts(seed)
     rows = [Row(prompt=prompt) for prompt in texts.prompts.tolist()]
-    for turn, forks in enumerate(shape.forks):
+    there = [True] * shape.prompts
+    for forks, observations, goes_on in zip(shape.forks, texts.observations, texts.goes_on, strict=True):
         rows = [row.copy() for row in rows for _ in range(forks)]
-        lengths = texts.lengths[turn].tolist()
-        for row, tokens, length in zip(rows, write(model, rows, max(lengths)), lengths, strict=True):
-            row.add(tokens[:length], own=True)
-        if turn < shape.turns - 1:
-            for row, observation in zip(rows, texts.observations[turn].tolist(), strict=True):
-                row.add(observation, own=False)
+        going = [row for place, row in enumerate(rows) if there[place // forks]]
+        for row, tokens in zip(going, write(model, going, shape.action_tokens), strict=True):
+            row.add(tokens, own=True)
+        there = goes_on.tolist()
+        for row, observation in itertools.compress(zip(rows, observations.tolist(), strict=True), there):
+            row.add(observation, own=False)
     return rows
 
 

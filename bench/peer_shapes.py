@@ -64,13 +64,13 @@ class Texts:
 
     Attributes:
         prompts: [prompts, prompt_tokens].
-        observations: By turn but for the last, [nodes, observation_tokens]: what follows the action of each node.
-        lengths: By turn, [nodes]: how many tokens each action has.
+        observations: By turn, [nodes, observation_tokens]: what follows each action, where something does.
+        goes_on: By turn, [nodes] bool: whether something does.
     """
 
     prompts: np.ndarray
     observations: Sequence[np.ndarray]
-    lengths: Sequence[np.ndarray]
+    goes_on: Sequence[np.ndarray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,10 +83,11 @@ class Shape:
         forks: How many branches go on from each place, turn by turn: (8, 1, 1) are 8 chains of 3 turns, (2, 2, 2) is a
             binary tree.
         prompt_tokens: Of each prompt.
-        action_tokens: Of each action; its mean, where actions differ.
+        action_tokens: Of each action.
         observation_tokens: Of what follows each action but a path's last.
-        uneven: Whether the lengths of actions are drawn, from half of `action_tokens` to one and a half.
-        trains: Whether an update follows.
+        fewest_turns: Of the shortest chain of a prompt, where all branch at the prompt; the others are spread evenly
+            up to all turns. None: all have all turns.
+        trains: Whether an update follows; then all have.
     """
 
     name: str
@@ -95,7 +96,7 @@ class Shape:
     prompt_tokens: int
     action_tokens: int
     observation_tokens: int = 0
-    uneven: bool = False
+    fewest_turns: int | None = None
     trains: bool = False
 
     @property
@@ -140,12 +141,14 @@ class Shape:
     def texts(self, seed: int) -> Texts:
         """The texts of a round; no two rounds share one."""
         rng = np.random.default_rng([seed, *map(ord, self.name)])
-        vocab = SIZES.vocab_tokens
-        low, high = (self.action_tokens // 2, 3 * self.action_tokens // 2) if self.uneven else (self.action_tokens,) * 2
+        vocab = (len(MARKS), SIZES.vocab_tokens)
+        fewest = self.turns if self.fewest_turns is None else self.fewest_turns
+        ends = np.tile(np.linspace(fewest, self.turns, self.paths // self.prompts).round(), self.prompts)
         return Texts(
-            prompts=rng.integers(len(MARKS), vocab, size=(self.prompts, self.prompt_tokens)),
-            observations=[rng.integers(len(MARKS), vocab, size=(n, self.observation_tokens)) for n in self.nodes[:-1]],
-            lengths=[rng.integers(low, high, endpoint=True, size=n) for n in self.nodes],
+            prompts=rng.integers(*vocab, size=(self.prompts, self.prompt_tokens)),
+            observations=[rng.integers(*vocab, size=(nodes, self.observation_tokens)) for nodes in self.nodes],
+            # A chain is node i at every turn; above the forks of a tree nothing ends.
+            goes_on=[ends[:: self.paths // nodes] > turn + 1 for turn, nodes in enumerate(self.nodes)],
         )
 
 
@@ -186,7 +189,7 @@ SHAPES = {
             prompt_tokens=96,
             action_tokens=8,
             observation_tokens=40,
-            uneven=True,
+            fewest_turns=4,
         ),
     )
 }

@@ -21,19 +21,14 @@ def grow(llm: LLM, shape: Shape, seed: int) -> int:
     """Sampled tokens of a round."""
     texts, engine, sampled = shape.texts(seed), llm.llm_engine, 0
 
-    def ask(turn: int, node: int, text: list[int]) -> None:
-        params = SamplingParams(
-            max_tokens=int(texts.lengths[turn][node]),
-            temperature=1.0,
-            ignore_eos=True,
-            detokenize=False,
-            logprobs=0,
-        )
-        engine.add_request(f"{turn} {node}", {"prompt_token_ids": text}, params)
+    params = SamplingParams(
+        max_tokens=shape.action_tokens, temperature=1.0, ignore_eos=True, detokenize=False, logprobs=0
+    )
 
     def fork(turn: int, node: int, text: list[int]) -> None:
         for branch in range(shape.forks[turn]):
-            ask(turn, node * shape.forks[turn] + branch, text)
+            name = f"{turn} {node * shape.forks[turn] + branch}"
+            engine.add_request(name, {"prompt_token_ids": text}, params)
 
     for number, prompt in enumerate(texts.prompts.tolist()):
         fork(0, number, prompt)
@@ -44,7 +39,7 @@ def grow(llm: LLM, shape: Shape, seed: int) -> int:
             turn, node = map(int, output.request_id.split())
             written = list(output.outputs[0].token_ids)
             sampled += len(written)
-            if turn < shape.turns - 1:
+            if texts.goes_on[turn][node]:
                 observation = texts.observations[turn][node].tolist()
                 fork(turn + 1, node, [*output.prompt_token_ids, *written, *observation])
     return sampled

@@ -3,7 +3,7 @@
     python bench/peers.py --trl-python TRL/bin/python --vllm-python VLLM/bin/python [--only step] [--rounds 5] [--write]
 
 constraints/peers.txt says how to make the two environments; a library whose Python is not named is left out. All have
-the same model of 2.0M parameters in float32 and the same prompts, observations and lengths of actions, and pay paths by
+the same model of 2.0M parameters in float32, the same prompts and observations and as long actions, and pay paths by
 the same function of their tokens. Before the steps are timed, TRL is given the paths of one round, and must find the
 loss and the gradient that Bough finds on their trees.
 

@@ -8,7 +8,8 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM
 
 import peers
-from peer_bough import replay
+from bough.tree import leaves
+from peer_bough import Run, completion, replay
 from peer_generate import grow
 from peer_model import write_model
 from peer_shapes import CLIP, EPSILON, SHAPES, SIZES, Shape, reward
@@ -54,8 +55,6 @@ def test_shapes_are_those_of_the_page():
     assert sizes["step-chains"] == (64, 8, 8 * 96 + 64 * (8 * 48 - 40))
     assert sizes["step-trees"] == (256, 5, 8 * (96 + 30 * 48 + 32 * 8))
     assert sizes["agents"][:2] == (128, 8)
-    lengths = SHAPES["agents"].texts(1).lengths
-    assert {int(each) for turn in lengths for each in turn} == set(range(4, 13))
 
 
 def test_rounds_differ_and_repeat():
@@ -85,6 +84,22 @@ def test_trees_cost_what_a_plain_loop_over_their_paths_costs(folder):
     assert set(theirs) == set(slopes)
     for name, slope in slopes.items():
         torch.testing.assert_close(slope, theirs[name], rtol=1e-3, atol=1e-6)
+
+
+def test_chains_of_a_prompt_end_at_different_turns(folder):
+    shape = Shape(
+        name="ends", prompts=2, forks=(3, 1, 1), prompt_tokens=5, action_tokens=2, observation_tokens=1, fewest_turns=1
+    )
+    assert [turn.tolist() for turn in shape.texts(0).goes_on] == [
+        [False, True, True] * 2,
+        [False, False, True] * 2,
+        [False] * 6,
+    ]
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    plain = [len(row.completion) for row in grow(model, shape, seed=0)]
+    run = Run(folder, shape)
+    ours = [len(completion(tree, leaf)[0]) for tree in run.trees(0) for leaf in leaves(tree).tolist()]
+    assert plain == ours == [2, 5, 8] * 2
 
 
 def test_the_loop_around_generate_grows_the_same_shape(folder):
