@@ -161,14 +161,24 @@ def attend(
     mask: Float[Tensor, "N 1 #G L"] | None,
     scale: float,
 ) -> tuple[Float[Tensor, "N K G D"], Float[Tensor, "N K G"]]:
-    """Attention with the log of the sum of the exponentials of the scores, natural, float32 or better."""
+    """Attention, and the natural log of the sum of the exponentials of the scores, float32 or better."""
     if query.device.type == "cpu":
         # What scaled_dot_product_attention calls on CPU; it alone gives the sum away.
         return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
             query, key, value, 0.0, False, attn_mask=mask, scale=scale
         )
-    exact = torch.promote_types(query.dtype, torch.float32)
-    score = (query @ key.transpose(-1, -2)).to(exact) * scale
+    return written_out(query, key, value, mask, scale)
+
+
+def written_out(
+    query: Float[Tensor, "N K G D"],
+    key: Float[Tensor, "N K L D"],
+    value: Float[Tensor, "N K L D"],
+    mask: Float[Tensor, "N 1 #G L"] | None,
+    scale: float,
+) -> tuple[Float[Tensor, "N K G D"], Float[Tensor, "N K G"]]:
+    """The same as `attend`, for any device."""
+    score = (query @ key.transpose(-1, -2)).to(torch.promote_types(query.dtype, torch.float32)) * scale
     if mask is not None:
         score = score + mask
     lse = score.logsumexp(-1)

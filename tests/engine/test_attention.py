@@ -1,0 +1,195 @@
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from toys import Toy
+
+from bough.engine.attention import Attention, attend, written_out
+from bough.engine.cache import Cache
+from bough.engine.pages import PAGE_TOKENS, Pages
+from bough.engine.plan import Even, Scattered, plan
+
+HEADS, KV_HEADS, WIDTH = 6, 2, 8
+SCALE = 0.6
+
+
+class Readers:
+    """Slots that read random tokens, beside all keys and values of each, kept apart."""
+
+    def __init__(self, seed: int = 0, rows: int = 6, most_pages: int = 400, dtype: torch.dtype = torch.float64) -> None:
+        model = Toy(dtype=dtype, heads=HEADS, kv_heads=KV_HEADS)
+        self.cache, self.pages, self.dtype = Cache(model), Pages(rows=rows, most_pages=most_pages), dtype
+        self.random = torch.Generator().manual_seed(seed)
+        self.keys = [self._noise(KV_HEADS, 0) for _ in range(rows)]
+        self.values = list(self.keys)
+
+    def _noise(self, heads: int, tokens: int) -> Tensor:
+        return torch.randn(heads, tokens, WIDTH, generator=self.random, dtype=torch.float64).to(self.dtype)
+
+    def length(self, slot: int) -> int:
+        return self.keys[slot].shape[1]
+
+    def cut(self, slot: int, tokens: int) -> None:
+        self.pages.cut(slot, tokens, self.length(slot))
+        self.keys[slot], self.values[slot] = self.keys[slot][:, :tokens], self.values[slot][:, :tokens]
+
+    def fork(self, source: int, slot: int, tokens: int) -> None:
+        """Let another slot go on after so many tokens of one."""
+        if slot == source:
+            self.cut(slot, tokens)
+        else:
+            self.cut(slot, 0)
+            self.pages.share(slot, source, tokens)
+            self.keys[slot], self.values[slot] = self.keys[source][:, :tokens], self.values[source][:, :tokens]
+
+    def read(self, count: dict[int, int], window: int | None = None) -> tuple[Tensor, Tensor]:
+        """One pass: what `Attention` says, and what each slot computes alone."""
+        slots = np.array(list(count), dtype=np.int64)
+        many = np.array(list(count.values()), dtype=np.int64)
+        first = np.array([self.length(slot) for slot in count], dtype=np.int64)
+        for slot, end in zip(slots.tolist(), (first + many).tolist(), strict=True):
+            self.pages.extend(slot, end)
+        self.cache.reserve(len(self.pages.readers) * PAGE_TOKENS)
+        total = int(many.sum())
+        query, key, value = self._noise(HEADS, total), self._noise(KV_HEADS, total), self._noise(KV_HEADS, total)
+        got = Attention(self.cache, self.pages, slots, first, many)(0, query, key, value, SCALE, window=window)
+        wanted: list[Tensor] = []
+        for slot, begin, tokens in zip(slots.tolist(), (np.cumsum(many) - many).tolist(), many.tolist(), strict=True):
+            new = slice(begin, begin + tokens)
+            self.keys[slot] = torch.cat([self.keys[slot], key[:, new]], dim=1)
+            self.values[slot] = torch.cat([self.values[slot], value[:, new]], dim=1)
+            wanted.append(alone(query[:, new], self.keys[slot], self.values[slot], window))
+        return got, torch.cat(wanted, dim=1)
+
+
+def alone(query: Tensor, key: Tensor, value: Tensor, window: int | None) -> Tensor:
+    """Masked attention of the last tokens of one text, written out."""
+    key, value = (x.repeat_interleave(len(query) // len(x), dim=0) for x in (key, value))
+    at = torch.arange(key.shape[1])
+    mine = at[-query.shape[1] :, None]
+    hidden = at > mine
+    if window is not None:
+        hidden |= at <= mine - window
+    score = (query @ key.transpose(-1, -2) * SCALE).masked_fill(hidden, -torch.inf)
+    return score.softmax(-1) @ value
+
+
+def _check(readers: Readers, count: dict[int, int], window: int | None = None, tolerance: float = 1e-12) -> None:
+    got, wanted = readers.read(count, window)
+    torch.testing.assert_close(got, wanted, atol=tolerance, rtol=tolerance)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from([None, 1, 5, 63, 64, 65, 150]))
+def test_any_tree_of_forks_attends_as_each_of_its_texts_alone(seed: int, window: int | None) -> None:
+    draw = random.Random(seed)
+    readers = Readers(seed)
+    for _ in range(12):
+        for _ in range(draw.randint(0, 3)):
+            source = draw.randrange(6)
+            if length := readers.length(source):
+                # At the first and the last token, at the edges of pages, anywhere.
+                tokens = draw.choice([1, length, min(64, length), min(65, length), draw.randint(1, length)])
+                readers.fork(source, draw.randrange(6), tokens)
+        some = draw.sample(range(6), draw.randint(1, 6))
+        _check(readers, {slot: draw.choice([1, 1, 1, 2, 7, 40, 130]) for slot in some}, window)
+
+
+@pytest.mark.parametrize("window", [None, 3, 70])
+def test_forks_of_forks_while_their_parents_go_on(window: int | None) -> None:
+    readers = Readers()
+    _check(readers, {0: 150}, window)
+    readers.fork(0, 1, 150)
+    readers.fork(0, 2, 100)
+    _check(readers, {0: 5, 1: 1, 2: 60}, window)
+    readers.fork(2, 3, 130)
+    readers.fork(2, 4, 1)
+    for _ in range(70):
+        _check(readers, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}, window)
+
+
+def test_what_others_read_outlives_the_slot_that_read_it() -> None:
+    readers = Readers()
+    _check(readers, {0: 150})
+    readers.fork(0, 1, 140)
+    readers.cut(0, 0)
+    _check(readers, {0: 300, 1: 3})
+    readers.fork(1, 2, 141)
+    readers.cut(1, 0)
+    _check(readers, {1: 100, 2: 3})
+
+
+def test_a_slot_that_goes_back_does_not_overwrite_what_others_read() -> None:
+    readers = Readers()
+    _check(readers, {0: 100})
+    readers.fork(0, 1, 90)
+    readers.cut(0, 70)
+    _check(readers, {0: 30, 1: 1})
+    _check(readers, {0: 1, 1: 1})
+
+
+def test_scattered_pages_are_read_too() -> None:
+    readers = Readers(rows=8)
+    for _ in range(3):
+        for slot in range(8):
+            _check(readers, {slot: 63})
+    some = np.array([3, 0, 6])
+    planned = plan(readers.pages, some, np.full(3, 188), np.full(3, 1))
+    assert any(isinstance(block.place, Scattered) for block in planned.blocks)
+    _check(readers, dict.fromkeys(some.tolist(), 1))
+    _check(readers, dict.fromkeys(some.tolist(), 2))
+
+
+def test_what_lies_between_is_read_for_nothing() -> None:
+    readers = Readers()
+    for slot in range(6):
+        _check(readers, {slot: 100})
+    planned = plan(readers.pages, np.array([0, 2, 3, 5]), np.full(4, 99), np.full(4, 1))
+    (block,) = planned.blocks
+    assert block.place == Even(first=0, step=2)
+    assert block.real[:, 0].tolist() == [True, False, True, True, False, True]
+    for some in ((0, 2, 3, 5), (5, 0), (1, 3)):
+        _check(readers, dict.fromkeys(some, 1))
+
+
+def test_branches_read_what_they_share_once() -> None:
+    readers = Readers(rows=9)
+    _check(readers, {0: 3 * PAGE_TOKENS})
+    for slot in range(1, 9):
+        readers.fork(0, slot, 3 * PAGE_TOKENS)
+    slots = np.arange(9)
+    for slot in range(9):
+        readers.pages.extend(slot, 3 * PAGE_TOKENS + 1)
+    shared, own = sorted(
+        plan(readers.pages, slots, np.full(9, 3 * PAGE_TOKENS), np.full(9, 1)).blocks,
+        key=lambda block: -block.token.shape[1],
+    )
+    # Nine queries over 192 keys, once; and nine over a key of their own, in place.
+    assert shared.token.tolist() == [list(range(9))]
+    assert (shared.key_position <= shared.last.max()).sum() == 3 * PAGE_TOKENS
+    assert own.token[own.real].tolist() == list(range(9))
+    assert isinstance(own.place, Even)
+
+
+def test_float32_is_exact_to_its_rounding() -> None:
+    readers = Readers(dtype=torch.float32)
+    _check(readers, {0: 300}, tolerance=1e-5)
+    for slot in range(1, 6):
+        readers.fork(0, slot, 250 + slot)
+    _check(readers, {slot: 1 + slot for slot in range(6)}, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_both_kernels_say_the_same(masked: bool) -> None:
+    random = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(3, 2, n, 8, generator=random, dtype=torch.float64) for n in (5, 64, 64))
+    mask = torch.zeros(3, 1, 5, 64, dtype=torch.float64)
+    mask[:, :, :, 40:] = torch.finfo(mask.dtype).min / 2
+    for got, wanted in zip(
+        *(f(query, key, value, mask if masked else None, SCALE) for f in (attend, written_out)), strict=True
+    ):
+        torch.testing.assert_close(got, wanted, atol=1e-12, rtol=1e-12)

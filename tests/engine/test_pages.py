@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+
+from bough.engine.pages import FIRST_PAGES, PAGE_TOKENS, Pages
+
+
+def _table(pages: Pages, slot: int) -> list[int]:
+    return pages.table[slot, : pages.count[slot]].tolist()
+
+
+def _pages(rows: int = 4, most_pages: int = 100) -> Pages:
+    return Pages(rows=rows, most_pages=most_pages)
+
+
+def test_a_slot_gets_pages_side_by_side() -> None:
+    pages = _pages()
+    pages.extend(0, 1)
+    pages.extend(1, 3 * PAGE_TOKENS)
+    pages.extend(0, PAGE_TOKENS + 1)
+    assert [_table(pages, slot) for slot in (0, 1)] == [[0, 4], [1, 2, 3]]
+    pages.cut(0, 0, 0)
+    # One page is free in front of them, but three are needed.
+    pages.extend(2, 3 * PAGE_TOKENS)
+    assert _table(pages, 2) == [4, 5, 6]
+    pages.extend(3, PAGE_TOKENS)
+    assert _table(pages, 3) == [0]
+
+
+def test_pages_that_do_not_lie_side_by_side_are_taken_before_there_are_more() -> None:
+    pages = _pages(rows=3, most_pages=FIRST_PAGES)
+    pages.extend(0, PAGE_TOKENS)
+    pages.extend(1, PAGE_TOKENS)
+    pages.extend(2, (FIRST_PAGES - 3) * PAGE_TOKENS)
+    pages.cut(0, 0, 0)
+    pages.extend(1, 3 * PAGE_TOKENS)
+    assert _table(pages, 1) == [1, 0, FIRST_PAGES - 1]
+    assert pages.used == FIRST_PAGES
+
+
+def test_a_fork_holds_its_parents_pages_and_goes_on_in_its_own() -> None:
+    pages = _pages()
+    pages.extend(0, 2 * PAGE_TOKENS)
+    pages.share(1, 0, PAGE_TOKENS + 5)
+    assert _table(pages, 1) == [0, 1]
+    assert pages.end[1] == PAGE_TOKENS + 5
+    pages.extend(1, PAGE_TOKENS + 6)
+    assert _table(pages, 1) == [0, 1, 2]
+    assert pages.start[2] == PAGE_TOKENS + 5
+    assert pages.readers[:3].tolist() == [2, 2, 1]
+    assert pages.used == 3
+
+
+def test_nothing_is_shared_of_what_lies_behind_the_fork() -> None:
+    pages = _pages()
+    pages.extend(0, 2 * PAGE_TOKENS)
+    pages.share(1, 0, PAGE_TOKENS)
+    pages.share(2, 0, 0)
+    assert [_table(pages, slot) for slot in (1, 2)] == [[0], []]
+
+
+def test_pages_go_back_with_their_last_reader() -> None:
+    pages = _pages()
+    pages.extend(0, 2 * PAGE_TOKENS)
+    pages.share(1, 0, PAGE_TOKENS + 5)
+    pages.cut(0, 0, 100)
+    assert pages.used == 2
+    pages.cut(1, 0, 100)
+    assert pages.used == 0
+    assert pages.end[:2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(("shared", "end"), [(0, 2 * PAGE_TOKENS), (PAGE_TOKENS + 9, PAGE_TOKENS + 3)])
+def test_going_back_within_a_page_leaves_it_to_others(shared: int, end: int) -> None:
+    pages = _pages()
+    pages.extend(0, 2 * PAGE_TOKENS)
+    pages.share(1, 0, shared)
+    pages.cut(0, PAGE_TOKENS + 3, PAGE_TOKENS + 20)
+    assert pages.end[0] == end
+
+
+def test_going_on_after_a_fork_stays_in_the_page() -> None:
+    pages = _pages()
+    pages.extend(0, PAGE_TOKENS)
+    pages.share(1, 0, 9)
+    pages.cut(0, 9, 9)
+    assert pages.end.tolist()[:2] == [PAGE_TOKENS, 9]
+
+
+def test_pages_and_tables_grow() -> None:
+    pages = _pages(most_pages=10 * FIRST_PAGES)
+    pages.extend(0, 5 * FIRST_PAGES * PAGE_TOKENS)
+    assert _table(pages, 0) == list(range(5 * FIRST_PAGES))
+    pages.extend(1, 5 * FIRST_PAGES * PAGE_TOKENS)
+    assert len(pages.readers) == 10 * FIRST_PAGES
+    assert np.all(pages.readers == 1)
+    with pytest.raises(AssertionError, match="enough pages"):
+        pages.extend(2, 1)
