@@ -83,7 +83,7 @@ def _cut(depth: Ints, first: int, max_tokens: int) -> int:
     roots = first + 1 + np.flatnonzero(depth[first + 1 : last + 1] == 0)
     if len(roots):
         return int(roots[-1])
-    # Within a tree: what is read again and kept is the path to the cut, so it should be short. It is where a branch ends.
+    # Within a tree: the path to the cut is kept and read again, so it should be short, as where a branch ends.
     late = np.arange(last, last - max_tokens // 4 - 1, -1)
     ends = late[depth[late] <= depth[late - 1]]
     return int(ends[np.argmin(depth[ends])]) if len(ends) else last

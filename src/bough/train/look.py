@@ -1,6 +1,7 @@
 """What a model thinks of the trained tokens of a batch."""
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -88,18 +89,17 @@ def survey(
         entropy: Whether entropies are wanted.
         critic: Speaks about the model's hidden states.
     """
-    nothing = torch.zeros(len(batch.at), dtype=batch.behaviour.dtype, device=batch.at.device)
+    # A page that trains nothing gives every column its dtype, also when there are no others.
+    blank = Page(hidden=model.head()[0][:0], trained=batch.at[:0])
+    trained, looks = list[Tensor](), list[Seen]()
+    for page in chain([blank], reading.forward()):
+        trained.append(page.trained)
+        looks.append(look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
+    order = torch.cat(trained).argsort()
+    logprob, *others = (torch.cat(column)[order] for column in zip(*(each.columns() for each in looks), strict=True))
+    nats = others.pop(0) if entropy else None
     heads = () if critic is None else critic.settings.heads
-    all_ = Seen(
-        logprob=nothing.clone(),
-        entropy=nothing.clone() if entropy else None,
-        values={name: nothing.clone() for name in heads},
-    )
-    for page in reading.forward():
-        some = look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic)
-        for whole, part in zip(all_.columns(), some.columns(), strict=True):
-            whole[page.trained] = part.to(whole.dtype)
-    return all_
+    return Seen(logprob=logprob, entropy=nats, values=dict(zip(heads, others, strict=True)))
 
 
 def read(model: Forward, forest: Forest, max_tokens: int) -> Reading:
