@@ -6,6 +6,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from transformers import PreTrainedModel
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from bough.policy.attention import ATTENTION, Attend
 
@@ -26,6 +27,22 @@ class Causal:
         """Choose the attention by the name it has in transformers."""
         model: Any = self.model
         model.set_attn_implementation(implementation)
+
+    def recompute(self, on: bool) -> None:
+        """Whether going backward computes each layer's activations again, instead of keeping them all.
+
+        Raises:
+            ValueError: when the model has no layers that can.
+        """
+        model: Any = self.model
+        if on:
+            model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        elif model.is_gradient_checkpointing:
+            model.gradient_checkpointing_disable()
+        for module in self.model.modules():
+            # Layers do so in training only. What is in them stays in evaluation mode: no dropout.
+            if isinstance(module, GradientCheckpointingLayer):
+                module.training = on
 
     @property
     def device(self) -> torch.device:
