@@ -18,7 +18,7 @@ class Local:
         slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is taken as
             needed.
         context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
-        cache_tokens: Most tokens whose keys and values are held, in pages of 32; what sequences share counts once.
+        cache_tokens: Most tokens whose keys and values are held, in pages of 64; what sequences share counts once.
             What no running request needs is given away, the oldest first, and read anew when it is asked for; requests
             that do not fit beside others wait. None is slots times context.
         prefill_tokens: Most prompt tokens read in one pass; bounds the memory of a pass.
