@@ -33,6 +33,7 @@ class Forest:
         end: [U] int64, where the tokens end that follow it in some text; its own place plus one, when there are none.
         at: [M] int64, where the tokens stand after which something is predicted.
         path_tokens: How many tokens the texts have that were planted.
+        path_pairs: How many pairs of a token and one that it sees they have.
     """
 
     tokens: Int[Tensor, " U"]
@@ -40,9 +41,15 @@ class Forest:
     end: Ints
     at: Ints
     path_tokens: int
+    path_pairs: int
 
     def __len__(self) -> int:
         return len(self.end)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs there are of a token and one that it sees."""
+        return int(self.position.sum()) + len(self)
 
     def stretches(self, max_tokens: int) -> list[Stretch]:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
@@ -67,6 +74,7 @@ class Forest:
             end=np.searchsorted(place, self.end[place]),
             at=np.zeros(0, dtype=np.int64),
             path_tokens=len(place),
+            path_pairs=int(self.position[whose].sum()) + len(place),
         )
 
     def origin(self, stretches: Sequence[Stretch]) -> Ints:
@@ -114,4 +122,5 @@ def plant(texts: Sequence[Ints], text: Ints, after: Ints, *, merge: bool = True,
         end=found.end,
         at=found.place[start[text] + after - 1],
         path_tokens=len(found.place),
+        path_pairs=int((length * (length + 1) // 2).sum()),
     )

@@ -1,8 +1,9 @@
 """The policy as it runs: a model with gradients, its tokenizer, and its way of writing prompts."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bough.policy.adapters import adapt, merged, strip
+from bough.policy.arithmetic import Arithmetic
 from bough.policy.attention import Attend
 from bough.policy.causal import Causal
 from bough.policy.chat import ChatRenderer
@@ -106,6 +108,17 @@ class Policy:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""
         return self._causal.head()
 
+    def arithmetic(self) -> Arithmetic:
+        """How much it computes to learn from tokens. Of a mixture's experts a token meets those it is sent to."""
+        head, shape = self.head()[0], self._shape
+        met = sum(
+            weight.numel() * share
+            for name, weight, share in _met(self._causal.model)
+            if weight.shape != head.shape and "embed" not in name
+        )
+        attention = shape.layers * shape.heads * shape.head_width
+        return Arithmetic(weights=round(met), head=head.numel(), attention=attention)
+
     def parameters(self) -> dict[str, nn.Parameter]:
         """What is trained, by name; tied weights appear once."""
         named = self._causal.model.named_parameters()
@@ -157,6 +170,15 @@ class Policy:
         for name, tensor in merged(model).items():
             tensor.copy_(weights[name])
         return model
+
+
+def _met(model: PreTrainedModel) -> Iterator[tuple[str, Tensor, float]]:
+    """Every weight, and which share of the tokens meets it."""
+    config: Any = model.config
+    experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
+    share = (getattr(config, "num_experts_per_tok", None) or 1) / experts
+    for name, weight in model.named_parameters():
+        yield name, weight, share if ".experts." in name else 1.0
 
 
 def _end_tokens(model: PreTrainedModel) -> tuple[int, ...]:

@@ -23,11 +23,13 @@ class Shape:
 
     Attributes:
         layers: How many times it is called in a forward pass, with layer 0, 1, ...
+        heads: Query heads.
         kv_heads: Key heads.
         head_width: Numbers in a head.
     """
 
     layers: int
+    heads: int
     kv_heads: int
     head_width: int
 
@@ -55,12 +57,12 @@ def _compare(model: Causal) -> Shape:
     first, second = place < PROMPT + BRANCHES[0], (place < PROMPT) | (place >= PROMPT + BRANCHES[0])
     tokens = torch.randint(0, model.vocab_tokens, (len(place),), generator=draw).to(model.device)
     positions = torch.where(first, place, place - BRANCHES[0])
-    calls: list[tuple[int, Tensor]] = []
+    calls: list[tuple[int, Tensor, Tensor]] = []
 
     def attend(
         layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
     ) -> Tensor:
-        calls.append((layer, key))
+        calls.append((layer, query, key))
         one, other = (
             causal(layer, query[:, path], key[:, path], value[:, path], scale, window=window)
             for path in (first, second)
@@ -68,20 +70,20 @@ def _compare(model: Causal) -> Shape:
         return torch.cat([one, other[:, PROMPT:]], dim=1)
 
     ours = model.logits(model.hidden(tokens, positions, attend))
-    layers = [layer for layer, _ in calls]
+    layers = [layer for layer, _, _ in calls]
     if layers != list(range(model.model.config.num_hidden_layers)):
         raise ValueError(f"attention ran in layers {layers} of {model.model.config.num_hidden_layers}")
-    widths = {(key.shape[0], key.shape[2]) for _, key in calls}
+    widths = {(len(query), *key.shape[::2]) for _, query, key in calls}
     if len(widths) > 1:
-        raise ValueError(f"its layers have different (key heads, head widths): {sorted(widths)}")
-    if any(key.dtype != model.dtype for _, key in calls):
+        raise ValueError(f"its layers have different (query heads, key heads, head widths): {sorted(widths)}")
+    if any(key.dtype != model.dtype for _, _, key in calls):
         raise ValueError(f"its keys are not {model.dtype}, as its weights are")
     stock = torch.cat([_stock(model, tokens[first]), _stock(model, tokens[second])[PROMPT:]]).to(ours.dtype)
     difference = float((ours - stock).square().sum().sqrt() / stock.square().sum().sqrt())
     if not difference <= TOLERANCE[model.dtype]:
         raise ValueError(f"its logits differ by {difference:.1e} of their size when paths share their beginning")
-    ((kv_heads, head_width),) = widths
-    return Shape(layers=len(layers), kv_heads=kv_heads, head_width=head_width)
+    ((heads, kv_heads, head_width),) = widths
+    return Shape(layers=len(layers), heads=heads, kv_heads=kv_heads, head_width=head_width)
 
 
 def _stock(model: Causal, tokens: Tensor) -> Tensor:

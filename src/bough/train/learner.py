@@ -1,6 +1,7 @@
 """The update: from a batch and an objective to new weights. Does not know which algorithm made the batch."""
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypedDict
@@ -17,6 +18,7 @@ from bough.train.igt import Igt
 from bough.train.look import Forward, Seen, look, read, survey
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
+from bough.train.selfcheck import reads_forests
 
 
 class Diverged(RuntimeError):
@@ -42,6 +44,7 @@ class Learner:
         """Optimizer steps done."""
         self.merges = True
         """Whether rows that begin alike are read as one tree."""
+        self._checked = False
         self._total = total_updates
         self._temperature = temperature
         self._named = dict(policy.parameters())
@@ -83,6 +86,8 @@ class Learner:
         Raises:
             Diverged: when a loss or a gradient is not finite.
         """
+        if not self._checked:
+            self._check(batch)
         totals: dict[str, float] = {}
         steps = 0
         old = self.logprobs(batch) if "old" in objective.needs else None
@@ -97,6 +102,16 @@ class Learner:
                 for name, value in metrics.items():
                     totals[name] = totals.get(name, 0.0) + value
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
+
+    def _check(self, batch: Batch) -> None:
+        self._checked = True
+        if not reads_forests(self.policy, batch, temperature=self._temperature):
+            self.merges = False
+            warnings.warn(
+                "the policy reads a small tree otherwise than its paths one by one: it is trained path by path, at the "
+                "cost of all their tokens. Its layers do more than causal attention and work on single tokens",
+                stacklevel=2,
+            )
 
     def step(
         self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
@@ -146,7 +161,14 @@ class Learner:
         reading = read(self.policy, forest, self.settings.micro_tokens)
         learn = self._over_paths if "paths" in objective.needs else self._over_tokens
         metrics, gap = learn(reading, given, objective, share, aids)
-        return {**metrics, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+        read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
+        return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+
+    def _saving(self, batch: Batch, forest: Forest) -> float:
+        """How many times the arithmetic would be needed to read every path by itself."""
+        count, trained = self.policy.arithmetic().operations, len(batch.at)
+        tree = count(tokens=len(forest), trained=trained, pairs=forest.pairs)
+        return count(tokens=forest.path_tokens, trained=trained, pairs=forest.path_pairs) / max(1, tree)
 
     def _over_tokens(
         self, reading: Reading, given: "_Given", objective: Objective, share: Share, aids: Aids

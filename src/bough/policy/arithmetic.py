@@ -1,0 +1,25 @@
+"""How much a model has to compute to learn from tokens."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arithmetic:
+    """Multiplications and additions of a look at tokens and the way back from it.
+
+    Each weight is used in one product forward and two backward; the output layer's logits are computed once more, as
+    they are not kept; attention takes two products of queries and keys forward and five backward.
+
+    Attributes:
+        weights: How many a token meets, without the embeddings and the output layer.
+        head: Words times width.
+        attention: Layers times query heads times their width.
+    """
+
+    weights: int
+    head: int
+    attention: int
+
+    def operations(self, *, tokens: int, trained: int, pairs: int) -> int:
+        """For so many tokens, trained tokens, and pairs of a token and one that it sees."""
+        return 6 * self.weights * tokens + 8 * self.head * trained + 14 * self.attention * pairs
