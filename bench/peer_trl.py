@@ -1,8 +1,8 @@
 """A side of bench/peers.py: TRL's GRPOTrainer.
 
 It generates single completions itself, and chains and trees through its `rollout_func`. Of a tree it is given every
-path, as it has no other form for one; what branches share is generated once all the same. Settings are the fastest that
-do not change the loss: no gradient checkpointing, no second forward pass, 64 rows at a time.
+path, as it has no other form for one; what branches share is generated once all the same. What costs
+time and does not change the loss is off: gradient checkpointing, and a second forward pass.
 """
 
 import json
