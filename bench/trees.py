@@ -4,56 +4,46 @@
     python bench/trees.py --size 20M
 
 Both sides are the learner, with the same model, the same trained tokens and the same loss; one reads each token once,
-the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that what else
-the machine has to do hardly matters; each round is a ratio, the table has their median. What can be saved is a count of
-multiplications and additions, forward and backward:
+the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that it hardly
+matters what else the machine has to do; each round is a ratio, the table has their median. What can be saved is a count
+of multiplications and additions, forward and backward:
 
     path by path / tree,   each   tokens * 6 N + trained * 8 V W + 14 L W * pairs
 
-with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees; the output
-layer is computed twice going forward, because logits are not kept. `share` is the measured speed-up over that ratio.
-Prints a Markdown table.
+with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees (see
+`Arithmetic`). `share` is the measured speed-up over that ratio. Prints a Markdown table.
 """
 
 import argparse
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
 
-from bough.batch import Batch, Forest
+from bough.batch import Batch
 from bough.objective import PpoClip, Share
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.train import Learner, Optimizer
 from machine import machine
+from texts import Node, batch
 
 SIZES = {"tiny": (2, 128, 4, 1024), "4M": (4, 256, 4, 4096), "20M": (6, 512, 8, 4096)}
 """Layers, width, heads, words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A piece of text, after another (-1: after nothing)."""
-
-    parent: int
-    tokens: int
-    trained: bool
-
-
-def chains(rng: np.random.Generator) -> list[Node]:
+def chains(_: np.random.Generator) -> list[Node]:
     return [Node(-1, 512, trained=True) for _ in range(8)]
 
 
-def prompt(rng: np.random.Generator) -> list[Node]:
+def prompt(_: np.random.Generator) -> list[Node]:
     return [Node(-1, 512, trained=False)] + [Node(0, 256, trained=True) for _ in range(8)]
 
 
-def spine(rng: np.random.Generator) -> list[Node]:
+def spine(_: np.random.Generator) -> list[Node]:
     """16 turns, each with a side leaf."""
     nodes = [Node(-1, 256, trained=False)]
     place = 0
@@ -85,7 +75,7 @@ def agent(depth: int) -> Callable[[np.random.Generator], list[Node]]:
     return grow
 
 
-def observation(rng: np.random.Generator) -> list[Node]:
+def observation(_: np.random.Generator) -> list[Node]:
     return [Node(-1, 4096, trained=False)] + [Node(0, 128, trained=True) for _ in range(16)]
 
 
@@ -99,60 +89,6 @@ SHAPES: dict[str, Callable[[np.random.Generator], list[Node]]] = {
 }
 
 
-def batch(nodes: list[Node], words: int, rng: np.random.Generator) -> Batch:
-    """The tree as rows, one for each leaf; what is written is trained in the first row that has it."""
-    text = [rng.integers(words, size=node.tokens) for node in nodes]
-    inner = {node.parent for node in nodes}
-    rows: list[list[int]] = []
-    for leaf in range(len(nodes)):
-        # What is not written and not answered is not read.
-        if leaf in inner or not nodes[leaf].trained and nodes[leaf].parent < 0:
-            continue
-        row = [leaf] if nodes[leaf].trained else [nodes[leaf].parent]
-        while nodes[row[-1]].parent >= 0:
-            row.append(nodes[row[-1]].parent)
-        rows.append(row[::-1])
-    seen: set[int] = set()
-    trains: list[np.ndarray] = []
-    for row in rows:
-        for node in row:
-            fresh = nodes[node].trained and node not in seen
-            trains.append(np.full(nodes[node].tokens, fresh))
-            seen.add(node)
-        # A root that is written has nothing before its first token.
-        first = len(trains) - len(row)
-        trains[first][0] = False
-    length = np.asarray([sum(nodes[node].tokens for node in row) for row in rows])
-    ends = np.concatenate([[0], np.cumsum(length)])
-    at = np.flatnonzero(np.concatenate(trains))
-    sign = rng.choice([-1.0, 1.0], size=len(at))
-    return Batch(
-        tokens=torch.as_tensor(np.concatenate([text[node] for row in rows for node in row])),
-        position=torch.as_tensor(np.arange(ends[-1]) - np.repeat(ends[:-1], length)),
-        tree=torch.zeros(len(rows), dtype=torch.int64),
-        row=torch.as_tensor(ends),
-        at=torch.as_tensor(at),
-        behaviour=torch.full((len(at),), -float(np.log(words))),
-        gain=torch.as_tensor(np.maximum(sign, 0.0)).float(),
-        lose=torch.as_tensor(np.minimum(sign, 0.0)).float(),
-        paths=torch.ones(len(at), dtype=torch.int64),
-        inverse_length=torch.full((len(at),), 1 / len(at), dtype=torch.float64),
-        even=torch.ones(len(at), dtype=torch.bool),
-        origin=torch.arange(len(at)),
-        turn=torch.zeros(len(at), dtype=torch.int64),
-        expert=torch.zeros(len(at), dtype=torch.bool),
-        fresh=torch.ones(len(at), dtype=torch.bool),
-    )
-
-
-def operations(forest: Forest, trained: int, size: tuple[int, int, int, int]) -> float:
-    """Multiplications and additions, forward and backward."""
-    layers, width, _, words = size
-    weights = layers * width * width * (4 + 9)  # four projections, and three matrices to three times the width
-    pairs = float(forest.position.sum()) + len(forest)
-    return len(forest) * 6 * weights + trained * 8 * words * width + 14 * layers * width * pairs
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, default="4M")
@@ -162,7 +98,9 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [name for name in SHAPES if any(name.startswith(part) for part in arguments.shapes)]
-    print(f"| tree | tokens | paths' tokens | saving | speed-up | share | in stretches of {arguments.stretch} | share |")
+    print(
+        f"| tree | tokens | paths' tokens | saving | speed-up | share | in stretches of {arguments.stretch} | share |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for name in chosen:
         print(compare(name, SIZES[arguments.size], arguments.rounds, arguments.stretch), flush=True)
@@ -182,7 +120,9 @@ def compare(name: str, size: tuple[int, int, int, int], rounds: int, stretch: in
     losses = [each() for each in (whole, parts, apiece)]
     assert max(losses) - min(losses) < 1e-3, losses
     times = [[timed(each) for each in (apiece, whole, apiece, parts)] for _ in range(rounds)]
-    saving = operations(paths, len(given.at), size) / operations(tree, len(given.at), size)
+    count, trained = policy.arithmetic().operations, len(given.at)
+    apart, together = (count(tokens=len(each), trained=trained, pairs=each.pairs) for each in (paths, tree))
+    saving = apart / together
     fast, split = (statistics.median(row[i] / row[i + 1] for row in times) for i in (0, 2))
     return (
         f"| {name} | {len(tree):,} | {len(paths):,} | {saving:.2f} | **{fast:.2f}** | {fast / saving:.2f} "

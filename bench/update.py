@@ -30,6 +30,7 @@ from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.train import Learner, Optimizer
 from machine import machine
+from texts import Node, batch
 
 OPTIMIZER = Optimizer(learning_rate=1e-5, micro_tokens=16384)
 CLIP = 0.2
@@ -77,18 +78,18 @@ def main() -> None:
 def compare(workload: Workload, rounds: int) -> str:
     """One line of the table."""
     policy, plain = models()
-    batch = make(workload, policy.vocab_tokens).to(policy.device)
+    rows = make(workload, policy.vocab_tokens).to(policy.device)
     learner = Learner(policy, OPTIMIZER, total_updates=1, temperature=1.0)
-    padded = Padded(plain, batch)
-    losses = learner.step(batch, PpoClip(), Share())["loss/total"], padded.step()
+    padded = Padded(plain, rows)
+    losses = learner.step(rows, PpoClip(), Share())["loss/total"], padded.step()
     assert abs(losses[0] - losses[1]) < 1e-4, f"the two sides compute different losses: {losses}"
     # The first step of each is not timed: memory is taken, kernels are chosen.
-    times = [(timed(lambda: learner.step(batch, PpoClip(), Share())), timed(padded.step)) for _ in range(rounds)]
+    times = [(timed(lambda: learner.step(rows, PpoClip(), Share())), timed(padded.step)) for _ in range(rounds)]
     ours, theirs = (statistics.median(side) for side in zip(*times, strict=True))
     ratio = statistics.median(theirs / ours for ours, theirs in times)
-    tokens = batch.tokens.numel()
+    tokens = rows.tokens.numel()
     return (
-        f"| {workload.name} | {tokens:,} | {batch.at.numel():,} | {tokens / ours:,.0f} | {tokens / theirs:,.0f} "
+        f"| {workload.name} | {tokens:,} | {rows.at.numel():,} | {tokens / ours:,.0f} | {tokens / theirs:,.0f} "
         f"| **{ratio:.2f}** |"
     )
 
@@ -106,35 +107,16 @@ def models() -> tuple[Policy, PreTrainedModel]:
 
 
 def make(workload: Workload, vocab_tokens: int) -> Batch:
-    """Rows of a prompt and turns; actions are trained, half of the rows gain and half lose."""
+    """Rows of a prompt and turns, nothing shared; actions are trained. The last observation is never read."""
     rng = np.random.default_rng(0)
-    turns = rng.integers(*workload.turns, endpoint=True, size=workload.rows)
-    cycle = np.arange(workload.action_tokens + workload.observation_tokens) < workload.action_tokens
-    # The last observation is never read, so no row has it.
-    trains = [
-        np.concatenate([np.zeros(workload.prompt_tokens, bool), np.tile(cycle, n)[: n * len(cycle)]])[
-            : workload.prompt_tokens + n * len(cycle) - workload.observation_tokens
-        ]
-        for n in turns
-    ]
-    lengths = np.asarray([len(row) for row in trains])
-    row = np.concatenate([[0], np.cumsum(lengths)])
-    trained = np.asarray([int(each.sum()) for each in trains])
-    sign = np.repeat(np.where(np.arange(workload.rows) % 2, 1.0, -1.0), trained)
-    count = int(trained.sum())
-    return Batch(
-        tokens=torch.as_tensor(rng.integers(vocab_tokens, size=row[-1])),
-        position=torch.as_tensor(np.arange(row[-1]) - np.repeat(row[:-1], lengths)),
-        tree=torch.arange(workload.rows),
-        row=torch.as_tensor(row),
-        at=torch.as_tensor(np.flatnonzero(np.concatenate(trains))),
-        behaviour=torch.full((count,), -float(np.log(vocab_tokens))),
-        gain=torch.as_tensor(np.maximum(sign, 0.0)).float(),
-        lose=torch.as_tensor(np.minimum(sign, 0.0)).float(),
-        paths=torch.ones(count, dtype=torch.int64),
-        inverse_length=torch.as_tensor(np.repeat(1.0 / trained, trained)),
-        even=torch.ones(count, dtype=torch.bool),
-    )
+    nodes: list[Node] = []
+    for turns in rng.integers(*workload.turns, endpoint=True, size=workload.rows).tolist():
+        nodes.append(Node(-1, workload.prompt_tokens, trained=False))
+        for turn in range(turns):
+            nodes.append(Node(len(nodes) - 1, workload.action_tokens, trained=True))
+            if turn < turns - 1:
+                nodes.append(Node(len(nodes) - 1, workload.observation_tokens, trained=False))
+    return batch(nodes, vocab_tokens, rng)
 
 
 class Padded:
