@@ -4,9 +4,9 @@
     python bench/trees.py --size 20M
 
 Both sides are the learner, with the same model, the same trained tokens and the same loss; one reads each token once,
-the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that it hardly
-matters what else the machine has to do; each round is a ratio, the table has their median. What can be saved is a count
-of multiplications and additions, forward and backward:
+the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that other
+work on the machine hardly matters; each round is a ratio, the table has their median. What can be saved is a count of
+multiplications and additions, forward and backward:
 
     path by path / tree,   each   tokens * 6 N + trained * 8 V W + 14 L W * pairs
 
