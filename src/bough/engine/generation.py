@@ -7,6 +7,7 @@ turns of branches that are done join the pass in which the others go on.
 """
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import islice
@@ -21,6 +22,9 @@ from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.slots import Ints
 
+ROUNDS = 4
+"""Of the event loop between two passes: a worker's answer takes three to be read and to make room for the next call."""
+
 
 class LocalEngine:
     """The engine that `Local` configures."""
@@ -33,6 +37,8 @@ class LocalEngine:
         self._waiting: dict[Generate | Score, None] = {}
         self._pump: asyncio.Task[None] | None = None
         self._closed = False
+        self.busy_s = 0.0
+        """For how long passes have run."""
 
     @property
     def policy_version(self) -> int:
@@ -149,11 +155,14 @@ class LocalEngine:
     async def _run(self) -> None:
         try:
             while self._waiting or self._decoder.running:
+                begin = time.perf_counter()
                 for job in list(islice(self._waiting, self._decoder.room)):
                     if self._decoder.room and self._decoder.admit(job):
                         del self._waiting[job]
                 self._decoder.step()
-                await asyncio.sleep(0)
+                self.busy_s += time.perf_counter() - begin
+                for _ in range(ROUNDS):
+                    await asyncio.sleep(0)
         except Exception as error:
             self._fail(self._message(error), error)
         except BaseException:

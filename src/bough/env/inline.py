@@ -1,6 +1,9 @@
 """A host for environments that are quick: they run in this process, one call at a time."""
 
-from dataclasses import dataclass
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from bough.env import Branching, Env, State, Step
 from bough.env.checked import Checked
@@ -16,6 +19,12 @@ class Inline:
     """
 
     env: Env
+    _took_s: list[float] = field(default_factory=lambda: [0.0], init=False, repr=False, compare=False)
+
+    @property
+    def busy_s(self) -> float:
+        """For how long the environment has worked."""
+        return self._took_s[0]
 
     @property
     def branching(self) -> Branching:
@@ -30,7 +39,8 @@ class Inline:
                 State.
             ValueError: the environment's own, about a bad task.
         """
-        return Checked(env=self.env).start(task)
+        with self._working():
+            return Checked(env=self.env).start(task)
 
     async def step(self, state: State, action: str) -> Step:
         """`Env.step`.
@@ -38,7 +48,8 @@ class Inline:
         Raises:
             EnvFault: when the environment raised, or returned something else than a Step.
         """
-        return Checked(env=self.env).step(state, action)
+        with self._working():
+            return Checked(env=self.env).step(state, action)
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
         """`Oracle.plan`; None too when the environment is no oracle.
@@ -46,7 +57,16 @@ class Inline:
         Raises:
             EnvFault: when the environment raised, or returned something else than strings or None.
         """
-        return Checked(env=self.env).plan(state)
+        with self._working():
+            return Checked(env=self.env).plan(state)
 
     async def close(self) -> None:
         """Nothing to let go of."""
+
+    @contextmanager
+    def _working(self) -> Generator[None]:
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._took_s[0] += time.perf_counter() - begin

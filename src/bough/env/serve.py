@@ -5,6 +5,7 @@ import pickle
 import signal
 import socket
 import threading
+import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -75,11 +76,12 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of it: the answer, or what there is to say about its absence."""
+    """What came of it: the answer, or what there is to say about its absence, and how long the process worked on it."""
 
     verdict: Verdict
     answer: State | Step | tuple[str, ...] | None = None
     message: str = ""
+    took_s: float = 0.0
 
 
 def framed(message: Hello | Ask | Reply) -> bytes:
@@ -105,7 +107,9 @@ def serve(channel_fd: int) -> None:
         _write(stream, Reply(verdict=Verdict.READY))
         checked = Checked(env=env)
         while isinstance(ask := _read(stream), Ask):
-            _write(stream, _reply(checked, ask, hello.files))
+            begin = time.perf_counter()
+            reply = _reply(checked, ask, hello.files)
+            _write(stream, replace(reply, took_s=time.perf_counter() - begin))
 
 
 def _reply(env: Checked, ask: Ask, files: Mapping[str, str]) -> Reply:

@@ -38,6 +38,7 @@ class Worker:
         startup_s: Most seconds for a fresh process to be ready.
         calls: How many calls it has in hand.
         replaced: How many processes were killed or found dead, and replaced.
+        busy_s: For how long it has worked on calls that it answered.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Worker:
     startup_s: float
     calls: int = 0
     replaced: int = 0
+    busy_s: float = 0.0
     _process: "_Process | None" = None
     _closed: bool = False
     _turn: asyncio.Lock | None = None
@@ -65,6 +67,7 @@ class Worker:
                 reply = await self._exchange(ask)
         finally:
             self.calls -= 1
+        self.busy_s += reply.took_s
         if reply.verdict == Verdict.BAD_TASK:
             raise ValueError(reply.message)
         if reply.verdict == Verdict.FAULT:

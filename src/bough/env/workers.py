@@ -65,6 +65,11 @@ class Workers:
         return sum(worker.replaced for worker in self._crew)
 
     @property
+    def busy_s(self) -> float:
+        """For how long the processes have worked, the mean over them."""
+        return sum(worker.busy_s for worker in self._crew) / self.count
+
+    @property
     def branching(self) -> Branching:
         """The environment's."""
         return self.env.branching

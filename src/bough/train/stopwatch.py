@@ -3,26 +3,58 @@
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
+
+
+@runtime_checkable
+class Busy(Protocol):
+    """Something that counts for how long it has worked: an engine, an environment's host."""
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds since it was made."""
+        ...
 
 
 class Stopwatch:
-    """Adds up the wall time of named stages."""
+    """Adds up the wall time of named stages. Those that overlap each count whole."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._begin = time.perf_counter()
 
     @contextmanager
-    def __call__(self, stage: str) -> Generator[None, None, None]:
-        """Time what is done inside."""
+    def __call__(self, stage: str, **parts: object) -> Generator[None]:
+        """Time what is done inside.
+
+        Args:
+            stage: Its name.
+            parts: What works side by side there, by name. For how long each was at work is noted, and as "idle" for how
+                long the busiest of them was not; what does not count its time (`Busy`) is left out.
+        """
+        counting = {name: part for name, part in parts.items() if isinstance(part, Busy)}
+        before = {name: part.busy_s for name, part in counting.items()}
         begin = time.perf_counter()
         try:
             yield
         finally:
-            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begin
+            wall_s = time.perf_counter() - begin
+            worked = {name: part.busy_s - before[name] for name, part in counting.items()}
+            self._add(stage, wall_s)
+            for name, seconds in worked.items():
+                self._add(f"{stage}/{name}", seconds)
+            if worked:
+                self._add(f"{stage}/idle", wall_s - max(worked.values()))
 
     def metrics(self, tokens: float | None = None) -> dict[str, float]:
-        """`time/<stage>_s` for each stage, and `speed/tokens_per_s` over all of them when `tokens` are given."""
+        """`time/<stage>_s` for each stage, `time/<stage>/<part>_s` for what worked in it.
+
+        With `tokens` also `speed/tokens_per_s`: over all the time since this was made.
+        """
         times = {f"time/{stage}_s": seconds for stage, seconds in self.seconds.items()}
         if tokens is not None:
-            times["speed/tokens_per_s"] = tokens / max(sum(self.seconds.values()), 1e-9)
+            times["speed/tokens_per_s"] = tokens / max(time.perf_counter() - self._begin, 1e-9)
         return times
+
+    def _add(self, stage: str, seconds: float) -> None:
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds

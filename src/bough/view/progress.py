@@ -42,7 +42,7 @@ class Told:
         at_s: When it came, on the display's clock.
         recent_s: How long each of the last steps of this phase took, newest last.
         newest: For each metric the value last told, and the step.
-        spent_s: The sum of each `time/NAME_s` over the steps.
+        spent_s: The sum of each `time/NAME_s` over the steps, without those of a part of a stage, `time/NAME/PART_s`.
         messages: The last texts, newest last.
     """
 
@@ -59,7 +59,7 @@ class Told:
         told = {name: (float(value), progress.step) for name, value in progress.metrics.items()}
         spent = dict(self.spent_s)
         for name, value in progress.metrics.items():
-            if name.startswith("time/"):
+            if name.startswith("time/") and name.count("/") == 1:
                 stage = name.removeprefix("time/").removesuffix("_s")
                 spent[stage] = spent.get(stage, 0.0) + value
         return replace(

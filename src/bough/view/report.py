@@ -96,11 +96,11 @@ def _curves(rows: Sequence[Row]) -> str:
 
 
 def _spent(rows: Sequence[Row]) -> dict[str, float]:
-    """Seconds spent in each stage."""
+    """Seconds spent in each stage; what is a part of another, `time/NAME/PART_s`, is left out."""
     spent: dict[str, float] = {}
     for row in rows:
         for name, value in row.items():
-            if name.startswith("time/") and not isinstance(value, str) and value > 0:
+            if name.startswith("time/") and name.count("/") == 1 and not isinstance(value, str) and value > 0:
                 stage = name.removeprefix("time/").removesuffix("_s")
                 spent[stage] = spent.get(stage, 0.0) + value
     return spent
