@@ -22,11 +22,13 @@ check: $(STAMP)  ## The fast gates.
 	$(BIN)/pyright
 	$(BIN)/pytest tests/gates
 
-bench: $(STAMP)  ## Speed of generation, update and credit, as ratios; time of each stage.
-	$(BIN)/python bench/generation.py
-	$(BIN)/python bench/update.py
-	$(BIN)/python bench/credit.py
-	$(BIN)/python bench/stages.py
+bench: $(STAMP)  ## All that docs/performance.md says, measured and written there; but for `peers`.
+	$(BIN)/python bench/update.py --threads 1 --write
+	$(BIN)/python bench/trees.py --size tiny 4M 20M --write
+	$(BIN)/python bench/generation.py --threads 1 --size tiny --write
+	$(BIN)/python bench/generation.py --threads 1 --size small --write
+	$(BIN)/python bench/credit.py --write
+	$(BIN)/python bench/stages.py --write
 
 # TRL_PYTHON and VLLM_PYTHON: what constraints/peers.txt makes.
 peers: $(STAMP)  ## Bough beside TRL, `generate` and vLLM, in turn.

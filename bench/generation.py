@@ -30,6 +30,7 @@ from bough.policy.causal import Causal
 from bough.policy.probe import probe
 from bough.policy.replica import Replica
 from machine import machine
+from page import section
 
 VOCAB_TOKENS = 512
 CONTEXT_TOKENS = 1024
@@ -159,24 +160,26 @@ def main() -> None:
     parser.add_argument("--size", choices=SIZES, default="tiny")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/performance.md")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     replica, plain = models(arguments.size)
-    print("| workload | Local, tokens/s | generate, tokens/s | Local / generate |")
-    print("|---|---|---|---|")
-    for workload in WORKLOADS:
-        print(compare(workload, replica, plain, arguments.rounds))
-    print("\n| workload | passes | ms a pass | model | attention | the rest | ms a pass that decodes |")
-    print("|---|---|---|---|---|---|---|")
-    for workload in WORKLOADS:
-        print(share(workload, replica, arguments.rounds))
-    most = FORK_BRANCHES
-    print(f"\n| 1 branch at {FORK_TOKENS} | {most} at {FORK_TOKENS} | 1 at 1 | {most} at 1 | price of the fork |")
-    print("|---|---|---|---|---|")
-    print(fork(replica, arguments.rounds))
     layers, width = SIZES[arguments.size]
-    print(f"\n{layers} layers of width {width}, float32; {machine()}")
+    with section(f"generation {arguments.size}", keep=arguments.write) as say:
+        say("| workload | Local, tokens/s | generate, tokens/s | Local / generate |")
+        say("|---|---|---|---|")
+        for workload in WORKLOADS:
+            say(compare(workload, replica, plain, arguments.rounds))
+        say("\n| workload | passes | ms a pass | model | attention | the rest | ms a pass that decodes |")
+        say("|---|---|---|---|---|---|---|")
+        for workload in WORKLOADS:
+            say(share(workload, replica, arguments.rounds))
+        most = FORK_BRANCHES
+        say(f"\n| 1 branch at {FORK_TOKENS} | {most} at {FORK_TOKENS} | 1 at 1 | {most} at 1 | price of the fork |")
+        say("|---|---|---|---|---|")
+        say(fork(replica, arguments.rounds))
+        say(f"\n{layers} layers of width {width}, float32; {machine()}")
 
 
 def models(size: str) -> tuple[Replica, PreTrainedModel]:

@@ -1,5 +1,7 @@
 """What is measured goes into a page between two markers, so that the words around it stay."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -17,3 +19,17 @@ def write(page: str, name: str, text: str) -> None:
     if not (begin and end):
         raise ValueError(f"{path}: got no markers for {name!r}; need `<!-- {name} -->` and `<!-- end of {name} -->`")
     path.write_text(f"{before}{begin}{text}\n{end}{after}", encoding="utf-8")
+
+
+@contextmanager
+def section(name: str, *, keep: bool) -> Iterator[Callable[[str], None]]:
+    """Print lines as they are said and, if they are to be kept, put them all into docs/performance.md at the end."""
+    said: list[str] = []
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+        said.append(line)
+
+    yield say
+    if keep:
+        write("performance.md", name, "\n".join(said))

@@ -14,6 +14,7 @@ from bough.cli.recipe import find
 from bough.store import read_metrics
 from bough.train import Run, override, start
 from machine import machine
+from page import section
 
 GRPO = ["grpo_frozenlake", "grpo_sokoban", "grpo_textworld"]
 STAGES = ("grow", "credit", "learn", "sync", "evaluate")
@@ -24,15 +25,15 @@ def main() -> None:
     parser.add_argument("changes", nargs="*", help="fields to change, as for `bough train`")
     parser.add_argument("--recipes", nargs="+", default=GRPO)
     parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     arguments = parser.parse_args()
-    rows: list[str] = []
-    for recipe in arguments.recipes:
-        run = override(find(recipe)(), [*arguments.changes, f"steps={arguments.steps}"])
-        rows.append(measure(recipe, run))
-    print(f"| recipe | s a step | {' | '.join(STAGES)} | sampled tokens/s |")
-    print("|---" * (len(STAGES) + 3) + "|")
-    print("\n".join(rows))
-    print(f"\n{machine()}")
+    with section("stages", keep=arguments.write) as say:
+        say(f"| recipe | s a step | {' | '.join(STAGES)} | sampled tokens/s |")
+        say("|---" * (len(STAGES) + 3) + "|")
+        for recipe in arguments.recipes:
+            run = override(find(recipe)(), [*arguments.changes, f"steps={arguments.steps}"])
+            say(measure(recipe, run))
+        say(f"\n{machine()}")
 
 
 def measure(recipe: str, run: Run) -> str:

@@ -1,7 +1,7 @@
 """An update on trees, beside the same update path by path, and how much of the saving in arithmetic is reached.
 
-    python bench/trees.py                  # a model of 4M parameters
-    python bench/trees.py --size 20M
+    python bench/trees.py                                # a model of 4M parameters
+    python bench/trees.py --size tiny 4M 20M --write
 
 Both sides are the learner, with the same model, the same trained tokens and the same loss; one reads each token once,
 the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that other
@@ -29,6 +29,7 @@ from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.train import Learner, Optimizer
 from machine import machine
+from page import section
 from texts import Node, batch
 
 SIZES = {"tiny": (2, 128, 4, 1024), "4M": (4, 256, 4, 4096), "20M": (6, 512, 8, 4096)}
@@ -91,24 +92,27 @@ SHAPES: dict[str, Callable[[np.random.Generator], list[Node]]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", choices=SIZES, default="4M")
+    parser.add_argument("--size", choices=SIZES, nargs="+", default=["4M"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--stretch", type=int, default=1024, help="most tokens of a stretch, in the last columns")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), help="which shapes, by their beginnings")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [name for name in SHAPES if any(name.startswith(part) for part in arguments.shapes)]
-    print(
-        f"| tree | tokens | paths' tokens | saving | speed-up | share | in stretches of {arguments.stretch} | share |"
-    )
-    print("|---|---|---|---|---|---|---|---|")
-    for name in chosen:
-        print(compare(name, SIZES[arguments.size], arguments.rounds, arguments.stretch), flush=True)
-    print(f"\nModel: {arguments.size}. {machine(1)}")
+    stretches = f"in stretches of {arguments.stretch:,}"
+    with section("trees", keep=arguments.write) as say:
+        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share |")
+        say("|---|---|---|---|---|---|---|---|")
+        for size in arguments.size:
+            for name in chosen:
+                say(compare(name, size, arguments.rounds, arguments.stretch))
+        say(f"\n{machine(1)}")
 
 
-def compare(name: str, size: tuple[int, int, int, int], rounds: int, stretch: int) -> str:
+def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
     """One line of the table."""
+    size = SIZES[of_size]
     policy = model(size)
     given = batch(SHAPES[name](np.random.default_rng(0)), size[3], np.random.default_rng(1))
     tree, paths = given.forest(), given.forest(merge=False)
@@ -125,7 +129,7 @@ def compare(name: str, size: tuple[int, int, int, int], rounds: int, stretch: in
     saving = apart / together
     fast, split = (statistics.median(row[i] / row[i + 1] for row in times) for i in (0, 2))
     return (
-        f"| {name} | {len(tree):,} | {len(paths):,} | {saving:.2f} | **{fast:.2f}** | {fast / saving:.2f} "
+        f"| {name}, {of_size} | {len(tree):,} | {len(paths):,} | {saving:.2f} | **{fast:.2f}** | {fast / saving:.2f} "
         f"| **{split:.2f}** | {split / saving:.2f} |"
     )
 

@@ -30,6 +30,7 @@ from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.train import Learner, Optimizer
 from machine import machine
+from page import section
 from texts import Node, batch
 
 OPTIMIZER = Optimizer(learning_rate=1e-5, micro_tokens=16384)
@@ -65,14 +66,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     arguments = parser.parse_args()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    lines = [compare(workload, arguments.rounds) for workload in WORKLOADS]
-    print("| batch | tokens | of them trained | Bough, tokens/s | padded, tokens/s | Bough / padded |")
-    print("|---|---|---|---|---|---|")
-    print("\n".join(lines))
-    print(f"\n{machine()}")
+    with section("update", keep=arguments.write) as say:
+        say("| batch | tokens | of them trained | Bough, tokens/s | padded, tokens/s | Bough / padded |")
+        say("|---|---|---|---|---|---|")
+        for workload in WORKLOADS:
+            say(compare(workload, arguments.rounds))
+        say(f"\n{machine()}")
 
 
 def compare(workload: Workload, rounds: int) -> str:
