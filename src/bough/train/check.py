@@ -5,7 +5,7 @@ from dataclasses import fields, is_dataclass
 
 from bough.credit import needs_of
 from bough.env import Branching, Oracle, Replay, State
-from bough.objective import Dpo, Imitation
+from bough.objective import Dpo, Imitation, Reinforce, Sum
 from bough.train.config import ConfigError
 from bough.train.run import Run
 
@@ -20,6 +20,7 @@ def check(run: Run) -> None:
     _check_objective(run)
     _check_explorer(run)
     _check_ratio(run)
+    _check_staleness(run)
 
 
 def _check_credit(run: Run) -> None:
@@ -145,3 +146,26 @@ def _check_ratio(run: Run) -> None:
                 f"in the reward: the KL gives every token an advantage of its own, a ratio over a whole {ratio} has "
                 "one for all of them; put the KL into the loss (Kl), or take ratio='token'"
             )
+
+
+def _check_staleness(run: Run) -> None:
+    """Whether trees may grow beside the update, and be a version old when they are learned from."""
+    if not run.staleness:
+        return
+    asking = next((piece for piece in _pieces(run.explorer) if "critic" in getattr(piece, "needs", ())), None)
+    if asking is not None:
+        raise ConfigError(
+            f"staleness=1: explorer: {type(asking).__name__} asks the critic what places are worth, which the update "
+            "changes at the same time; set staleness=0, or take another evaluate, such as Rollouts()"
+        )
+    if run.optimizer.momentum == "igt":
+        raise ConfigError(
+            "staleness=1: optimizer.momentum='igt' takes gradients where the batch was sampled; set staleness=0, or "
+            "momentum='adam'"
+        )
+    terms = run.objective.terms if isinstance(run.objective, Sum) else (run.objective,)
+    if any(isinstance(term, Reinforce) for term in terms):
+        raise ConfigError(
+            "staleness=1: the objective Reinforce has no ratio to correct for the policy that sampled; set "
+            "staleness=0, or take objective=Tis(objective=Reinforce()), or one with a ratio, such as PpoClip"
+        )

@@ -260,6 +260,8 @@ class Run:
         batch_tasks: Tasks, hence trees, of one batch.
         rounds: How often a step may grow `batch_tasks` trees to fill a batch from which `admit` dropped groups; 1
             trains on what is left of the first (dynamic sampling, DAPO, arXiv 2503.14476, allows 10).
+        staleness: By how many batches the policy that samples may be behind the one that learns: 0, or 1 to grow the
+            trees of the next step while the policy learns from those of this one.
         tasks: Training tasks.
         heldout: Evaluation.
         saving: Checkpoints and trees.
@@ -294,6 +296,7 @@ class Run:
     steps: int = 100
     batch_tasks: int = 16
     rounds: int = 1
+    staleness: int = 0
     tasks: Tasks = field(default_factory=lambda: Tasks(split="train", count=1000))
     heldout: Heldout = field(default_factory=Heldout)
     saving: Saving = Saving()
@@ -307,6 +310,8 @@ class Run:
         for name, least in (("workers", 0), ("steps", 0), ("batch_tasks", 1), ("rounds", 1), ("threads", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"Run.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.staleness not in (0, 1):
+            raise ValueError(f"Run.staleness: got {self.staleness}; need 0 or 1")
         if self.sampling.temperature == 0:
             raise ValueError("Run.sampling.temperature: got 0; need more than 0, or every path of a group is the same")
         for name, kind in (("env", Env), ("context", Context), ("parser", Parser), ("objective", Objective)):

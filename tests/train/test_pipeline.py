@@ -1,0 +1,273 @@
+"""Growth beside the update: a version behind, the same whatever is done first, resumed exactly."""
+
+import asyncio
+import shutil
+import threading
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+from tests.small import run as small
+from tests.trees import chains
+
+from bough.curate import Tracker
+from bough.engine import EngineFault, Local
+from bough.engine.generation import LocalEngine
+from bough.engine.model import Model
+from bough.explore import Grown, Waits
+from bough.explore.search import puct
+from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
+from bough.policy import ValueHead
+from bough.store import RunDirectory, read_metrics, read_trees
+from bough.train import ConfigError, DeadRun, Diverged, Guards, Learner, Run, Saving, resume, start
+from bough.train.check import check
+from bough.train.pipeline import Ahead
+from bough.tree import Credited, Source
+
+EPOCHS, STEPS = 14, 5
+
+
+def brief(**changes: Any) -> Run:
+    """A few steps from an agent that sometimes succeeds."""
+    warmup = replace(small().warmup, epochs=EPOCHS)
+    return replace(
+        small(),
+        warmup=warmup,
+        admit=(),
+        steps=STEPS,
+        saving=Saving(every=1, keep=100, trees_every=1),
+        guards=Guards(dead_batches=100),
+        **changes,
+    )
+
+
+def rows(directory: RunDirectory) -> list[dict[str, object]]:
+    return [
+        {name: value for name, value in row.items() if not name.startswith(("time/", "speed/"))}
+        for row in read_metrics(directory.metrics)
+        if row["phase"] == "rl"
+    ]
+
+
+def versions(directory: RunDirectory) -> list[set[int]]:
+    """The versions of the policy that sampled in each step."""
+    found = [read_trees(directory.trees_of(EPOCHS + step), Credited) for step in range(1, STEPS + 1)]
+    return [
+        {int(v) for one in trees for v in one.tree.policy_version[one.tree.source == Source.SAMPLED]} for trees in found
+    ]
+
+
+def same_weights(one: RunDirectory, other: RunDirectory) -> bool:
+    mine, theirs = (load_file(each.final / "model.safetensors") for each in (one, other))
+    return all(mine[name].tobytes() == theirs[name].tobytes() for name in mine)
+
+
+def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> None:
+    now = start(brief(name="now"), tmp_path, terminal=False)
+    behind = start(brief(name="behind", staleness=1), tmp_path, terminal=False)
+    # Two optimizer steps a batch.
+    assert versions(now) == [{0}, {2}, {4}, {6}, {8}]
+    assert versions(behind) == [{0}, {0}, {2}, {4}, {6}]
+    mine, theirs = rows(now), rows(behind)
+    assert mine[0] == theirs[0], "the first step"
+    assert mine[1] != theirs[1]
+    assert ["policy/gap" in row for row in theirs] == [True, False, False, False, False]
+    drift = [float(str(row["policy/drift"])) for row in theirs[1:]]
+    assert min(drift) > 10 * float(str(theirs[0]["policy/gap"])), "the policy has moved since it sampled"
+    first = [read_trees(each.trees_of(EPOCHS + 1), Credited) for each in (now, behind)]
+    for one, other in zip(*first, strict=True):
+        assert np.array_equal(one.tree.token, other.tree.token)
+        assert np.array_equal(one.gain, other.gain)
+    measured = read_metrics(behind.metrics)[-2]
+    assert {"time/grow/engine_s", "time/grow/env_s", "time/grow/idle_s", "time/learn_s"} <= measured.keys()
+    idle = float(measured["time/grow/idle_s"])
+    assert 0 <= idle < float(measured["time/grow_s"])
+
+
+def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of workers, and of growth and update; in two rounds, of which the second is grown by the newest policy."""
+    engine = Local(slots=32, deterministic=True)
+    run = replace(brief(staleness=1, rounds=2, engine=engine, workers=2), steps=3, admit=small().admit)
+    one = start(replace(run, name="one"), tmp_path, terminal=False)
+    learn = Learner.learn
+
+    def slowly(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
+        if self.settings.parts == 2:
+            time.sleep(0.5)
+        return learn(self, *given, **named)
+
+    monkeypatch.setattr(Learner, "learn", slowly)
+    other = start(replace(run, name="other"), tmp_path, terminal=False)
+    assert rows(one) == rows(other)
+    assert same_weights(one, other)
+    mixed = read_trees(one.trees_of(EPOCHS + 2), Credited)
+    found = {int(each.tree.policy_version.max()) for each in mixed}
+    assert found == {0, 2}
+    assert "policy/gap" in rows(one)[1], "of what the newest policy sampled"
+
+
+def test_resumed_exactly_from_every_checkpoint(tmp_path: Path) -> None:
+    """What an adviser knows, which tasks are drawn next, and the reference of a step, all as they were."""
+    objective = Sum(terms=(PpoClip(), Kl(coefficient=0.5)))
+    run = brief(staleness=1, advisers=(Tracker(choose=True),), reference="step", objective=objective)
+    whole = start(replace(run, name="whole"), tmp_path, terminal=False)
+    told = rows(whole)
+    kept = sorted(whole.checkpoints.iterdir())
+    for count in (1, 3, 5):
+        again = tmp_path / f"again_{count}"
+        shutil.copytree(whole.path, again)
+        shutil.rmtree(again / "final")
+        for checkpoint in kept[count:]:
+            shutil.rmtree(again / "checkpoints" / checkpoint.name)
+        other = resume(again, terminal=False)
+        assert rows(other) == told
+        assert same_weights(whole, other)
+
+
+def test_an_adviser_hears_of_one_update_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not of all that the policy has moved since it sampled."""
+    learn = Learner.learn
+
+    def idles(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
+        if self.settings.parts == 2 and self.updates == 2:
+            return {"policy/gap": 0.0, "optimizer/gradient_norm": 0.0}
+        return learn(self, *given, **named)
+
+    monkeypatch.setattr(Learner, "learn", idles)
+    run = replace(brief(staleness=1, advisers=(Tracker(),)), steps=2)
+    told = [float(str(row["tracker/divergence"])) for row in rows(start(run, tmp_path, terminal=False))]
+    assert told[0] > 1e-4
+    assert abs(told[1]) < 1e-8
+
+
+class Broken(RuntimeError):
+    """What a test breaks with."""
+
+
+def test_an_error_in_the_update_stops_the_run_with_its_own_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn, threads = Learner.learn, list[str]()
+
+    def breaks(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
+        threads.append(threading.current_thread().name)
+        if self.updates == 2 and self.settings.parts == 2:
+            raise Diverged("update 2: got a loss of nan")
+        return learn(self, *given, **named)
+
+    monkeypatch.setattr(Learner, "learn", breaks)
+    with pytest.raises(Diverged, match="update 2: got a loss of nan"):
+        start(brief(staleness=1), tmp_path, terminal=False)
+    assert threads[0] == "MainThread" != threads[-1], "the warm-up, then beside growth"
+    assert "update 2: got a loss of nan" in (tmp_path / "small" / "report.html").read_text()
+
+
+def test_an_error_in_growth_waits_for_the_update() -> None:
+    ended = threading.Event()
+
+    def update() -> int:
+        time.sleep(0.2)
+        ended.set()
+        return 1
+
+    async def growth() -> Grown:
+        raise Broken("no more trees")
+
+    ahead = Ahead()
+    with pytest.raises(Broken, match="no more trees"):
+        asyncio.run(ahead.beside(update, growth(), Waits(), owner="step 1"))
+    assert ended.is_set()
+    assert ahead.take() is None
+
+
+def test_both_at_once_in_as_many_threads_as_the_run_asked_for() -> None:
+    growing, waits = threading.Event(), Waits()
+
+    def update() -> tuple[int, str]:
+        assert growing.wait(10), "growth goes on beside it"
+        return torch.get_num_threads(), waits.table()
+
+    async def growth() -> Grown:
+        await asyncio.sleep(0.01)
+        growing.set()
+        return Grown(trees=(), unstarted={"a": "fault"})
+
+    ahead = Ahead()
+    threads, table = asyncio.run(ahead.beside(update, growth(), waits, owner="step 7"))
+    assert threads == torch.get_num_threads()
+    assert "step 7  <-  end of the update" in table
+    grown = ahead.take()
+    assert grown is not None
+    assert grown.unstarted == {"a": "fault"}
+    assert ahead.take() is None
+
+
+async def ready(grown: Grown) -> Grown:
+    return grown
+
+
+def test_what_was_grown_ahead_survives_a_checkpoint() -> None:
+    trees = (chains([1.0, 0.0]), chains([0.5], turns=2))
+    ahead, other = Ahead(), Ahead()
+    assert ahead.state() == {}
+    ahead.load_state({})
+    assert ahead.take() is None
+    for grown in (Grown(trees=trees, unstarted={"b": "no"}), Grown(trees=(), unstarted={})):
+        asyncio.run(ahead.beside(lambda: None, ready(grown), Waits(), owner="step 1"))
+        other.load_state(ahead.state())
+        found = other.take()
+        assert found is not None
+        assert found.unstarted == grown.unstarted
+        for one, two in zip(found.trees, grown.trees, strict=True):
+            assert one.task == two.task
+            assert one.info == two.info
+            for name, column in two.columns().items():
+                assert one.columns()[name].tobytes() == column.tobytes(), name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """An engine that breaks once it has new weights."""
+
+    def build(self, model: Model) -> "FailingEngine":
+        return FailingEngine(Local(slots=32), model)
+
+
+class FailingEngine(LocalEngine):
+    async def generate(self, request: Any) -> Any:
+        if self.policy_version > 0:
+            raise EngineFault("gone")
+        return await super().generate(request)
+
+
+def test_a_dead_run_is_noticed(tmp_path: Path) -> None:
+    with pytest.raises(DeadRun, match="The last fault: gone"):
+        start(brief(staleness=1, engine=Failing()), tmp_path, terminal=False)
+    assert len(read_metrics(tmp_path / "small" / "metrics.jsonl")) == EPOCHS + 2, (
+        "two batches of version 0 were learned from"
+    )
+    flat = replace(brief(staleness=1, name="flat", rewards=()), guards=Guards(dead_batches=2))
+    with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+        start(flat, tmp_path, terminal=False)
+
+
+def test_what_cannot_be_right_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Run.staleness: got 2; need 0 or 1"):
+        brief(staleness=2)
+    run = brief(staleness=1)
+    check(run)
+    for objective in (Reinforce(), Sum(terms=(Reinforce(), Kl()))):
+        with pytest.raises(ConfigError, match="Reinforce has no ratio"):
+            check(replace(run, objective=objective))
+    check(replace(run, objective=Tis(objective=Reinforce())))
+    with pytest.raises(ConfigError, match="momentum='igt'"):
+        check(replace(run, optimizer=replace(run.optimizer, momentum="igt")))
+    searching = replace(run, explorer=puct(), critic=ValueHead())
+    with pytest.raises(ConfigError, match="asks the critic what places are worth"):
+        check(searching)
+    check(replace(searching, staleness=0))
