@@ -21,6 +21,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -68,7 +69,7 @@ def line(vocabulary: int, entropy: bool, rounds: int) -> str:
     )
 
 
-def apart(**settings: object):
+def apart(**settings: object) -> Any:
     """`measure` in a process of its own."""
     command = [sys.executable, __file__, "--measure", json.dumps(settings)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)

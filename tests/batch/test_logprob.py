@@ -1,10 +1,12 @@
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 from torch.autograd import gradcheck
+from torch.profiler import ProfilerActivity, profile
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from bough.batch import chosen_logprobs
+from bough.batch import chosen_logprobs, logits_at_once
 
 
 def head(
@@ -135,6 +137,27 @@ def test_logits_are_never_there_all_at_once(entropy: bool) -> None:
     with Largest() as naive:
         (hidden @ weight.T).log_softmax(-1).sum().backward()
     assert naive.elements >= rows * vocab
+
+
+@pytest.mark.parametrize("entropy", [False, True])
+def test_memory_at_a_large_vocabulary(entropy: bool) -> None:
+    rows, vocab = 1024, 150_000
+    hidden, weight, _, target = head(rows, 2, vocab, torch.float32)
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        logprob, spread = chosen_logprobs(hidden, weight, target, entropy=entropy)
+        (logprob if spread is None else logprob + spread).sum().backward()
+    events = sorted(profiler.profiler.kineto_results.events(), key=lambda event: event.start_ns())
+    held = np.cumsum([event.nbytes() for event in events if event.name() == "[memory]"])
+    made = 4 * logits_at_once(rows, vocab, entropy=entropy)
+    assert made <= held.max() - weight.numel() * 4 <= 0.05 * (4 * rows * vocab)
+    assert held.max() - weight.numel() * 4 <= 1.1 * made
+
+
+@pytest.mark.parametrize("entropy", [False, True])
+def test_how_many_logits_there_are_at_once(entropy: bool) -> None:
+    kept, tiles = (logits_at_once(rows, 100_000, entropy=entropy) for rows in (40, 5000))
+    assert kept == 40 * 100_000 * (2 + entropy)
+    assert tiles == 2048 * 2048 * (1 + entropy)
 
 
 def test_what_makes_no_sense_is_refused() -> None:

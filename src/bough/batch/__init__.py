@@ -3,7 +3,7 @@
 from bough.batch.attention import Attend
 from bough.batch.batch import Batch, Part
 from bough.batch.forest import Forest, plant
-from bough.batch.logprob import chosen_logprobs
+from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
 from bough.batch.reading import Page, Reading
 
@@ -15,6 +15,7 @@ __all__ = [
     "Part",
     "Reading",
     "chosen_logprobs",
+    "logits_at_once",
     "pack",
     "pack_demonstrations",
     "plant",

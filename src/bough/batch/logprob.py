@@ -8,6 +8,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+TILE_ELEMENTS, TILE_VOCAB = 2**22, 2048
+"""Larger tiles are slower: they do not stay in a processor's cache."""
+
 
 def chosen_logprobs(
     hidden: Float[Tensor, "M W"],
@@ -17,14 +20,15 @@ def chosen_logprobs(
     *,
     temperature: float = 1.0,
     entropy: bool = False,
-    tile_elements: int = 2**24,
-    tile_vocab: int = 4096,
+    tile_elements: int = TILE_ELEMENTS,
+    tile_vocab: int = TILE_VOCAB,
 ) -> tuple[Float[Tensor, " M"], Float[Tensor, " M"] | None]:
     """The log of softmax((hidden @ weight.T + bias) / temperature) at `target`, and that distribution's entropy.
 
-    Logits exist one tile of rows x vocabulary at a time, and are made again for the gradient; when all of them fit in
-    one tile they are kept instead, and it costs what the plain formula costs. Both results carry exact first-order
-    gradients to `hidden`, `weight` and `bias`. Sums are in float32 (float64 for float64), whatever the inputs are.
+    Logits exist one tile of rows x vocabulary at a time, in memory that every tile uses in turn, and are made again for
+    the gradient; when all of them fit in one tile they are kept instead, and it costs what the plain formula costs.
+    Both results carry exact first-order gradients to `hidden`, `weight` and `bias`. Sums are in float32 (float64 for
+    float64), whatever the inputs are.
 
     Args:
         hidden: [M, W] final hidden states of the predicting positions.
@@ -33,7 +37,7 @@ def chosen_logprobs(
         bias: [V] of the output layer.
         temperature: Divides the logits, > 0.
         entropy: Whether the entropy is wanted.
-        tile_elements: Most logits that exist at a time.
+        tile_elements: Most logits of a tile; see `logits_at_once` for how many tiles there are.
         tile_vocab: Most of the vocabulary in a tile, when there is more than one.
 
     Returns:
@@ -50,10 +54,22 @@ def chosen_logprobs(
             f"chosen_logprobs: got targets from {int(target.min())} to {int(target.max())}; need "
             f"tokens of a vocabulary of {vocab}"
         )
-    width = vocab if len(target) * vocab <= tile_elements else min(vocab, tile_vocab)
-    tile = (max(1, tile_elements // width), width)
+    tile = _tile(len(target), vocab, tile_elements, tile_vocab)
     apply = cast("Callable[..., tuple[Tensor, Tensor | None]]", _Chosen.apply)  # pyright: ignore[reportUnknownMemberType]
     return apply(hidden, weight, bias, target, temperature, entropy, tile)
+
+
+def logits_at_once(rows: int, vocab: int, *, entropy: bool = False) -> int:
+    """How many logits `chosen_logprobs` makes room for at a time, forward or backward."""
+    tile = _tile(rows, vocab, TILE_ELEMENTS, TILE_VOCAB)
+    kept = rows <= tile[0] and vocab <= tile[1]
+    return min(rows, tile[0]) * tile[1] * (1 + entropy + kept)
+
+
+def _tile(rows: int, vocab: int, elements: int, columns: int) -> tuple[int, int]:
+    """Rows and columns of a tile."""
+    width = vocab if rows * vocab <= elements else min(vocab, columns)
+    return max(1, elements // width), width
 
 
 class _Chosen(torch.autograd.Function):
@@ -73,28 +89,28 @@ class _Chosen(torch.autograd.Function):
         wide = torch.float64 if hidden.dtype == torch.float64 else torch.float32
         chosen, normaliser = (hidden.new_empty(len(hidden), dtype=wide) for _ in range(2))
         spread = hidden.new_empty(len(hidden), dtype=wide) if entropy else None
-        kept: Tensor | None = None
+        whole = len(hidden) <= tile[0] and len(weight) <= tile[1]
+        rooms = _rooms(hidden, weight, tile, wide, two=entropy or whole)
+        logits = hidden.new_empty((0, len(weight)), dtype=wide)
         for rows in _slices(len(hidden), tile[0]):
             read, wanted = hidden[rows].to(wide), target[rows]
             top = read.new_full((len(read),), -torch.inf)  # the largest logit so far
             total, mean, picked = (torch.zeros_like(top) for _ in range(3))  # sums of exp(z - top), and of that times z
             for cols in _slices(len(weight), tile[1]):
-                logits = _logits(read, weight, bias, cols, temperature)
+                logits = _logits(read, weight, bias, cols, temperature, rooms[0])
+                inside, place = _inside(wanted, cols)
+                picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
                 raised = torch.maximum(top, logits.amax(dim=1))
                 fade, top = (top - raised).exp(), raised
-                mass = (logits - top[:, None]).exp_()
+                mass = torch.sub(logits, top[:, None], out=_view(rooms[-1], logits)).exp_()
                 total = total * fade + mass.sum(dim=1)
                 if entropy:
                     mean = mean * fade + torch.einsum("rv,rv->r", mass, logits)
-                inside, place = _inside(wanted, cols)
-                picked = torch.where(inside, logits.gather(1, place[:, None])[:, 0], picked)
-                kept = logits
             normaliser[rows] = top + total.log()
             chosen[rows] = picked - normaliser[rows]
             if spread is not None:
                 spread[rows] = normaliser[rows] - mean / total
-        whole = kept if len(hidden) <= tile[0] and len(weight) <= tile[1] else None
-        ctx.save_for_backward(hidden, weight, bias, target, normaliser, spread, whole)
+        ctx.save_for_backward(hidden, weight, bias, target, normaliser, spread, logits if whole else None)
         ctx.temperature, ctx.tile = temperature, tile
         return chosen, spread
 
@@ -108,24 +124,28 @@ class _Chosen(torch.autograd.Function):
         to_hidden = torch.zeros_like(hidden, dtype=wide) if wants_hidden else None
         to_weight = torch.zeros_like(weight, dtype=wide) if wants_weight else None
         to_bias = torch.zeros_like(bias, dtype=wide) if wants_bias else None
+        two = spread is not None and grad_entropy is not None
+        rooms = _rooms(hidden, weight, ctx.tile, wide, two=two)
         for rows in _slices(len(hidden), ctx.tile[0]):
             read, wanted, pull = hidden[rows].to(wide), target[rows], grad_logprob[rows, None]
             for cols in _slices(len(weight), ctx.tile[1]):
-                logits = whole if whole is not None else _logits(read, weight, bias, cols, ctx.temperature)
-                logprobs = logits - normaliser[rows, None]
+                known = whole is not None
+                logits = whole if known else _logits(read, weight, bias, cols, ctx.temperature, rooms[0])
+                logprobs = torch.sub(logits, normaliser[rows, None], out=_view(rooms[0], logits))
                 # d logprob / dz = [chosen] - p;  d entropy / dz = -p (log p + entropy)
                 if spread is None or grad_entropy is None:
                     grad = logprobs.exp_().mul_(-pull)
                 else:
-                    factor = (logprobs + spread[rows, None]).mul_(grad_entropy[rows, None]).add_(pull)
+                    factor = torch.add(logprobs, spread[rows, None], out=_view(rooms[1], logits))
+                    factor.mul_(grad_entropy[rows, None]).add_(pull)
                     grad = logprobs.exp_().mul_(factor).neg_()
                 inside, place = _inside(wanted, cols)
                 grad.scatter_add_(1, place[:, None], torch.where(inside[:, None], pull, 0.0))
                 grad /= ctx.temperature
                 if to_hidden is not None:
-                    to_hidden[rows] += grad @ weight[cols].to(wide)
+                    to_hidden[rows].addmm_(grad, weight[cols].to(wide))
                 if to_weight is not None:
-                    to_weight[cols] += grad.T @ read
+                    to_weight[cols].addmm_(grad.T, read)
                 if to_bias is not None:
                     to_bias[cols] += grad.sum(dim=0)
         grads = zip((to_hidden, to_weight, to_bias), (hidden, weight, bias), strict=True)
@@ -136,9 +156,20 @@ def _slices(length: int, step: int) -> Iterator[slice]:
     return (slice(start, min(start + step, length)) for start in range(0, length, step))
 
 
-def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float) -> Tensor:
+def _rooms(hidden: Tensor, weight: Tensor, tile: tuple[int, int], dtype: torch.dtype, *, two: bool) -> list[Tensor]:
+    """Memory for one tile, or two, which every tile uses in turn."""
+    size = min(len(hidden), tile[0]) * min(len(weight), tile[1])
+    return [hidden.new_empty(size, dtype=dtype) for _ in range(2 if two else 1)]
+
+
+def _view(room: Tensor, like: Tensor) -> Tensor:
+    return room[: like.numel()].view(like.shape)
+
+
+def _logits(read: Tensor, weight: Tensor, bias: Tensor | None, cols: slice, temperature: float, room: Tensor) -> Tensor:
     """One tile of logits over the temperature, in the dtype of `read`."""
-    logits = read @ weight[cols].to(read.dtype).T
+    matrix = weight[cols].to(read.dtype).T
+    logits = torch.mm(read, matrix, out=room[: len(read) * matrix.shape[1]].view(len(read), -1))
     if bias is not None:
         logits += bias[cols].to(read.dtype)
     return logits if temperature == 1.0 else logits.div_(temperature)
