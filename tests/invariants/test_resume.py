@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from safetensors.numpy import load_file
 
 import small
@@ -42,11 +43,13 @@ def _rows(directory: Path) -> list[dict[str, object]]:
     return [{name: value for name, value in row.items() if not name.startswith(TIMES)} for row in rows]
 
 
-def test_a_killed_run_ends_as_if_it_had_not_been_killed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("staleness", [0, 1])
+def test_a_killed_run_ends_as_if_it_had_not_been_killed(staleness: int, tmp_path: Path) -> None:
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    _finish(_bough("train", f"{SMALL}:slow", "name=whole", "--out", str(tmp_path)))
+    run = (f"{SMALL}:slow", f"staleness={staleness}", "--out", str(tmp_path))
+    _finish(_bough("train", *run, "name=whole"))
     chance = random.Random(int.from_bytes(os.urandom(4), "big"))
-    process = _bough("train", f"{SMALL}:slow", "name=killed", "--out", str(tmp_path))
+    process = _bough("train", *run, "name=killed")
     deaths = 0
     for kill_after_rows in sorted(chance.sample(range(1, 50), 3)):
         while process.poll() is None and _lines(killed) < kill_after_rows:
