@@ -66,7 +66,7 @@ class Learner:
         if groups:
             self._optimizers.append(
                 torch.optim.AdamW(
-                    groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, foreach=True
+                    groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, fused=True
                 )
             )
         self._owner: dict[Tensor, torch.optim.Optimizer] = {
@@ -224,7 +224,7 @@ class Learner:
         for key, value in state.items():
             name, _, moment = key.rpartition("/")
             weight = self._named[name]
-            self._owner[weight].state[weight][moment] = value.clone()
+            self._owner[weight].state[weight][moment] = value.to(weight.device, copy=True)
 
     def _forget_gradients(self) -> None:
         for optimizer in self._optimizers:
