@@ -23,7 +23,8 @@ class Adviser(Protocol):
     trees (a path of an earlier step in place of one of this). What it keeps goes into every checkpoint, and what it
     draws at random comes from the seed that it is given, so that a resumed run is the same.
 
-    A step calls `advise` once for each round of rollouts, and `observe` once, at its end.
+    A step calls `advise` once for each round of rollouts, and `observe` once, at its end. With `Run.staleness` the
+    tasks of the next step are drawn before that.
     """
 
     @property
