@@ -55,6 +55,8 @@ def main() -> None:
     with ThreadPoolExecutor(arguments.jobs) as pool:
         list(pool.map(lambda seed: _process(arguments, seed), seeds))
     results = [json.loads(_result(arguments, seed).read_text()) for seed in seeds]
+    least, most = (bound(result["unit"] for result in results) for bound in (min, max))
+    units = f"{least}" if least == most else f"{least} to {most}"
     print(f"`{arguments.recipe}`: held-out success, %, of {arguments.tasks} tasks\n")
     print(f"| budget | {' | '.join(map(str, arguments.budgets))} |")
     print(f"|---|{'---|' * len(arguments.budgets)}")
@@ -66,9 +68,9 @@ def main() -> None:
         rates = {
             name: [_mean([each[name][str(b)] for each in results]) for b in arguments.budgets] for name in SEARCHES
         }
-        unit = f"budget; 1x is {results[0]['unit']} sampled tokens"
+        unit = f"budget; 1x is {units} sampled tokens"
         write_curves(arguments.curves, arguments.budgets, rates, unit=unit)
-    print(f"\nA budget of 1 is {results[0]['unit']} sampled tokens. {arguments.seeds} seeds; {machine(1)}")
+    print(f"\nA budget of 1 is {units} sampled tokens. {arguments.seeds} seeds; {machine(1)}")
 
 
 def _arguments() -> argparse.Namespace:
