@@ -113,6 +113,11 @@ class Decoder:
         """Most tokens whose keys and values are held."""
         return self._pages.most_pages * PAGE_TOKENS
 
+    @property
+    def cached_tokens(self) -> int:
+        """For how many of them there is memory now."""
+        return self._cache.tokens
+
     def forget(self) -> None:
         """Drop all jobs and everything cached."""
         self.running.clear()

@@ -51,6 +51,16 @@ class LocalEngine:
         return self._decoder.context_tokens
 
     @property
+    def cache_tokens(self) -> int:
+        """Most tokens whose keys and values are held."""
+        return self._decoder.cache_tokens
+
+    @property
+    def cached_tokens(self) -> int:
+        """For how many of them there is memory now."""
+        return self._decoder.cached_tokens
+
+    @property
     def stats(self) -> Stats:
         """What was done since the engine was built; a copy."""
         return replace(self._decoder.stats)

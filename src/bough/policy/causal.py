@@ -35,10 +35,10 @@ class Causal:
             ValueError: when the model has no layers that can.
         """
         model: Any = self.model
-        if on:
+        if on and hasattr(model, "activation_checkpointing_enable"):
+            model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
+        elif on:  # its name in older versions
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        elif model.is_gradient_checkpointing:
-            model.gradient_checkpointing_disable()
         for module in self.model.modules():
             # Layers do so in training only. What is in them stays in evaluation mode: no dropout.
             if isinstance(module, GradientCheckpointingLayer):

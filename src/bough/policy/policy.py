@@ -108,6 +108,14 @@ class Policy:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""
         return self._causal.head()
 
+    def recompute(self, on: bool) -> None:
+        """Whether going backward computes each layer's activations again, instead of keeping them all.
+
+        Raises:
+            ValueError: when the model has no layers that can.
+        """
+        self._causal.recompute(on)
+
     def arithmetic(self) -> Arithmetic:
         """How much it computes to learn from tokens. Of a mixture's experts a token meets those it is sent to."""
         head, shape = self.head()[0], self._shape

@@ -17,6 +17,7 @@ class Replica:
 
     def __init__(self, causal: Causal, shape: Shape, context_tokens: int) -> None:
         causal.model.requires_grad_(False)
+        causal.recompute(False)  # which the policy may do
         self._causal = causal
         self._shape = shape
         self._context_tokens = context_tokens

@@ -16,6 +16,7 @@ from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
 from bough.train.igt import Igt
 from bough.train.look import Forward, Seen, look, read, survey
+from bough.train.memory import Extent
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
 from bough.train.selfcheck import reads_forests
@@ -44,6 +45,8 @@ class Learner:
         """Optimizer steps done."""
         self.merges = True
         """Whether rows that begin alike are read as one tree."""
+        self.extent = Extent()
+        """How large the pieces were that were read so far; measured where there is a budget of memory."""
         self._checked = False
         self._total = total_updates
         self._temperature = temperature
@@ -158,6 +161,8 @@ class Learner:
         forest = batch.forest(merge=self.merges)
         reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
         given = _Given(batch=batch, share=weight, old=old, reference=reference)
+        if self.settings.memory_gib is not None:
+            self.extent |= Extent.of(forest, self.settings.micro_tokens)
         reading = read(self.policy, forest, self.settings.micro_tokens)
         learn = self._over_paths if "paths" in objective.needs else self._over_tokens
         metrics, gap = learn(reading, given, objective, share, aids)

@@ -87,6 +87,8 @@ async def _step(
             stale = run.staleness > 0 and newest(harvest.kept) < shop.learner.updates
             before = shop.learner.logprobs(batch) if stale and run.advisers else batch.behaviour
         learned = await _learn(shop, journal, progress, watch, batch, ahead)
+        if shop.budget is not None:
+            metrics |= shop.budget.note(shop.learner.extent)
         divergence = partial(shop.learner.divergence, replace(batch, behaviour=before))
         if stale:
             # The weights that sampled are no more, so nobody can say what they think; the canary still watches.

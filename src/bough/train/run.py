@@ -127,6 +127,10 @@ class Optimizer:
         epochs: How often each batch is gone through.
         parts: How many optimizer steps one pass over a batch makes.
         micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
+        memory_gib: What a run may take on the policy's device, beside the program itself: `micro_tokens` is then chosen
+            as large as that allows, and a run that needs more is refused. None sets no bound.
+        recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for a
+            small part of the memory.
     """
 
     learning_rate: float = 1e-4
@@ -141,6 +145,8 @@ class Optimizer:
     epochs: int = 1
     parts: int = 1
     micro_tokens: int = 16384
+    memory_gib: float | None = None
+    recompute: bool = False
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):
@@ -149,6 +155,8 @@ class Optimizer:
         for name, least in (("epochs", 1), ("parts", 1), ("micro_tokens", 1), ("warmup_steps", 0), ("weight_decay", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.memory_gib is not None and not self.memory_gib > 0:
+            raise ValueError(f"Optimizer.memory_gib: got {self.memory_gib}; need a number above 0, or None")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"Optimizer.betas: got {self.betas}; need two numbers from 0 to below 1")
         if not 0 < self.igt_weight <= 1:

@@ -77,6 +77,8 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
     ):
         live.say("building the model, the engine and the environment")
         shop = Workshop(run, directory.policy, waits)
+        if shop.budget is not None:
+            live.say(shop.budget.line)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
             environment = getattr(run.env, "data_hash", None)

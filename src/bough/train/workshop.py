@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -17,8 +18,10 @@ from bough.store import read_tasks
 from bough.store.atomic import explain_full_disk
 from bough.train.adviser import Advisers
 from bough.train.appraise import appraise
+from bough.train.budget import Budget
 from bough.train.canary import Canary
 from bough.train.check import check_state
+from bough.train.gauge import return_freed
 from bough.train.journal import Memory
 from bough.train.learner import Learner
 from bough.train.reference import Reference
@@ -52,6 +55,8 @@ class Workshop:
         """
         if run.threads:
             torch.set_num_threads(run.threads)
+        if run.optimizer.memory_gib is not None:
+            return_freed()
         self.run = run
         self.waits = waits
         with self._asking_env("tasks"):
@@ -64,6 +69,11 @@ class Workshop:
         with explain_full_disk(assets, None):
             self.policy: Policy = run.policy.build(texts, assets)
         self.engine: Engine = run.engine.build(self.policy.replica())
+        self.policy.recompute(run.optimizer.recompute)
+        reference = "reference" in run.objective.needs | needs_of(run.credit)
+        self.budget = self._budget(reference=reference)
+        if self.budget is not None:
+            self.run = run = replace(run, optimizer=replace(run.optimizer, micro_tokens=self.budget.micro_tokens))
         self.host: Host = (
             Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s)
             if run.workers
@@ -91,7 +101,7 @@ class Workshop:
         self.advisers = Advisers(
             run.advisers, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
         )
-        self.reference = Reference(self.policy, wanted="reference" in run.objective.needs | needs_of(run.credit))
+        self.reference = Reference(self.policy, wanted=reference)
         self.canary = self._canary()
 
     @property
@@ -202,6 +212,11 @@ class Workshop:
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
+
+    def _budget(self, *, reference: bool) -> Budget | None:
+        """What the run's bound on memory allows, if it has one."""
+        gib, entropy = self.run.optimizer.memory_gib, "entropy" in self.run.objective.needs
+        return None if gib is None else Budget(gib, self.policy, self.engine, entropy=entropy, reference=reference)
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
