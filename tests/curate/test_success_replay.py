@@ -134,7 +134,7 @@ def test_the_ratio_of_a_replayed_path_is_against_the_policy_that_sampled_it() ->
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64, dtype="float64").build(["a b"])
     learner = Learner(policy, Optimizer(), total_updates=1, temperature=1.0)
     metrics = learner.backward(batch, PpoClip(), Share())
-    seen = learner._survey(batch, frozenset()).logprob
+    seen = learner.logprobs(batch)
     ratio = (seen - batch.behaviour).exp()
     assert float(ratio[:3].max()) < 0.1, "an untrained policy would hardly write it"
     assert metrics["policy/ratio"] == pytest.approx(float(ratio.mean()))
