@@ -323,7 +323,9 @@ def gradient_through(
     aids = Aids(reference=pair[1].replica(), usual_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4)
     metrics = learner.backward(batch, objective, Share(), aids=aids, old=old if "old" in objective.needs else None)
     flat = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
-    return metrics, torch.cat([each.flatten() for each in flat])
+    # How much was read is what differs.
+    told = {name: value for name, value in metrics.items() if not name.startswith("update/")}
+    return told, torch.cat([each.flatten() for each in flat])
 
 
 @every
