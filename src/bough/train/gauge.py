@@ -1,6 +1,7 @@
 """The most memory that a process took."""
 
 import ctypes
+import gc
 from contextlib import suppress
 from pathlib import Path
 
@@ -31,6 +32,10 @@ class Gauge:
             counted: Bytes of tensors that are there already, and are to be counted.
         """
         self._device = device
+        # What is free already must not hide what is taken later.
+        gc.collect()
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # the kernel counts the peak from now
         self._before, self._begin = _status("VmHWM"), _status("VmRSS") - counted

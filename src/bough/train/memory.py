@@ -34,6 +34,9 @@ SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 LEAST_TOKENS, MOST_TOKENS = 64, 2**22
 """Of a stretch that is chosen."""
 
+PROCESS_BYTES = {"cpu": 8 * 2**20}
+"""What a process takes for an update besides tensors: buffers of the matrix products, pages of the heap partly used."""
+
 LOGITS = "bough.logits"
 
 
@@ -267,6 +270,7 @@ def foresee(policy: Policy, *, copies: Mapping[str, int], cache_tokens: int, ent
     """
     learned = nbytes(policy.parameters().values())
     always = {"weights": nbytes(policy.weights().values()), **copies, "gradients": learned, "moments": 2 * learned}
+    always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
     return Memory(
         always=always,
         cache_tokens=cache_tokens,

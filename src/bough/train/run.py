@@ -129,8 +129,8 @@ class Optimizer:
         micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
         memory_gib: What a run may take on the policy's device, beside the program itself: `micro_tokens` is then chosen
             as large as that allows, and a run that needs more is refused. None sets no bound.
-        recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for a
-            small part of the memory.
+        recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for
+            a small part of the memory.
     """
 
     learning_rate: float = 1e-4
