@@ -60,7 +60,7 @@ class Latency:
 def _past(state: State) -> tuple[str, ...]:
     past = state.value
     assert isinstance(past, tuple)
-    return past  # pyright: ignore[reportUnknownVariableType]
+    return past
 
 
 def _luck(past: tuple[str, ...]) -> int:

@@ -21,12 +21,12 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config
+from transformers import AutoModelForCausalLM, Qwen3Config
 
 from bough.batch import Batch
 from bough.objective import PpoClip, Share
-from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.policy.vocabulary import small_tokenizer
 from bough.train import Learner, Optimizer
 from machine import machine
 from page import section
@@ -137,7 +137,6 @@ def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
 def model(size: tuple[int, int, int, int]) -> Policy:
     """A policy with random weights, whose head is computed over all its words."""
     layers, width, heads, words = size
-    small = Tiny(layers=1, width=8, heads=1).build(["a"])
     config = Qwen3Config(
         vocab_size=words,
         hidden_size=width,
@@ -149,7 +148,7 @@ def model(size: tuple[int, int, int, int]) -> Policy:
         max_position_embeddings=8192,
         tie_word_embeddings=True,
     )
-    tokenizer: PreTrainedTokenizerFast = small._tokenizer  # type: ignore[assignment]
+    tokenizer = small_tokenizer((), words, None)
     return Policy.assemble(AutoModelForCausalLM.from_config(config, dtype=torch.float32), tokenizer)
 
 

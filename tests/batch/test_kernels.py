@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from bough.batch import plant
-from bough.batch.attention import attention, sees
+from bough.batch.attention import Attention, sees
 from bough.batch.cascade import cascade
-from bough.batch.flex import flex
+from bough.batch.flex import block_mask, flex
 from bough.batch.stretch import Stretch
 
 CPU = torch.device("cpu")
@@ -60,7 +60,7 @@ def test_whichever_kernel_is_chosen(window: int | None, most: int, kv_heads: int
     for texts in (1, 9, 60):
         for stretch in stretches(texts, most, texts):
             given_ = heads(stretch, kv_heads)
-            ours, theirs = attention(stretch, *given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
+            ours, theirs = Attention(stretch)(*given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
             assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
             pull = torch.randn_like(ours)
             mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
@@ -72,7 +72,7 @@ def test_flex(window: int | None) -> None:
     """Forward; it has no gradient on a CPU."""
     for stretch in stretches(3, 200, 60):
         given_ = [each.detach() for each in heads(stretch, 2, torch.float32)]
-        ours = flex(stretch, *given_, 0.3, window)
+        ours = flex(*given_, 0.3, block_mask(stretch, window, CPU))
         assert torch.allclose(ours, by_mask(stretch, *given_, 0.3, window), rtol=0, atol=1e-5)
 
 

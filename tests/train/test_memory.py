@@ -14,18 +14,18 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 
 from bough.batch import Batch, plant
 from bough.objective import PpoClip, Share
-from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.policy.vocabulary import small_tokenizer
 from bough.train import ConfigError, Learner, Optimizer, start
 from bough.train.gauge import Gauge, return_freed
 from bough.train.memory import GIB, LEAST_TOKENS, Extent, _held, _Watch, appetite, foresee, nbytes
+from texts import Node, batch
 
 WORDS = 2048
 
 
 def policy(*, layers: int = 3, width: int = 192, context_tokens: int = 1024, windows: bool = False) -> Policy:
     """Of two million parameters, unless told otherwise."""
-    small = Tiny(layers=1, width=8, heads=1).build(["a"])
     config = Qwen3Config(
         vocab_size=WORDS,
         hidden_size=width,
@@ -40,39 +40,21 @@ def policy(*, layers: int = 3, width: int = 192, context_tokens: int = 1024, win
         sliding_window=64 if windows else None,
         max_window_layers=0,
     )
-    return Policy.assemble(AutoModelForCausalLM.from_config(config, dtype=torch.float32), small._tokenizer)  # type: ignore[arg-type]
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32)
+    return Policy.assemble(model, small_tokenizer((), WORDS, None))
 
 
 def trees(count: int) -> Batch:
     """A prompt of 128 tokens, twice two branches of 160 tokens each, half of them written; so many times."""
-    draw = np.random.default_rng(0)
-    rows, trains = list[np.ndarray](), list[np.ndarray]()
+    nodes: list[Node] = []
     for _ in range(count):
-        prompt, *turns = (draw.integers(WORDS, size=size) for size in (128, 160, 160, 160, 160, 160, 160))
-        half = np.arange(160) < 80
-        for leaf in range(4):
-            rows.append(np.concatenate([prompt, turns[leaf // 2], turns[2 + leaf]]))
-            trains.append(np.concatenate([np.zeros(128, bool), half & (leaf % 2 == 0), half]))
-    row = np.cumsum([0, *map(len, rows)])
-    at = np.flatnonzero(np.concatenate(trains))
-    sign = draw.choice([-1.0, 1.0], size=len(at))
-    return Batch(
-        tokens=torch.as_tensor(np.concatenate(rows)),
-        position=torch.as_tensor(np.arange(row[-1]) - np.repeat(row[:-1], np.diff(row))),
-        tree=torch.arange(count).repeat_interleave(4),
-        row=torch.as_tensor(row),
-        at=torch.as_tensor(at),
-        behaviour=torch.full((len(at),), -float(np.log(WORDS))),
-        gain=torch.as_tensor(np.maximum(sign, 0.0)).float(),
-        lose=torch.as_tensor(np.minimum(sign, 0.0)).float(),
-        paths=torch.ones(len(at), dtype=torch.int64),
-        inverse_length=torch.full((len(at),), 1 / len(at), dtype=torch.float64),
-        even=torch.ones(len(at), dtype=torch.bool),
-        origin=torch.arange(len(at)),
-        turn=torch.zeros(len(at), dtype=torch.int64),
-        expert=torch.zeros(len(at), dtype=torch.bool),
-        fresh=torch.ones(len(at), dtype=torch.bool),
-    )
+        level = [len(nodes)]
+        nodes.append(Node(-1, 128, trained=False))
+        for _ in range(2):
+            for place in [place for place in level for _ in range(2)]:
+                nodes += [Node(place, 80, trained=True), Node(len(nodes), 80, trained=False)]
+            level = [place for place in range(level[-1] + 1, len(nodes)) if not nodes[place].trained]
+    return batch(nodes, WORDS, np.random.default_rng(0))
 
 
 CASES = ((0.15, False), (0.3, False), (0.15, True))
@@ -104,7 +86,7 @@ def measure() -> None:
 @pytest.mark.skipif(sys.platform != "linux", reason="the system does not tell how much a process takes")
 def test_what_is_taken_is_what_was_foreseen() -> None:
     code, root = "from tests.train.test_memory import measure; measure()", Path(__file__).parents[2]
-    environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(root)}
+    environ = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(root), str(root / "bench")])}
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=root, env=environ, capture_output=True, text=True, check=True
     )

@@ -1,6 +1,6 @@
 """Attention over a stretch of a forest: who sees whom, and by which kernel."""
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float
@@ -43,29 +43,42 @@ class Attend(Protocol):
         ...
 
 
-def attention(
-    stretch: Stretch,
-    query: Float[Tensor, "H n D"],
-    key: Float[Tensor, "K m D"],
-    value: Float[Tensor, "K m D"],
-    scale: float,
-    window: int | None = None,
-) -> Float[Tensor, "H n D"]:
-    """Attention of a stretch's n tokens to its past and itself, m tokens.
+class Attention:
+    """Attention of a stretch's n tokens to its past and itself, m tokens, in every layer.
 
     On a CPU a cascade of flash kernels; on CUDA FlexAttention; a dense mask where there are few tokens, or a window
-    shorter than the texts.
+    shorter than the texts. A mask is made once for all layers with the same window.
     """
-    windowed = window is not None and window <= int(stretch.position.max())
-    if query.device.type == "cuda" and len(stretch) > DENSE_PAIRS**0.5:
-        from bough.batch.flex import flex
 
-        return flex(stretch, query, key, value, scale, window if windowed else None)
-    lonely = len(stretch.glances) == 1
-    if windowed or not (query.device.type == "cpu" and (lonely or query.shape[1] * key.shape[1] > DENSE_PAIRS)):
-        mask = sees(stretch, window if windowed else None, query.device)
+    def __init__(self, stretch: Stretch) -> None:
+        self._stretch, self._deepest = stretch, int(stretch.position.max())
+        self._masks: dict[int | None, Tensor] = {}
+        self._blocks: dict[int | None, Any] = {}
+
+    def __call__(
+        self,
+        query: Float[Tensor, "H n D"],
+        key: Float[Tensor, "K m D"],
+        value: Float[Tensor, "K m D"],
+        scale: float,
+        window: int | None = None,
+    ) -> Float[Tensor, "H n D"]:
+        """Mix values by how much queries care for keys; a query sees at most `window` tokens of its text, or all."""
+        stretch, device = self._stretch, query.device
+        seen = None if window is None or window > self._deepest else window
+        pairs = query.shape[1] * key.shape[1]
+        if device.type == "cuda" and pairs > DENSE_PAIRS:
+            from bough.batch.flex import block_mask, flex
+
+            if seen not in self._blocks:
+                self._blocks[seen] = block_mask(stretch, seen, device)
+            return flex(query, key, value, scale, self._blocks[seen])
+        if seen is None and device.type == "cpu" and (len(stretch.glances) == 1 or pairs > DENSE_PAIRS):
+            return cascade(stretch.glances, query, key, value, scale)
+        if seen not in self._masks:
+            self._masks[seen] = sees(stretch, seen, device)
+        mask = self._masks[seen]
         return scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scale, enable_gqa=True)
-    return cascade(stretch.glances, query, key, value, scale)
 
 
 def sees(stretch: Stretch, window: int | None, device: torch.device) -> Bool[Tensor, "n m"]:

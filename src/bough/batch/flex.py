@@ -19,17 +19,15 @@ BLOCK = 128
 
 
 def flex(
-    stretch: Stretch,
     query: Float[Tensor, "H n D"],
     key: Float[Tensor, "K m D"],
     value: Float[Tensor, "K m D"],
     scale: float,
-    window: int | None,
+    mask: BlockMask,
 ) -> Float[Tensor, "H n D"]:
-    """See `attention`. Compiled on CUDA; elsewhere it runs uncompiled, without gradients, for tests."""
+    """See `Attention`. Compiled on CUDA; elsewhere it runs uncompiled, without gradients, for tests."""
     kernel = _compiled() if query.device.type == "cuda" else flex_attention
     run = cast("Callable[..., Tensor]", kernel)
-    mask = block_mask(stretch, window, query.device)
     return run(query[None], key[None], value[None], block_mask=mask, scale=scale, enable_gqa=len(query) != len(key))[0]
 
 

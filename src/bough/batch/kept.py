@@ -34,9 +34,14 @@ class Kept:
         """[K, c, D] each: what is kept at c places."""
         return self.keys[layer][:, at], self.values[layer][:, at]
 
-    def lesson(self, past: Ints, own: tuple[Ints, Ints]) -> "Lesson":
-        """For a stretch that sees what is kept at `past`; of its own tokens, those at own[0] are kept at own[1]."""
-        return Lesson(self, past, own)
+    def pass_on(
+        self, own: tuple[Ints, Ints], past: Ints, layer: int, key: Tensor, value: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """[K, c + n, D] each: what is kept at `past`, then a stretch's own; of these, own[0] are kept at own[1]."""
+        here, there = own
+        self.write(layer, there, key[:, here], value[:, here])
+        old_key, old_value = self.read(layer, past)
+        return torch.cat([old_key, key], dim=1), torch.cat([old_value, value], dim=1)
 
     def slope(self, layer: int, at: Ints) -> tuple[Tensor, Tensor]:
         """[K, l, D] each: the gradient of what is kept at l places, as far as stretches have handed it back."""
@@ -56,8 +61,9 @@ class Kept:
 class Lesson:
     """What a stretch sees from before it, as leaves of its graph, until it went backward."""
 
-    def __init__(self, kept: Kept, past: Ints, own: tuple[Ints, Ints]) -> None:
-        self._kept, self._past, self._own = kept, past, own
+    def __init__(self, kept: Kept, own: tuple[Ints, Ints], past: Ints) -> None:
+        """For a stretch that sees what is kept at `past`; of its own tokens, those at own[0] are kept at own[1]."""
+        self._kept, self._own, self._past = kept, own, past
         self._leaves: dict[int, tuple[Tensor, Tensor]] = {}
 
     def join(self, layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.batch.attention import Attend, attention
+from bough.batch.attention import Attend, Attention
 from bough.batch.forest import Forest
 from bough.batch.kept import Kept, Lesson
 from bough.batch.stretch import Stretch
@@ -26,6 +26,9 @@ from bough.tree import Ints
 
 Read: TypeAlias = Callable[[Tensor, Tensor, Attend], Tensor]
 """A model: (tokens [n], positions [n], attend) -> final hidden states [n, W]."""
+
+Join: TypeAlias = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
+"""(layer, key [K, n, D], value [K, n, D]) -> the same with those of the past before them, [K, c + n, D] each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -60,8 +63,9 @@ class Reading:
     def forward(self) -> Iterator[Page]:
         """Every stretch, first to last, without gradients."""
         for stretch in self._stretches:
+            own, past = self._own(stretch), self._place(stretch.past)
             with torch.no_grad():
-                page = self._page(stretch, partial(self._write, stretch))
+                page = self._page(stretch, partial(self._kept.pass_on, own, past))
             yield page
 
     def backward(self) -> Iterator[Page]:
@@ -69,8 +73,8 @@ class Reading:
         if len(self._origin) and not self._kept.keys:
             self._recall()
         for stretch in reversed(self._stretches):
-            lesson = self._kept.lesson(self._place(stretch.past), self._own(stretch))
-            yield self._page(stretch, partial(_learn, stretch, lesson))
+            lesson = Lesson(self._kept, self._own(stretch), self._place(stretch.past))
+            yield self._page(stretch, lesson.join)
             lesson.end()
 
     def _recall(self) -> None:
@@ -82,8 +86,15 @@ class Reading:
         for _ in again.forward():
             pass
 
-    def _page(self, stretch: Stretch, attend: Attend) -> Page:
-        own, at = slice(stretch.first, stretch.last), self._forest.at
+    def _page(self, stretch: Stretch, join: Join) -> Page:
+        own, at, look = slice(stretch.first, stretch.last), self._forest.at, Attention(stretch)
+
+        def attend(
+            layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+        ) -> Tensor:
+            keys, values = join(layer, key, value)
+            return look(query, keys, values, scale, window)
+
         hidden = self._read(self._forest.tokens[own], self._forest.position[own], attend)
         trained = np.flatnonzero((at >= stretch.first) & (at < stretch.last))
         device = hidden.device
@@ -91,23 +102,6 @@ class Reading:
             hidden=hidden[torch.as_tensor(at[trained] - stretch.first, device=device)],
             trained=torch.as_tensor(trained, device=device),
         )
-
-    def _write(
-        self,
-        stretch: Stretch,
-        layer: int,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        scale: float,
-        *,
-        window: int | None = None,
-    ) -> Tensor:
-        here, there = self._own(stretch)
-        self._kept.write(layer, there, key[:, here], value[:, here])
-        seen = self._kept.read(layer, self._place(stretch.past))
-        keys, values = (torch.cat(parts, dim=1) for parts in zip(seen, (key, value), strict=True))
-        return attention(stretch, query, keys, values, scale, window)
 
     def _own(self, stretch: Stretch) -> tuple[Ints, Ints]:
         """Which of a stretch's tokens are kept, and where."""
@@ -117,18 +111,3 @@ class Reading:
     def _place(self, tokens: Ints) -> Ints:
         """Where tokens are kept."""
         return np.searchsorted(self._origin, tokens)
-
-
-def _learn(
-    stretch: Stretch,
-    lesson: Lesson,
-    layer: int,
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    scale: float,
-    *,
-    window: int | None = None,
-) -> Tensor:
-    keys, values = lesson.join(layer, key, value)
-    return attention(stretch, query, keys, values, scale, window)

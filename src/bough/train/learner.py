@@ -48,6 +48,7 @@ class Learner:
         self.extent = Extent()
         """How large the pieces were that were read so far; measured where there is a budget of memory."""
         self._checked = False
+        self._arithmetic = policy.arithmetic()
         self._total = total_updates
         self._temperature = temperature
         self._named = dict(policy.parameters())
@@ -171,7 +172,7 @@ class Learner:
 
     def _saving(self, batch: Batch, forest: Forest) -> float:
         """How many times the arithmetic would be needed to read every path by itself."""
-        count, trained = self.policy.arithmetic().operations, len(batch.at)
+        count, trained = self._arithmetic.operations, len(batch.at)
         tree = count(tokens=len(forest), trained=trained, pairs=forest.pairs)
         return count(tokens=forest.path_tokens, trained=trained, pairs=forest.path_pairs) / max(1, tree)
 
