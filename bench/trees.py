@@ -11,13 +11,16 @@ multiplications and additions, forward and backward:
     path by path / tree,   each   tokens * 6 N + trained * 8 V W + 14 L W * pairs
 
 with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees (see
-`Arithmetic`). `share` is the measured speed-up over that ratio. Prints a Markdown table.
+`Arithmetic`). `share` is the measured speed-up over that ratio. `memory` is the most that tensors hold during an update
+in stretches as long as the longest path, besides weights and gradients, over the same for that path alone. Prints a
+Markdown table.
 """
 
 import argparse
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -28,6 +31,7 @@ from bough.objective import PpoClip, Share
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from bough.train import Learner, Optimizer
+from bough.train.gauge import allocations
 from machine import machine
 from page import section
 from texts import Node, batch
@@ -102,8 +106,8 @@ def main() -> None:
     chosen = [name for name in SHAPES if any(name.startswith(part) for part in arguments.shapes)]
     stretches = f"in stretches of {arguments.stretch:,}"
     with section("trees", keep=arguments.write) as say:
-        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share |")
-        say("|---|---|---|---|---|---|---|---|")
+        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share | memory |")
+        say("|---" * 9 + "|")
         for size in arguments.size:
             for name in chosen:
                 say(compare(name, size, arguments.rounds, arguments.stretch))
@@ -114,24 +118,45 @@ def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
     """One line of the table."""
     size = SIZES[of_size]
     policy = model(size)
-    given = batch(SHAPES[name](np.random.default_rng(0)), size[3], np.random.default_rng(1))
+    nodes = SHAPES[name](np.random.default_rng(0))
+    given, path = (batch(each, size[3], np.random.default_rng(1)) for each in (nodes, longest(nodes)))
     tree, paths = given.forest(), given.forest(merge=False)
-    longest = int(given.row.diff().max())
-    whole, parts, apiece = (
-        side(policy, given, merges=merges, micro_tokens=tokens)
-        for merges, tokens in ((True, 10**6), (True, stretch), (False, longest))
+    tokens = len(path.tokens)
+    whole, parts, apiece, narrow, alone = (
+        side(policy, each, merges=merges, micro_tokens=most)
+        for each, merges, most in (
+            (given, True, 10**6),
+            (given, True, stretch),
+            (given, False, tokens),
+            (given, True, tokens),
+            (path, False, tokens),
+        )
     )
+    # The first time, gradients are made.
     losses = [each() for each in (whole, parts, apiece)]
+    held, held_alone = (float(allocations(each, policy.device)[0].max()) for each in (narrow, alone))
     assert max(losses) - min(losses) < 1e-3, losses
-    times = [[timed(each) for each in (apiece, whole, apiece, parts)] for _ in range(rounds)]
+    times = [[timed(each) for each in (whole, apiece, parts)] for _ in range(rounds)]
     count, trained = policy.arithmetic().operations, len(given.at)
     apart, together = (count(tokens=len(each), trained=trained, pairs=each.pairs) for each in (paths, tree))
     saving = apart / together
-    fast, split = (statistics.median(row[i] / row[i + 1] for row in times) for i in (0, 2))
+    fast, split = (statistics.median(row[1] / row[i] for row in times) for i in (0, 2))
     return (
         f"| {name}, {of_size} | {len(tree):,} | {len(paths):,} | {saving:.2f} | **{fast:.2f}** | {fast / saving:.2f} "
-        f"| **{split:.2f}** | {split / saving:.2f} |"
+        f"| **{split:.2f}** | {split / saving:.2f} | {held / held_alone:.2f} |"
     )
+
+
+def longest(nodes: list[Node]) -> list[Node]:
+    """The path with the most tokens, by itself."""
+    size: list[int] = []
+    for node in nodes:
+        size.append(node.tokens + (size[node.parent] if node.parent >= 0 else 0))
+    place, path = size.index(max(size)), list[Node]()
+    while place >= 0:
+        path.append(nodes[place])
+        place = nodes[place].parent
+    return [replace(node, parent=number - 1) for number, node in enumerate(path[::-1])]
 
 
 def model(size: tuple[int, int, int, int]) -> Policy:
@@ -153,16 +178,10 @@ def model(size: tuple[int, int, int, int]) -> Policy:
 
 
 def side(policy: Policy, given: Batch, *, merges: bool, micro_tokens: int) -> Callable[[], float]:
-    """An update without the optimizer's step; says the loss."""
+    """An update without the optimizer's step: adds to the gradients, and says the loss."""
     learner = Learner(policy, Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0)
     learner.merges = merges
-
-    def update() -> float:
-        for weight in policy.parameters().values():
-            weight.grad = None
-        return learner.backward(given, PpoClip(), Share())["loss/total"]
-
-    return update
+    return lambda: learner.backward(given, PpoClip(), Share())["loss/total"]
 
 
 def timed(update: Callable[[], object]) -> float:

@@ -116,7 +116,7 @@ def test_keys_and_values_of_other_stretches_cost_what_they_are() -> None:
     base, past, kept = (
         found.bytes(Extent(tokens=100, trained=1, **more), entropy=False) for more in ({}, {"past": 10}, {"kept": 10})
     )
-    assert (past - base, kept - base) == (10 * 3 * pair, 10 * 2 * pair)
+    assert (past - base, kept - base) == (10 * 4 * pair, 10 * pair)
 
 
 def test_a_budget_allows_the_longest_stretch_that_fits() -> None:
@@ -137,6 +137,8 @@ def test_the_extent_of_a_forest() -> None:
     assert Extent.of(forest, 100) == Extent(tokens=10, trained=3, past=0, kept=0)
     parts = Extent.of(forest, 6)
     assert (parts.tokens, parts.trained, parts.past, parts.kept) == (6, 2, 3, 3)
+    two = plant([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
+    assert Extent.of(two, 6) == Extent(tokens=6, trained=1, past=3, kept=3)
     assert Extent(tokens=1, trained=9) | Extent(tokens=5, kept=2) == Extent(tokens=5, trained=9, kept=2)
 
 

@@ -65,6 +65,15 @@ class Forest:
             cuts.append(_cut(depth, cuts[-1], max_tokens))
         return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts)]
 
+    def chapters(self, max_tokens: int) -> list[list[Stretch]]:
+        """The stretches, put together where one sees tokens of another: only within a tree, and in no other chapter."""
+        found: list[list[Stretch]] = []
+        for each in self.stretches(max_tokens):
+            if not len(each.past):
+                found.append([])
+            found[-1].append(each)
+        return found
+
     def take(self, place: Ints) -> "Forest":
         """The tokens at some places, ascending, and with each all that it sees; nothing is trained."""
         whose = torch.as_tensor(place, device=self.tokens.device)

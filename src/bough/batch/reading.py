@@ -8,7 +8,7 @@ stretch that made them when its turn comes, so that all together is the gradient
 whatever the loss.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -56,35 +56,41 @@ class Reading:
             max_tokens: Most tokens of a stretch.
         """
         self._read, self._forest, self._max_tokens = read, forest, max_tokens
-        self._stretches = forest.stretches(max_tokens)
-        self._origin = forest.origin(self._stretches)
-        self._kept = Kept(len(self._origin))
+        self._chapters = forest.chapters(max_tokens)
 
     def forward(self) -> Iterator[Page]:
         """Every stretch, first to last, without gradients."""
-        for stretch in self._stretches:
-            own, past = self._own(stretch), self._place(stretch.past)
-            with torch.no_grad():
-                page = self._page(stretch, partial(self._kept.pass_on, own, past))
-            yield page
+        for stretches in self._chapters:
+            yield from self._forward(stretches, _Shelf(self._forest.origin(stretches)))
 
     def backward(self) -> Iterator[Page]:
         """Every stretch, last to first; go backward from the one that was given before asking for the next."""
-        if len(self._origin) and not self._kept.keys:
-            self._recall()
-        for stretch in reversed(self._stretches):
-            lesson = Lesson(self._kept, self._own(stretch), self._place(stretch.past))
-            yield self._page(stretch, lesson.join)
-            lesson.end()
+        for stretches in reversed(self._chapters):
+            shelf = self._recall(self._forest.origin(stretches))
+            lesson: Lesson | None = None
+            for stretch in reversed(stretches):
+                lesson = Lesson(shelf.kept, shelf.own(stretch), shelf.place(stretch.past), lesson)
+                yield self._page(stretch, lesson.join)
+                lesson.end()
 
-    def _recall(self) -> None:
-        """Read what is seen from a later stretch than its own, and nothing else."""
-        forest = self._forest.take(self._origin)
-        again = Reading(self._read, forest, self._max_tokens)
-        # In that forest a token's place is where it is kept.
-        again._origin, again._kept = np.arange(len(forest)), self._kept
-        for _ in again.forward():
-            pass
+    def _forward(self, stretches: Sequence[Stretch], shelf: "_Shelf") -> Iterator[Page]:
+        for stretch in stretches:
+            own, past = shelf.own(stretch), shelf.place(stretch.past)
+            with torch.no_grad():
+                page = self._page(stretch, partial(shelf.kept.pass_on, own, past))
+            yield page
+
+    def _recall(self, origin: Ints) -> "_Shelf":
+        """Read these tokens of a chapter, and nothing else."""
+        shelf = _Shelf(origin)
+        if len(origin):
+            again = Reading(self._read, self._forest.take(origin), self._max_tokens)
+            # In that forest a token's place is where it is kept, and every token is.
+            whole = _Shelf(np.arange(len(origin)), shelf.kept)
+            for stretches in again._chapters:
+                for _ in again._forward(stretches, whole):
+                    pass
+        return shelf
 
     def _page(self, stretch: Stretch, join: Join) -> Page:
         own, at, look = slice(stretch.first, stretch.last), self._forest.at, Attention(stretch)
@@ -103,11 +109,20 @@ class Reading:
             trained=torch.as_tensor(trained, device=device),
         )
 
-    def _own(self, stretch: Stretch) -> tuple[Ints, Ints]:
+
+class _Shelf:
+    """Keys and values of the tokens of a chapter that are seen from a later stretch than their own."""
+
+    def __init__(self, origin: Ints, kept: Kept | None = None) -> None:
+        """For the tokens `origin` [L] of the forest, ascending; nothing is kept yet, unless it is given."""
+        self._origin = origin
+        self.kept = Kept(len(origin)) if kept is None else kept
+
+    def own(self, stretch: Stretch) -> tuple[Ints, Ints]:
         """Which of a stretch's tokens are kept, and where."""
         there = np.flatnonzero((self._origin >= stretch.first) & (self._origin < stretch.last))
         return self._origin[there] - stretch.first, there
 
-    def _place(self, tokens: Ints) -> Ints:
+    def place(self, tokens: Ints) -> Ints:
         """Where tokens are kept."""
         return np.searchsorted(self._origin, tokens)

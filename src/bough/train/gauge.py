@@ -1,11 +1,18 @@
-"""The most memory that a process took."""
+"""Memory that is asked for: step by step by tensors, and the most by a process."""
 
 import ctypes
 import gc
+import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
+from torch.profiler import ProfilerActivity, profile
+
+from bough.tree import Floats
 
 MMAP_THRESHOLD, LARGE_BYTES = -3, 128 * 1024
 """mallopt's name for the size from which memory is asked of the system by itself, and that size."""
@@ -46,6 +53,31 @@ class Gauge:
             return torch.cuda.max_memory_allocated(self._device)
         now = _status("VmHWM")
         return now - self._begin if now > self._before else None
+
+
+def allocations(do: Callable[[], object], device: torch.device, *, mark: str = "") -> tuple[Floats, int]:
+    """Watch what tensors ask for.
+
+    Args:
+        do: What is watched.
+        device: Whose memory is counted.
+        mark: Name of a `record_function` in it.
+
+    Returns:
+        [E], bytes held after each time that memory was asked for or given back, from 0; at which of them the last part
+        began that is called `mark`.
+    """
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or it tells of every start and stop
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        do()
+    seen: Any = profiler
+    steps, marked = list[int](), 0
+    for event in sorted(seen.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+        if mark and event.name() == mark:
+            marked = len(steps) - 1
+        elif event.name() == "[memory]" and event.device_type().name.lower() == device.type:
+            steps.append(event.nbytes())
+    return np.cumsum(steps, dtype=np.float64), marked
 
 
 def _status(name: str) -> int:

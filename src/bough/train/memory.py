@@ -11,19 +11,18 @@ All that a run holds on the policy's device is counted, and the rest of the prog
 The stretch is what can be chosen: the most tokens with which the sum stays within the budget.
 """
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.profiler import record_function
 
 from bough.batch import Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
 from bough.policy.policy import Policy
 from bough.train.config import ConfigError
+from bough.train.gauge import allocations
 from bough.tree import Floats
 
 GIB = 2**30
@@ -59,13 +58,14 @@ class Extent:
     @staticmethod
     def of(forest: Forest, max_tokens: int) -> "Extent":
         """When it is read in stretches of at most so many tokens."""
-        stretches = forest.stretches(max_tokens)
+        chapters = forest.chapters(max_tokens)
+        stretches = [each for some in chapters for each in some]
         bounds = np.searchsorted(np.sort(forest.at), [each.first for each in stretches] + [len(forest)])
         return Extent(
             tokens=max((len(each) for each in stretches), default=0),
             trained=int(np.diff(bounds).max(initial=0)),
             past=max((len(each.past) for each in stretches), default=0),
-            kept=len(forest.origin(stretches)),
+            kept=max((len(forest.origin(some)) for some in chapters), default=0),
         )
 
     def __or__(self, other: "Extent") -> "Extent":
@@ -113,11 +113,10 @@ class Appetite:
         layer = wide * self.words[0] * self.words[1] if self.learns_words else 0
         # The states that predict are gathered, and so are their gradients.
         most = max(float(held.max()), float(held[self.logits]) + layer + at_once + self.hidden_bytes * extent.trained)
-        # The path is a leaf of the graph, is joined to the stretch's own, and has a gradient. So has what is kept,
-        # summed in float32.
-        path = 3 * self.pair_bytes * extent.past
-        kept = self.pair_bytes * extent.kept * (1 + wide // self.number_bytes)
-        return int(most) + self.hidden_bytes * extent.trained + path + kept
+        # The path is a leaf of the graph, is joined to the stretch's own, and has a gradient, as it had in the later
+        # stretch, there in float32.
+        path = self.pair_bytes * extent.past * (3 + wide // self.number_bytes)
+        return int(most) + self.hidden_bytes * extent.trained + path + self.pair_bytes * extent.kept
 
 
 def appetite(policy: Policy) -> Appetite:
@@ -183,22 +182,15 @@ def _held(policy: Policy, size: int, watch: _Watch) -> tuple[Floats, int]:
         return policy.hidden(tokens, positions, watch.over(attend))
 
     weight, bias = policy.head()
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or it tells of every start and stop
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+
+    def update() -> None:
         for page in Reading(read, forest, size).backward():
             with record_function(LOGITS):
                 logprob, _ = chosen_logprobs(page.hidden, weight, target, bias)
             logprob.sum().backward()  # pyright: ignore[reportUnknownMemberType]
             del page, logprob
-    seen: Any = profiler
-    events = sorted(seen.profiler.kineto_results.events(), key=lambda event: event.start_ns())
-    steps, logits = list[int](), 0
-    for event in events:
-        if event.name() == LOGITS:
-            logits = len(steps) - 1
-        elif event.name() == "[memory]" and event.device_type().name.lower() == policy.device.type:
-            steps.append(event.nbytes())
-    return np.cumsum(steps, dtype=np.float64), logits
+
+    return allocations(update, policy.device, mark=LOGITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
