@@ -13,7 +13,7 @@ demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	$(BIN)/bough train grpo_frozenlake name=demo
 
 test: check  ## All gates and tests.
-	$(BIN)/pytest --ignore tests/gates
+	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --ignore tests/gates
 
 check: $(STAMP)  ## The fast gates.
 	$(BIN)/ruff check .

@@ -111,11 +111,11 @@ class Run:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
         self.engine = Local(slots=max(shape.nodes)).build(self.policy.replica())
         self.learner = Learner(self.policy, OPTIMIZER, total_updates=1, temperature=1.0)
-        self._shape, self._runner = shape, asyncio.Runner()
+        self._shape, self._loop = shape, asyncio.new_event_loop()
 
     def trees(self, seed: int) -> list[Tree]:
         """Only grow."""
-        return self._runner.run(grow(self.engine, self._shape, seed))
+        return self._loop.run_until_complete(grow(self.engine, self._shape, seed))
 
     def generate(self, seed: int) -> dict[str, float]:
         """Seconds of growth alone. No round begins like another, so that nothing read before is of use."""

@@ -2,7 +2,10 @@ import numpy as np
 import pytest
 
 from bough.engine import Request, Sampling
-from bough.engine.slots import Reuse, Slots
+from bough.engine.slots import SHARED_TOKENS, Reuse, Slots
+
+LONG = tuple(range(100, 100 + SHARED_TOKENS))
+"""Enough to be shared."""
 
 
 def _tokens(*tokens: int) -> np.ndarray:
@@ -20,14 +23,25 @@ def _holding(*held: tuple[int, ...], rows: int = 4, most_tokens: int = 1000) -> 
 
 
 def test_find_takes_the_longest_common_prefix() -> None:
-    slots = _holding((1, 2), (1, 2, 3, 4), (9,))
-    assert slots.find(_tokens(1, 2, 3, 7, 7)) == Reuse(slot=1, tokens=3, soon_tokens=3)
+    slots = _holding((*LONG, 1, 2), (*LONG, 1, 2, 3, 4), (9,))
+    shared = SHARED_TOKENS + 3
+    assert slots.find(_tokens(*LONG, 1, 2, 3, 7, 7)) == Reuse(slot=1, tokens=shared, soon_tokens=shared)
     assert slots.find(_tokens(5, 5)).tokens == 0
 
 
+def test_what_is_short_is_not_shared_but_taken_over() -> None:
+    slots = _holding(LONG, (1, 2, 3), (1, 2))
+    assert slots.find(_tokens(*LONG[:-1], 7, 7)).tokens == 0
+    assert slots.find(_tokens(*LONG, 7)) == Reuse(slot=0, tokens=SHARED_TOKENS, soon_tokens=SHARED_TOKENS)
+    assert slots.find(_tokens(1, 2, 8)) == Reuse(slot=2, tokens=2, soon_tokens=2)
+    slots.busy[2] = True
+    assert slots.find(_tokens(1, 2, 8)).tokens == 0
+
+
 def test_find_never_counts_the_last_token() -> None:
-    slots = _holding((1, 2, 3))
-    assert slots.find(_tokens(1, 2, 3)).tokens == 2
+    slots = _holding((*LONG, 3))
+    assert slots.find(_tokens(*LONG)).tokens == 0  # one fewer than is shared
+    assert slots.find(_tokens(*LONG, 3)).tokens == SHARED_TOKENS
     assert slots.find(_tokens(1)).tokens == 0
 
 
@@ -39,8 +53,10 @@ def test_find_does_not_match_what_lies_behind_a_slots_tokens() -> None:
 def test_find_tells_what_will_soon_be_read() -> None:
     slots = _holding()
     slots.take(2, _tokens(*range(50)), 0)
+    slots.read[2] = 20
+    assert slots.find(_tokens(*range(40), 99)) == Reuse(slot=2, tokens=20, soon_tokens=40)
     slots.read[2] = 10
-    assert slots.find(_tokens(*range(40), 99)) == Reuse(slot=2, tokens=10, soon_tokens=40)
+    assert slots.find(_tokens(*range(40), 99)).soon_tokens == 40
 
 
 def test_of_equals_find_takes_an_idle_one_that_can_be_taken_over() -> None:

@@ -21,10 +21,7 @@ from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.plan import ragged
-from bough.engine.slots import Floats, Ints, Reuse, Slots
-
-SHARED_TOKENS = 16
-"""A job waits for another that is reading their common prefix when that saves at least so many tokens."""
+from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
 
 SCORED_NUMBERS = 1 << 24
 """Most log-probabilities held at once while scoring."""

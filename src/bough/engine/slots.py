@@ -14,6 +14,10 @@ Floats: TypeAlias = NDArray[np.float64]
 FIRST_TOKENS = 128
 
 
+SHARED_TOKENS = 16
+"""Fewer tokens are read anew sooner than another's are waited for, or shared."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reuse:
     """Where the beginning of a prompt has been read already.
@@ -71,7 +75,10 @@ class Slots:
         self._releases = 0
 
     def find(self, prompt: Ints) -> Reuse:
-        """Who read most of `prompt`. Its last token never counts: it is always read anew, for what comes after it."""
+        """Who read most of `prompt`. Its last token never counts: it is always read anew, for what comes after it.
+
+        Short beginnings are not shared: each makes every later pass attend in one more part.
+        """
         width = min(len(prompt) - 1, self.token.shape[1])
         # A column that never matches ends every row, so that the first mismatch always exists.
         differs = np.ones((len(self.known), width + 1), dtype=np.bool_)
@@ -79,7 +86,9 @@ class Slots:
         soon = np.minimum(differs.argmax(axis=1), self.known)
         now = np.minimum(soon, self.read)
         # Of equals an idle slot that holds nothing else comes first: it can be taken over without a copy.
-        slot = int((2 * now + (~self.busy & (self.read == now))).argmax())
+        whole = ~self.busy & (self.read == now)
+        now[(now < SHARED_TOKENS) & ~whole] = 0
+        slot = int((2 * now + whole).argmax())
         return Reuse(slot=slot, tokens=int(now[slot]), soon_tokens=int(soon.max()))
 
     def choose(self, reuse: Reuse) -> int:
