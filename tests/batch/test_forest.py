@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bough.batch import Forest, plant
 from bough.batch.attention import sees
 from bough.batch.flex import BLOCK, block_mask
+from bough.batch.forest import CACHE_TOKENS
 from bough.batch.stretch import Stretch
 
 TEXTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), min_size=1, max_size=12)
@@ -43,6 +44,15 @@ def test_every_place_reads_its_text_and_nothing_else(texts: list[list[int]], mer
     assert forest.position[torch.as_tensor(forest.at)].tolist() == [len(text) - 1 for text in wanted]
     unique = {tuple(text) for text in wanted}
     assert len(forest) == (len(unique) if merge else len(wanted))
+
+
+def test_a_stretch_is_no_longer_than_a_cache_wants_it() -> None:
+    size = CACHE_TOKENS // 2 + 100
+    forest = planted([[first] + [0] * (size - 1) for first in range(5)])
+    assert [len(each) for each in forest.stretches(10**6)] == [2 * size, 2 * size, size]
+    assert [len(each) for each in forest.stretches(2 * size - 1)] == [size] * 5
+    # One tree is not cut as long as it fits.
+    assert [len(each) for each in planted([[0] * 3 * CACHE_TOKENS]).stretches(10**6)] == [3 * CACHE_TOKENS]
 
 
 @given(TEXTS, st.integers(1, 20))

@@ -16,6 +16,9 @@ from bough.batch.stretch import Stretch, stretch
 from bough.batch.trie import trie
 from bough.tree import Ints
 
+CACHE_TOKENS = 1024
+"""What is computed of more tokens at a time does not stay in a processor's cache."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Forest:
@@ -54,15 +57,23 @@ class Forest:
     def stretches(self, max_tokens: int) -> list[Stretch]:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
+        On a CPU a stretch ends with a tree once it has `CACHE_TOKENS`: longer ones are no faster, or slower.
+
         Raises:
             ValueError: when `max_tokens` is below 1.
         """
         if max_tokens < 1:
             raise ValueError(f"Forest.stretches: got max_tokens={max_tokens}; need at least 1")
         depth = self.position.cpu().numpy()
+        enough = CACHE_TOKENS if self.tokens.device.type == "cpu" else max_tokens
+        ends = np.append(np.flatnonzero(depth == 0), len(depth))
         cuts = [0]
         while cuts[-1] < len(self):
-            cuts.append(_cut(depth, cuts[-1], max_tokens))
+            first = cuts[-1]
+            after = np.searchsorted(ends, [first + min(enough, max_tokens), first + max_tokens + 1]).tolist()
+            # With the first tree that makes it long enough, or the last that fits.
+            end = int(ends[min(after[0], after[1] - 1)])
+            cuts.append(end if end > first else _cut(depth, first + max_tokens, max_tokens // 4))
         return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts)]
 
     def chapters(self, max_tokens: int) -> list[list[Stretch]]:
@@ -92,16 +103,12 @@ class Forest:
         return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *past]))
 
 
-def _cut(depth: Ints, first: int, max_tokens: int) -> int:
-    """Where the stretch ends that begins at `first`."""
-    last = first + max_tokens
-    if last >= len(depth):
-        return len(depth)
-    roots = first + 1 + np.flatnonzero(depth[first + 1 : last + 1] == 0)
-    if len(roots):
-        return int(roots[-1])
-    # Within a tree: the path to the cut is kept and read again, so it should be short, as where a branch ends.
-    late = np.arange(last, last - max_tokens // 4 - 1, -1)
+def _cut(depth: Ints, last: int, give: int) -> int:
+    """Where to cut within a tree, before `last` or up to `give` tokens earlier.
+
+    The path to the cut is kept and read again, so it should be short, as where a branch ends.
+    """
+    late = np.arange(last, last - give - 1, -1)
     ends = late[depth[late] <= depth[late - 1]]
     return int(ends[np.argmin(depth[ends])]) if len(ends) else last
 
