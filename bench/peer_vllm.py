@@ -52,6 +52,7 @@ def main() -> None:
         model=str(given.folder),
         skip_tokenizer_init=True,
         dtype="float32",
+        enforce_eager=given.eager,
         max_model_len=SIZES.context_tokens,
         max_num_seqs=max(shape.nodes),
         enable_prefix_caching=True,

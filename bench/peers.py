@@ -41,12 +41,14 @@ Round: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 class Side:
-    """A library in a process of its own; `first` is what it said when it was ready."""
+    """A library in a process of its own; `first` is what it said when it was ready. `vllm-eager` is `vllm --eager`."""
 
-    def __init__(self, python: str, script: str, *given: str, threads: int, log: Path) -> None:
-        self.name = script
+    def __init__(self, python: str, name: str, *given: str, threads: int, log: Path) -> None:
+        self.name = name
         self._log = log
-        command = [python, str(HERE / f"peer_{script}.py"), *given, "--threads", str(threads)]
+        script, *flags = name.split("-")
+        command = [python, str(HERE / f"peer_{script}.py"), *given, *(f"--{flag}" for flag in flags)]
+        command += ["--threads", str(threads)]
         with log.open("w") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -106,7 +108,10 @@ def measure(shape: Shape, given: argparse.Namespace, results: dict[str, list[Rou
     if len(rounds) >= given.rounds:
         return
     pythons = {"bough": sys.executable}
-    pythons |= {"trl": given.trl_python} if shape.trains else {"generate": sys.executable, "vllm": given.vllm_python}
+    if shape.trains:
+        pythons["trl"] = given.trl_python
+    else:
+        pythons |= {"generate": sys.executable, "vllm": given.vllm_python, "vllm-eager": given.vllm_python}
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         write_model(folder / "model")
@@ -163,8 +168,9 @@ def page(results: Mapping[str, Sequence[Round]], threads: int) -> str:
         "|---|---|---|---|---|---|",
         *(step_line(SHAPES[name], rounds) for name, rounds in found.items() if rounds and SHAPES[name].trains),
         "",
-        "| generation | Bough, tokens/s | `generate` | vLLM | Bough / `generate` | Bough / vLLM |",
-        "|---|---|---|---|---|---|",
+        "| generation | Bough, tokens/s | `generate` | vLLM | vLLM, eager | Bough / `generate` | Bough / vLLM "
+        "| Bough / vLLM, eager |",
+        "|---" * 8 + "|",
         *(
             generation_line(SHAPES[name], rounds)
             for name, rounds in found.items()
@@ -189,7 +195,7 @@ def step_line(shape: Shape, rounds: Sequence[Round]) -> str:
 
 def generation_line(shape: Shape, rounds: Sequence[Round]) -> str:
     """One line of the second table."""
-    sides = ("bough", "generate", "vllm")
+    sides = ("bough", "generate", "vllm", "vllm-eager")
     rates = (median(rounds, side, "rate") for side in sides)
     ratios = (ratio(rounds, side) for side in sides[1:])
     cells = [*(show(rate, ",.0f") for rate in rates), *(f"**{show(each, '.2f')}**" for each in ratios)]

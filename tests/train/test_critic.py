@@ -68,7 +68,8 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(rule: Credit) -> Non
         for weight in one.critic.parameters():  # type: ignore[union-attr]
             torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(0))
         metrics = one.backward(batch(one, rule), BOTH, Share())
-        gradient = {name: weight.grad.clone() for name, weight in one._named.items()}
+        heads = {f"critic.{name}": weight for name, weight in one.critic.named_parameters()}  # type: ignore[union-attr]
+        gradient = {name: weight.grad.clone() for name, weight in {**one.policy.parameters(), **heads}.items()}
         results.append((metrics, gradient))
     assert results[0][1]["critic.linear.weight"].abs().max() > 0
     for metrics, gradient in results[:2]:

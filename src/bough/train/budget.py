@@ -14,7 +14,9 @@ class Budget:
         line: What a person should hear of it.
     """
 
-    def __init__(self, gib: float, policy: Policy, engine: Engine, *, entropy: bool, reference: bool) -> None:
+    def __init__(
+        self, gib: float, policy: Policy, engine: Engine, *, entropy: bool, moment_bits: int, reference: bool
+    ) -> None:
         """Measure the policy, which is left without gradients.
 
         Args:
@@ -22,6 +24,7 @@ class Budget:
             policy: As it is trained.
             engine: Its cache counts, and its copy of the policy, where it has them in this process.
             entropy: Whether entropies are learned from.
+            moment_bits: Of the optimizer's moments.
             reference: Whether there is going to be a reference policy.
 
         Raises:
@@ -34,7 +37,7 @@ class Budget:
         there = weights + sum(copies.values())
         if reference:
             copies["a reference"] = weights
-        self._memory = foresee(policy, copies=copies, cache_tokens=most, entropy=entropy)
+        self._memory = foresee(policy, copies=copies, cache_tokens=most, entropy=entropy, moment_bits=moment_bits)
         # What foreseeing has loaded is the program's.
         self._gauge = Gauge(policy.device, there)
         self.micro_tokens = self._memory.fit(gib)

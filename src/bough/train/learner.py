@@ -4,7 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import torch
 from torch import Tensor
@@ -14,7 +14,7 @@ from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
-from bough.train.igt import Igt
+from bough.train.descent import Descent
 from bough.train.look import Forward, Seen, look, read, survey
 from bough.train.memory import Extent
 from bough.train.run import Optimizer
@@ -51,31 +51,7 @@ class Learner:
         self._arithmetic = policy.arithmetic()
         self._total = total_updates
         self._temperature = temperature
-        self._named = dict(policy.parameters())
-        matrices = [weight for weight in self._named.values() if weight.ndim >= 2]
-        others = [weight for weight in self._named.values() if weight.ndim < 2]
-        groups: list[dict[str, Any]] = [
-            {"params": matrices, "weight_decay": settings.weight_decay, "peak": settings.learning_rate},
-            {"params": others, "weight_decay": 0.0, "peak": settings.learning_rate},
-        ]
-        self._optimizers: list[torch.optim.Optimizer] = []
-        if settings.momentum == "igt":
-            whole = {"params": [*self._named.values()], "peak": settings.learning_rate}
-            self._optimizers.append(Igt([whole], lr=settings.learning_rate, weight=settings.igt_weight))
-            groups = []
-        if critic is not None:
-            heads = {f"critic.{name}": weight for name, weight in critic.named_parameters()}
-            groups.append({"params": [*heads.values()], "weight_decay": 0.0, "peak": critic.settings.learning_rate})
-            self._named |= heads
-        if groups:
-            self._optimizers.append(
-                torch.optim.AdamW(
-                    groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, fused=True
-                )
-            )
-        self._owner: dict[Tensor, torch.optim.Optimizer] = {
-            weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
-        }
+        self._descent = Descent(policy.parameters(), settings, critic)
 
     def learn(
         self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
@@ -121,23 +97,20 @@ class Learner:
         self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
-        self._forget_gradients()
+        self._descent.forget()
         metrics = self.backward(batch, objective, share, aids=aids, old=old)
         norm = self._clip(self.policy.parameters().values())
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
-            self._forget_gradients()
+            self._descent.forget()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
-        for optimizer in self._optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = rate * group["peak"]
-            optimizer.step()  # pyright: ignore[reportUnknownMemberType]
+        self._descent.step(rate)
         self.updates += 1
         learning_rate = rate * self.settings.learning_rate
         return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
@@ -218,23 +191,12 @@ class Learner:
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""
-        found: dict[str, Tensor] = {}
-        for name, weight in self._named.items():
-            for key, value in self._owner[weight].state[weight].items():
-                found[f"{name}/{key}"] = value
-        return found
+        return self._descent.state()
 
     def load_state(self, state: Mapping[str, Tensor], updates: int) -> None:
         """Go on from `state` after `updates` optimizer steps."""
         self.updates = updates
-        for key, value in state.items():
-            name, _, moment = key.rpartition("/")
-            weight = self._named[name]
-            self._owner[weight].state[weight][moment] = value.to(weight.device, copy=True)
-
-    def _forget_gradients(self) -> None:
-        for optimizer in self._optimizers:
-            optimizer.zero_grad(set_to_none=True)
+        self._descent.load_state(state)
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""

@@ -3,7 +3,8 @@
 All that a run holds on the policy's device is counted, and the rest of the program is not:
 
     weights, the engine's copy, a reference       their bytes
-    gradients and the optimizer's moments         once and twice those of the weights that are trained
+    gradients                                     those of the weights that are trained
+    the optimizer's moments                       twice that, or half of it with 8 bits
     the engine's keys and values                  as many as it may hold
     keys and values that a later stretch sees     of a text as long as the policy reads
     a stretch                                     see `Appetite`
@@ -22,6 +23,7 @@ from torch.profiler import record_function
 from bough.batch import Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
 from bough.policy.policy import Policy
 from bough.train.config import ConfigError
+from bough.train.eight_bit import moment_bytes
 from bough.train.gauge import allocations
 from bough.tree import Floats
 
@@ -251,7 +253,9 @@ class Memory:
         return fits
 
 
-def foresee(policy: Policy, *, copies: Mapping[str, int], cache_tokens: int, entropy: bool) -> Memory:
+def foresee(
+    policy: Policy, *, copies: Mapping[str, int], cache_tokens: int, entropy: bool, moment_bits: int = 32
+) -> Memory:
     """Measure a policy.
 
     Args:
@@ -259,9 +263,11 @@ def foresee(policy: Policy, *, copies: Mapping[str, int], cache_tokens: int, ent
         copies: Bytes by name of what there is besides: the engine's copy, a reference.
         cache_tokens: Most tokens whose keys and values the engine holds.
         entropy: Whether entropies are learned from.
+        moment_bits: Of the optimizer's moments.
     """
-    learned = nbytes(policy.parameters().values())
-    always = {"weights": nbytes(policy.weights().values()), **copies, "gradients": learned, "moments": 2 * learned}
+    learned = policy.parameters().values()
+    moments = sum(moment_bytes(weight, moment_bits) for weight in learned)
+    always = {"weights": nbytes(policy.weights().values()), **copies, "gradients": nbytes(learned), "moments": moments}
     always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
     return Memory(
         always=always,

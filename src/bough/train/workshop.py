@@ -215,8 +215,17 @@ class Workshop:
 
     def _budget(self, *, reference: bool) -> Budget | None:
         """What the run's bound on memory allows, if it has one."""
-        gib, entropy = self.run.optimizer.memory_gib, "entropy" in self.run.objective.needs
-        return None if gib is None else Budget(gib, self.policy, self.engine, entropy=entropy, reference=reference)
+        optimizer, entropy = self.run.optimizer, "entropy" in self.run.objective.needs
+        if optimizer.memory_gib is None:
+            return None
+        return Budget(
+            optimizer.memory_gib,
+            self.policy,
+            self.engine,
+            entropy=entropy,
+            moment_bits=optimizer.moment_bits,
+            reference=reference,
+        )
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
