@@ -107,9 +107,9 @@ def product_rate(tokens: int) -> float:
 class Run:
     """One optimizer step after the other."""
 
-    def __init__(self, folder: Path, shape: Shape) -> None:
+    def __init__(self, folder: Path, shape: Shape, *, compiled: bool = False) -> None:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
-        self.engine = Local(slots=max(shape.nodes)).build(self.policy.replica())
+        self.engine = Local(slots=max(shape.nodes), compile=compiled).build(self.policy.replica())
         self.learner = Learner(self.policy, OPTIMIZER, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
 
@@ -162,7 +162,7 @@ def main() -> None:
     given, line = arguments(), Line()
     torch.set_num_threads(given.threads)
     shape = SHAPES[given.shape]
-    run = Run(given.folder, shape)
+    run = Run(given.folder, shape, compiled=given.compiled)
     line.serve(run.step if shape.trains else run.generate)
 
 

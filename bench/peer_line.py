@@ -32,11 +32,11 @@ class Line:
 
 
 def arguments() -> argparse.Namespace:
-    """What every side is told: folder of the model, shape of the work, threads, paths to replay, not to compile."""
+    """What every side is told: folder of the model, shape of the work, threads, paths to replay, to compile."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--shape", required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--replay", type=Path)
-    parser.add_argument("--eager", action="store_true")
+    parser.add_argument("--compiled", action="store_true")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""A side of bench/peers.py: vLLM on the CPU, compiled, with prefix caching.
+"""A side of bench/peers.py: vLLM on the CPU with prefix caching.
 
 A branch goes on as soon as its action is written. The threads are as many as OMP_NUM_THREADS says.
 """
@@ -52,7 +52,7 @@ def main() -> None:
         model=str(given.folder),
         skip_tokenizer_init=True,
         dtype="float32",
-        enforce_eager=given.eager,
+        enforce_eager=not given.compiled,
         max_model_len=SIZES.context_tokens,
         max_num_seqs=max(shape.nodes),
         enable_prefix_caching=True,

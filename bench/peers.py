@@ -41,7 +41,7 @@ Round: TypeAlias = Mapping[str, Mapping[str, float]]
 
 
 class Side:
-    """A library in a process of its own; `first` is what it said when it was ready. `vllm-eager` is `vllm --eager`."""
+    """A library in a process of its own, `vllm-compiled` is `vllm --compiled`; `first` is what it said when ready."""
 
     def __init__(self, python: str, name: str, *given: str, threads: int, log: Path) -> None:
         self.name = name
@@ -111,7 +111,8 @@ def measure(shape: Shape, given: argparse.Namespace, results: dict[str, list[Rou
     if shape.trains:
         pythons["trl"] = given.trl_python
     else:
-        pythons |= {"generate": sys.executable, "vllm": given.vllm_python, "vllm-eager": given.vllm_python}
+        pythons |= {"bough-compiled": sys.executable, "generate": sys.executable}
+        pythons |= {"vllm": given.vllm_python, "vllm-compiled": given.vllm_python}
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
         write_model(folder / "model")
@@ -168,9 +169,9 @@ def page(results: Mapping[str, Sequence[Round]], threads: int) -> str:
         "|---|---|---|---|---|---|",
         *(step_line(SHAPES[name], rounds) for name, rounds in found.items() if rounds and SHAPES[name].trains),
         "",
-        "| generation | Bough, tokens/s | `generate` | vLLM | vLLM, eager | Bough / `generate` | Bough / vLLM "
-        "| Bough / vLLM, eager |",
-        "|---" * 8 + "|",
+        "| generation | Bough, tokens/s | `generate` | vLLM | Bough / `generate` | Bough / vLLM "
+        "| both compiled: Bough | vLLM | Bough / vLLM |",
+        "|---" * 9 + "|",
         *(
             generation_line(SHAPES[name], rounds)
             for name, rounds in found.items()
@@ -195,11 +196,11 @@ def step_line(shape: Shape, rounds: Sequence[Round]) -> str:
 
 def generation_line(shape: Shape, rounds: Sequence[Round]) -> str:
     """One line of the second table."""
-    sides = ("bough", "generate", "vllm", "vllm-eager")
-    rates = (median(rounds, side, "rate") for side in sides)
-    ratios = (ratio(rounds, side) for side in sides[1:])
-    cells = [*(show(rate, ",.0f") for rate in rates), *(f"**{show(each, '.2f')}**" for each in ratios)]
-    return f"| `{shape.name}` | {' | '.join(cells)} |"
+    plain = [show(median(rounds, side, "rate"), ",.0f") for side in ("bough", "generate", "vllm")]
+    compiled = [show(median(rounds, f"{side}-compiled", "rate"), ",.0f") for side in ("bough", "vllm")]
+    ratios = [ratio(rounds, side) for side in ("generate", "vllm")]
+    bold = [f"**{show(each, '.2f')}**" for each in (*ratios, ratio(rounds, "vllm-compiled", "bough-compiled"))]
+    return f"| `{shape.name}` | {' | '.join([*plain, *bold[:2], *compiled, bold[2]])} |"
 
 
 def median(rounds: Sequence[Round], side: str, part: str = "seconds") -> float | None:
@@ -209,9 +210,9 @@ def median(rounds: Sequence[Round], side: str, part: str = "seconds") -> float |
     return statistics.median(values) if values else None
 
 
-def ratio(rounds: Sequence[Round], side: str) -> float | None:
-    """The median over rounds of how many times as long as Bough a side took; None when it was never there."""
-    ratios = [each[side]["seconds"] / each["bough"]["seconds"] for each in rounds if side in each]
+def ratio(rounds: Sequence[Round], side: str, ours: str = "bough") -> float | None:
+    """The median over rounds of how many times as long as ours a side took; None when it was never there."""
+    ratios = [each[side]["seconds"] / each[ours]["seconds"] for each in rounds if side in each]
     return statistics.median(ratios) if ratios else None
 
 

@@ -127,7 +127,10 @@ def test_ratios_are_medians_of_rounds_and_what_is_missing_is_a_dash():
     line = peers.step_line(SHAPES["step"], rounds)
     assert line == "| `step` | 3,072 / 10,240 | 2.00 (0.60, 0.80) | 8.00 | **3.00** | 0.70 |"
     alone = [{"bough": side(2.0, tokens=100), "generate": side(5.0, tokens=100)}]
-    assert peers.generation_line(SHAPES["agents"], alone) == "| `agents` | 50 | 20 | - | **2.50** | **-** |"
+    assert (
+        peers.generation_line(SHAPES["agents"], alone)
+        == "| `agents` | 50 | 20 | - | **2.50** | **-** | - | - | **-** |"
+    )
 
 
 def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
@@ -150,18 +153,15 @@ def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
     results = {}
     peers.measure(SHAPES["prompts"], given, results)
     # Round 0 is not timed; then the two take turns at being first.
-    assert asked == [
-        *(("bough", 0), ("generate", 0)),
-        *(("bough", 1), ("generate", 1)),
-        *(("generate", 2), ("bough", 2)),
-    ]
+    sides = ["bough", "bough-compiled", "generate"]
+    assert asked == [(side, seed) for seed in range(3) for side in (sides[::-1] if seed == 2 else sides)]
     kept = json.loads(file.read_text())
     given.rounds = 3
     peers.measure(SHAPES["prompts"], given, kept)
-    assert len(asked) == 6 + 2 + 2
+    assert len(asked) == 9 + 3 + 3
     assert len(json.loads(file.read_text())["prompts x1"]) == 3
     peers.measure(SHAPES["prompts"], given, kept)
-    assert len(asked) == 10
+    assert len(asked) == 15
 
 
 FAKE = """

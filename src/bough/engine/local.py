@@ -25,6 +25,8 @@ class Local:
         deterministic: Compute each request alone and share no cached prefix, so that completions are the same bit for
             bit however requests come together. Slow, by about the number of requests in flight; without it they
             differ by the rounding of differently shaped matrix products.
+        compile: Whether the model's layers run as compiled code, which is faster, most of all for few requests at a
+            time, and takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
     """
 
     slots: int = 64
@@ -32,6 +34,7 @@ class Local:
     cache_tokens: int | None = None
     prefill_tokens: int = 2048
     deterministic: bool = False
+    compile: bool = False
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -44,7 +47,16 @@ class Local:
             raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
 
     def build(self, model: "Model") -> "LocalEngine":
-        """An engine over a model; its weights are version 0."""
-        from bough.engine.generation import LocalEngine
+        """An engine over a model; its weights are version 0.
 
+        Raises:
+            ValueError: when the model is to be compiled and cannot be.
+        """
+        from bough.engine.generation import LocalEngine
+        from bough.engine.model import Compilable
+
+        if self.compile:
+            if not isinstance(model, Compilable):
+                raise ValueError(f"Local.compile: got a {type(model).__name__}; need a model that can be compiled")
+            model.compile()
         return LocalEngine(self, model)

@@ -76,3 +76,16 @@ class Model(Protocol):
             ValueError: when names or shapes differ from the model's; names them.
         """
         ...
+
+
+@runtime_checkable
+class Compilable(Protocol):
+    """A model of which there is a faster form."""
+
+    def compile(self) -> None:
+        """From now on run compiled code, with the same results but for rounding.
+
+        Raises:
+            ValueError: when that cannot be made here.
+        """
+        ...

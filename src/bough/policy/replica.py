@@ -1,6 +1,6 @@
 """A frozen copy of a policy's model, for an engine to sample from."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import torch
 from jaxtyping import Float, Int
@@ -21,6 +21,7 @@ class Replica:
         self._causal = causal
         self._shape = shape
         self._context_tokens = context_tokens
+        self._read: Callable[[Tensor, Tensor, Attend], Tensor] = causal.hidden
 
     @property
     def vocab_tokens(self) -> int:
@@ -60,7 +61,17 @@ class Replica:
     @torch.no_grad()
     def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
         """Final hidden states of U tokens of any number of sequences laid end to end."""
-        return self._causal.hidden(tokens, positions, attend)
+        return self._read(tokens, positions, attend)
+
+    def compile(self) -> None:
+        """From now on run compiled code; see `Compiled`.
+
+        Raises:
+            ValueError: when the model cannot be compiled here.
+        """
+        from bough.policy.compiled import Compiled
+
+        self._read = Compiled(self._causal.hidden, self.device)
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""

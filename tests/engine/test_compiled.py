@@ -1,0 +1,112 @@
+"""In processes of their own: checks of shapes at run time, which all other tests have, cannot be compiled."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from tests.engine.toys import Toy
+
+from bough.engine import Completion, Local, Request, Sampling
+from bough.policy import Tiny
+from bough.policy.policy import Policy
+
+PROMPTS = [tuple(range(5, 30)), (7, 8, 9), tuple(range(100, 140))]
+
+
+def ask(local: Any, count: int) -> list[Completion]:
+    """So many requests together."""
+
+    async def all_() -> list[Completion]:
+        requests = [
+            Request(prompt_tokens=prompt, sampling=Sampling(max_tokens=9), stop_tokens=(), seed=number)
+            for number, prompt in enumerate(PROMPTS[:count])
+        ]
+        return await asyncio.gather(*(local.generate(request) for request in requests))
+
+    return asyncio.run(all_())
+
+
+def policy() -> Policy:
+    return Tiny(layers=1, width=32, heads=2, vocab_tokens=260, context_tokens=128).build(["a b"])
+
+
+def compare() -> None:
+    """Say how far compiled and plain engines are apart: one request, several, and with new weights."""
+    torch.set_num_threads(1)
+    given = policy()
+    engines = [Local(compile=faster).build(given.replica()) for faster in (False, True)]
+    apart, same = list[float](), list[bool]()
+    for version in range(2):
+        for count in (1, 3):
+            plain, compiled = (ask(engine, count) for engine in engines)
+            same += [one.tokens == other.tokens for one, other in zip(plain, compiled, strict=True)]
+            apart += [
+                abs(x - y)
+                for one, other in zip(plain, compiled, strict=True)
+                for x, y in zip(one.logprobs or (), other.logprobs or (), strict=True)
+            ]
+        with torch.no_grad():
+            for weight in given.parameters().values():
+                weight.mul_(1.5)
+        for engine in engines:
+            engine.sync(given.weights(), version + 1)
+    print(json.dumps({"apart": max(apart), "numbers": len(apart), "same": all(same)}))
+
+
+def fail() -> None:
+    """Say what is said where there is no compiler."""
+    import torch._inductor.config as settings
+
+    settings.cpp.cxx = ("no-such-compiler",)  # type: ignore[assignment]
+    try:
+        Local(compile=True).build(policy().replica())
+    except ValueError as error:
+        print(json.dumps(str(error)))
+
+
+def run(what: str, cache: Path) -> Any:
+    root = Path(__file__).parents[2]
+    code = f"from tests.engine.test_compiled import {what}; {what}()"
+    environ = {**os.environ, "PYTHONPATH": str(root), "TORCHINDUCTOR_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=environ, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="there is no C++ compiler")
+def test_compiled_layers_say_the_same(tmp_path: Path) -> None:
+    found = run("compare", tmp_path)
+    assert found["same"]
+    assert found["numbers"] == 2 * (1 + 3) * 9
+    assert found["apart"] < 1e-5
+
+
+def test_without_a_compiler_one_is_told(tmp_path: Path) -> None:
+    said = run("fail", tmp_path)
+    assert said.startswith("got a model that torch cannot compile here (")
+    assert said.endswith("a C++ compiler (g++ or clang++); or say compile=false")
+
+
+class Rigid:
+    """All that an engine needs, and no faster form."""
+
+    def __init__(self) -> None:
+        self._toy = Toy()
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "compile":
+            raise AttributeError(name)
+        return getattr(self._toy, name)
+
+
+def test_a_model_that_has_no_compiled_form_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"Local.compile: got a Rigid; need a model that can be compiled"):
+        Local(compile=True).build(Rigid())
