@@ -37,10 +37,11 @@ class Compiled:
             with torch.inference_mode():
                 place = torch.arange(3, device=device)
                 self(place, place.clone(), causal)
-        except Exception as error:
+        except Exception as error:  # of many kinds, as code of many tools is run
+            why = (str(error) or type(error).__name__).splitlines()[0]
             raise ValueError(
-                f"got a model that torch cannot compile here ({str(error).splitlines()[0]}); need one that it can and, "
-                "on a CPU, a C++ compiler (g++ or clang++); or say compile=false"
+                f"got a model that torch cannot compile here ({why}); need one that it can and, on a CPU, a C++ "
+                "compiler (g++ or clang++); or say compile=false"
             ) from error
 
     @torch.inference_mode()

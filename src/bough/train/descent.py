@@ -1,6 +1,7 @@
 """Optimizers of a policy, and of a critic beside it: their steps, and what a checkpoint keeps of them."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,16 +35,8 @@ class Descent:
             groups.append({"params": [*heads.values()], "weight_decay": 0.0, "peak": critic.settings.learning_rate})
             self._named |= heads
         if groups:
-            common: dict[str, Any] = {
-                "lr": settings.learning_rate,
-                "betas": settings.betas,
-                "eps": settings.epsilon,
-            }
-            made = (
-                adamw8(groups, **common)
-                if settings.moment_bits == 8
-                else torch.optim.AdamW(groups, **common, fused=True)
-            )
+            make = adamw8 if settings.moment_bits == 8 else partial(torch.optim.AdamW, fused=True)
+            made = make(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon)
             self._optimizers.append(made)
         self._owner: dict[Tensor, torch.optim.Optimizer] = {
             weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
