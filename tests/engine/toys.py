@@ -111,7 +111,9 @@ def ask(
 
 
 def engine(model: Any = None, **config: Any) -> LocalEngine:
-    return Local(**config).build(Toy() if model is None else model)
+    built = Local(**config).build(Toy() if model is None else model)
+    assert isinstance(built, LocalEngine)
+    return built
 
 
 def run(main: Coroutine[Any, Any, T]) -> T:

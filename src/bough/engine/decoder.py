@@ -95,7 +95,7 @@ class Decoder:
         self._config, self._model = config, model
         self.running: dict[int, Generate | Score] = {}
         self.policy_version = 0
-        self.context_tokens = min(model.context_tokens, config.context_tokens or model.context_tokens)
+        self.context_tokens = config.context_of(model)
         self.stats = Stats()
         self.forget()
 

@@ -113,6 +113,16 @@ class LocalEngine:
         self._settled(f"sync: got weights of version {policy_version}")
         self._decoder.load(weights, policy_version)
 
+    def renew(self, policy_version: int | None) -> None:
+        """The weights were changed where they lie: drop what was computed with the old ones. None leaves the version.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+        """
+        self.forget()
+        if policy_version is not None:
+            self._decoder.policy_version = policy_version
+
     def forget(self) -> None:
         """See `Engine.forget`.
 

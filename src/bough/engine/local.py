@@ -1,4 +1,4 @@
-"""Generation in this process: what a run says about it."""
+"""Generation on this machine: what a run says about it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from bough.engine.pages import PAGE_TOKENS
 
 if TYPE_CHECKING:
+    from bough.engine.fleet import Fleet
     from bough.engine.generation import LocalEngine
     from bough.engine.model import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Local:
-    """PyTorch generation in this process, on CPU or CUDA. All requests in flight are decoded together.
+    """PyTorch generation on this machine, on CPU or CUDA. All requests in flight are decoded together.
 
     Attributes:
         slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is taken as
@@ -27,6 +28,9 @@ class Local:
             differ by the rounding of differently shaped matrix products.
         compile: Whether the model's layers run as compiled code, which is faster, most of all for few requests at a
             time, and takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
+        processes: In how many processes, on a CPU. Of small models one pass keeps one core busy, so as many as there
+            are cores generate most; they share the weights, slots, cache and threads, and branches of a tree stay
+            together. Which requests meet in a pass then depends on timing, and with it how logits are rounded.
     """
 
     slots: int = 64
@@ -35,23 +39,35 @@ class Local:
     prefill_tokens: int = 2048
     deterministic: bool = False
     compile: bool = False
+    processes: int = 1
 
     def __post_init__(self) -> None:
         if self.slots < 1:
             raise ValueError(f"Local.slots: got {self.slots}; need at least 1")
         if self.context_tokens is not None and self.context_tokens < 2:
             raise ValueError(f"Local.context_tokens: got {self.context_tokens}; need at least 2, or None")
-        if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS:
-            raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}, or None")
         if self.prefill_tokens < 1:
             raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
+        if not 1 <= self.processes <= self.slots:
+            raise ValueError(f"Local.processes: got {self.processes}; need 1 to {self.slots}, the slots")
+        if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * self.processes:
+            each = "" if self.processes == 1 else f" for each of {self.processes} processes"
+            raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")
 
-    def build(self, model: "Model") -> "LocalEngine":
+    def context_of(self, model: "Model") -> int:
+        """Most tokens of prompt and completion together, with a model."""
+        return min(model.context_tokens, self.context_tokens or model.context_tokens)
+
+    def build(self, model: "Model") -> "LocalEngine | Fleet":
         """An engine over a model; its weights are version 0.
 
         Raises:
-            ValueError: when the model is to be compiled and cannot be.
+            ValueError: when the model is to be compiled and cannot be, or cannot be shared with other processes.
         """
+        if self.processes > 1:
+            from bough.engine.fleet import Fleet
+
+            return Fleet(self, model)
         from bough.engine.generation import LocalEngine
         from bough.engine.model import Compilable
 

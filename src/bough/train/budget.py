@@ -32,12 +32,12 @@ class Budget:
         """
         weights, copies = nbytes(policy.weights().values()), dict[str, int]()
         self._engine = engine
-        if most := getattr(engine, "cache_tokens", 0):
+        if (most := getattr(engine, "cache_tokens", None)) is not None:
             copies["the engine's copy"] = weights
         there = weights + sum(copies.values())
         if reference:
             copies["a reference"] = weights
-        self._memory = foresee(policy, copies=copies, cache_tokens=most, entropy=entropy, moment_bits=moment_bits)
+        self._memory = foresee(policy, copies=copies, cache_tokens=most or 0, entropy=entropy, moment_bits=moment_bits)
         # What foreseeing has loaded is the program's.
         self._gauge = Gauge(policy.device, there)
         self.micro_tokens = self._memory.fit(gib)

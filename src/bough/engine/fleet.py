@@ -1,0 +1,262 @@
+"""Generation in several processes, each a `LocalEngine` of its own, over one copy of the weights.
+
+    generate, score --> waiting --Router.deal--> process 0 --> answers
+                                                 process 1 --> answers
+
+A pass over a few dozen tokens of a small model is so short that more threads hardly make it shorter; two processes run
+two passes at a time. Who has read the beginning of a request gets it (see `Router`), so that branches share what they
+have in common as they do in one process.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from itertools import count
+
+import torch
+from torch import Tensor
+
+from bough.engine import Completion, EngineFault, Request
+from bough.engine.decoder import Stats
+from bough.engine.generation import ROUNDS
+from bough.engine.hand import Hand, Job
+from bough.engine.local import Local
+from bough.engine.model import Model
+from bough.engine.process import Call, Cancel, Message, Renew, Scoring
+from bough.engine.route import Router, Work
+
+
+class Fleet:
+    """The engine that `Local` configures with more than one process.
+
+    A process that dies fails what it had in hand (`EngineFault`) and is replaced.
+    """
+
+    def __init__(self, config: Local, model: Model) -> None:
+        """Start the processes and wait until they are ready; nobody else may change the model.
+
+        Raises:
+            ValueError: when the model is not on the CPU, cannot be sent to processes or does not fit the memory that
+                they share, or when they cannot build an engine.
+            RuntimeError: when a process dies as it starts.
+        """
+        if model.device.type != "cpu":
+            raise ValueError(
+                f"Local.processes: got {config.processes} with a model on {model.device}; need a model on the CPU, or "
+                "processes=1: one process keeps a GPU busy"
+            )
+        slots = -(-config.slots // config.processes)
+        cache = None if config.cache_tokens is None else config.cache_tokens // config.processes
+        self._config = replace(config, processes=1, slots=slots, cache_tokens=cache)
+        self._model = model
+        self._threads = max(torch.get_num_threads() // config.processes, 1)
+        self._context_tokens = config.context_of(model)
+        self._policy_version = 0
+        self._router = Router(config.processes, slots=slots, most_tokens=cache or slots * self._context_tokens)
+        self._numbers = count()
+        self._waiting: list[Job] = []
+        self._dealing: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closed = False
+        self._crew: list[Hand] = []
+        try:
+            self._crew.extend(self._start() for _ in range(config.processes))
+            for hand in self._crew:
+                hand.greet()
+        except BaseException:
+            for hand in self._crew:
+                hand.end()
+            raise
+
+    @property
+    def policy_version(self) -> int:
+        """How many weight updates the weights have seen."""
+        return self._policy_version
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and completion together."""
+        return self._context_tokens
+
+    @property
+    def cache_tokens(self) -> int:
+        """For how many tokens this process holds keys and values at most: none, the others do."""
+        return 0
+
+    @property
+    def cached_tokens(self) -> int:
+        """For how many tokens there is memory in this process."""
+        return 0
+
+    @property
+    def pids(self) -> tuple[int | None, ...]:
+        """The process ids."""
+        return tuple(hand.process.pid for hand in self._crew)
+
+    @property
+    def stats(self) -> Stats:
+        """What the processes together did, as far as they have said."""
+        every = [hand.stats for hand in self._crew]
+        return Stats(**{one.name: sum(getattr(stats, one.name) for stats in every) for one in fields(Stats)})
+
+    @property
+    def busy_s(self) -> float:
+        """For how long passes have run, the mean over the processes, as far as they have said."""
+        return sum(hand.busy_s for hand in self._crew) / len(self._crew)
+
+    async def generate(self, request: Request) -> Completion:
+        """See `Engine.generate`."""
+        work = Work(prompt=request.prompt_tokens, tokens=request.sampling.max_tokens)
+        completion = await self._ask(request, work)
+        assert isinstance(completion, Completion)
+        return completion
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        """See `Engine.score`."""
+        scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=temperature)
+        logprobs = await self._ask(scoring, Work(prompt=prompt_tokens, tokens=1))
+        assert not isinstance(logprobs, Completion)
+        return logprobs
+
+    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        """See `Engine.sync`. All processes see the same memory, so weights are copied once.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+            ValueError: when the weights do not fit the model.
+        """
+        self._settled(f"sync: got weights of version {policy_version}")
+        self._model.load(weights)
+        self._policy_version = policy_version
+        self._renew(policy_version)
+
+    def forget(self) -> None:
+        """See `Engine.forget`.
+
+        Raises:
+            RuntimeError: when requests are in flight.
+        """
+        self._settled("forget: called")
+        self._renew(None)
+
+    async def close(self) -> None:
+        """See `Engine.close`. What is in flight fails with an `EngineFault`."""
+        self._closed = True
+        fault = "the engine was closed"
+        waiting, self._waiting = self._waiting, []
+        for job in waiting:
+            job.fail(EngineFault(fault))
+        for place in range(len(self._crew)):
+            self._let_go(place, fault)
+
+    def _renew(self, policy_version: int | None) -> None:
+        self._router.forget()
+        for place in range(len(self._crew)):
+            self._send(place, Renew(policy_version=policy_version))
+
+    def _settled(self, call: str) -> None:
+        if flying := len(self._waiting) + sum(len(hand.jobs) for hand in self._crew):
+            raise RuntimeError(f"{call} with {flying} requests in flight; need none; await or cancel them first")
+
+    async def _ask(self, request: Request | Scoring, work: Work) -> Completion | tuple[float, ...]:
+        if self._closed:
+            raise EngineFault("the engine is closed; build a new one")
+        loop = asyncio.get_running_loop()
+        self._listen(loop)
+        job = Job(call=Call(number=next(self._numbers), request=request), work=work, future=loop.create_future())
+        self._waiting.append(job)
+        if self._dealing is None or self._dealing.done():
+            self._dealing = loop.create_task(self._deal(), name="bough-engine-router")
+        try:
+            return await job.future
+        except asyncio.CancelledError:
+            self._cancel(job)
+            raise
+
+    async def _deal(self) -> None:
+        """Send what is waiting to the processes."""
+        # What is asked for at the same time is dealt out together.
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
+        waiting, self._waiting = self._waiting, []
+        places = self._router.deal([job.work for job in waiting])
+        for place, hand in enumerate(self._crew):
+            jobs = [job for job, to in zip(waiting, places, strict=True) if to == place]
+            hand.jobs.update((job.call.number, job) for job in jobs)
+            if jobs:
+                self._send(place, [job.call for job in jobs])
+
+    def _cancel(self, job: Job) -> None:
+        if job in self._waiting:
+            self._waiting.remove(job)
+        for place, hand in enumerate(self._crew):
+            if hand.jobs.pop(job.call.number, None) is not None:
+                self._router.done(place)
+                self._send(place, Cancel(number=job.call.number))
+
+    def _send(self, place: int, message: Message) -> None:
+        try:
+            self._crew[place].send(message)
+        except OSError:
+            self._replace(place)
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Have answers read in this loop; an engine may outlive several."""
+        if loop is self._loop:
+            return
+        self._mute()
+        self._loop = loop
+        for place in range(len(self._crew)):
+            loop.add_reader(self._crew[place].connection.fileno(), self._read, place)
+
+    def _mute(self) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            for hand in self._crew:
+                self._loop.remove_reader(hand.connection.fileno())
+        self._loop = None
+
+    def _read(self, place: int) -> None:
+        hand = self._crew[place]
+        try:
+            report = hand.receive()
+        except (EOFError, OSError):
+            self._replace(place)
+            return
+        for answer in report.answers if report else ():
+            # Of a call that was cancelled there is none any more.
+            if job := hand.jobs.pop(answer.number, None):
+                self._router.done(place)
+                if isinstance(answer.result, Exception):
+                    job.fail(answer.result)
+                elif not job.future.done():
+                    job.future.set_result(answer.result)
+
+    def _start(self) -> Hand:
+        return Hand.start(self._config, self._model, policy_version=self._policy_version, threads=self._threads)
+
+    def _replace(self, place: int) -> None:
+        """Put a fresh process where one died; one that never came to work would die again."""
+        hand = self._crew[place]
+        flying, ready = len(hand.jobs), hand.ready
+        self._let_go(place, f"an engine process died with {flying} requests in hand; out of memory, or killed?")
+        if not ready or self._closed:
+            return
+        fresh = self._start()
+        fresh.stats, fresh.busy_s = hand.stats, hand.busy_s
+        self._crew[place] = fresh
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.add_reader(fresh.connection.fileno(), self._read, place)
+
+    def _let_go(self, place: int, fault: str) -> None:
+        """End a process, whether it lives or not, and fail what it had in hand."""
+        hand = self._crew[place]
+        if self._loop is not None and not self._loop.is_closed() and not hand.connection.closed:
+            self._loop.remove_reader(hand.connection.fileno())
+        status = hand.end()
+        jobs, hand.jobs = hand.jobs, {}
+        self._router.forget(place)
+        for job in jobs.values():
+            self._router.done(place)
+            job.fail(EngineFault(f"{fault} (exit status {status})"))

@@ -1,0 +1,210 @@
+"""Several engine processes: real ones, of a model so small that what is tested is the traffic."""
+
+import asyncio
+import gc
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tests.engine.toys import Toy, ask, engine, run
+
+from bough.engine import Completion, EngineFault, Local
+from bough.engine.fleet import Fleet
+from bough.engine.generation import LocalEngine
+
+PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
+
+
+def fleet(model: Any = None, **config: Any) -> Fleet:
+    built = Local(**{"processes": 2, **config}).build(model or Toy())
+    assert isinstance(built, Fleet)
+    return built
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Toy, Fleet]]:
+    """One for all tests that leave it as it was, as processes take seconds to start."""
+    model = Toy()
+    built = fleet(model)
+    yield model, built
+    run(built.close())
+
+
+def together(built: Any, count: int = 24) -> list[Completion]:
+    async def main() -> list[Completion]:
+        requests = (ask(PROMPTS[seed % len(PROMPTS)], seed=seed) for seed in range(count))
+        return await asyncio.gather(*(built.generate(request) for request in requests))
+
+    return run(main())
+
+
+def same(one: list[Completion], other: list[Completion]) -> None:
+    assert [each.tokens for each in one] == [each.tokens for each in other]
+    for left, right in zip(one, other, strict=True):
+        assert left.logprobs == pytest.approx(right.logprobs, abs=1e-10)
+
+
+def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[Toy, Fleet]) -> None:
+    _, built = shared
+    alone = engine()
+    built.forget()
+    before = built.stats
+    # The loop of the second round is another one.
+    for _ in range(2):
+        same(together(built), together(alone))
+    done, expected = built.stats, alone.stats
+    assert done.prompt_tokens - before.prompt_tokens == expected.prompt_tokens
+    # Branches of a tree come to one process.
+    assert done.cached_prompt_tokens - before.cached_prompt_tokens == expected.cached_prompt_tokens
+    assert done.generated_tokens - before.generated_tokens == expected.generated_tokens
+    assert built.busy_s > 0
+
+    async def score(asked: Fleet | LocalEngine) -> tuple[float, ...]:
+        return await asked.score(PROMPTS[0], (3, 4, 5), 0.5)
+
+    assert run(score(built)) == pytest.approx(run(score(alone)), abs=1e-10)
+    assert built.context_tokens == alone.context_tokens
+
+
+def test_new_weights_are_everywhere_at_once(shared: tuple[Toy, Fleet]) -> None:
+    model, built = shared
+    first = {name: weight.clone() for name, weight in model.state_dict().items()}
+    together(built)
+    built.sync(Toy(seed=1).state_dict(), 7)
+    completions = together(built)
+    assert {each.policy_version for each in completions} == {built.policy_version} == {7}
+    same(completions, together(engine(Toy(seed=1))))
+    with pytest.raises(ValueError, match="need"):
+        built.sync({}, 8)
+    built.sync(first, 0)
+    same(together(built), together(engine()))
+
+
+def test_what_is_wrong_with_a_request_is_told(shared: tuple[Toy, Fleet]) -> None:
+    _, built = shared
+    with pytest.raises(ValueError, match="got a prompt of 600 tokens"):
+        run(built.generate(ask([1] * 600)))
+    with pytest.raises(ValueError, match="vocabulary"):
+        run(built.score((1,), (99,)))
+
+
+def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_are_none(
+    shared: tuple[Toy, Fleet],
+) -> None:
+    model, built = shared
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="6 requests in flight"):
+            built.sync(model.state_dict(), 0)
+        # Half of them before they were sent, half after.
+        for task in tasks[::2]:
+            task.cancel()
+        await asyncio.sleep(0.05)
+        with pytest.raises(RuntimeError, match="3 requests in flight"):
+            built.forget()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        built.sync(model.state_dict(), 0)
+        # They end early in their processes too: many more would take minutes.
+        for _ in range(20):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(built.generate(ask(PROMPTS[0], max_tokens=400)), 0.01)
+
+    run(main())
+    same(together(built), together(engine()))
+
+
+def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
+    built = fleet()
+    built.sync(Toy(seed=1).state_dict(), 3)
+    together(built)
+    before = built.stats
+
+    async def main() -> list[Completion | BaseException]:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0.05)
+        os.kill(pid_of(built, 0), signal.SIGKILL)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    answers = run(main())
+    faults = [answer for answer in answers if isinstance(answer, EngineFault)]
+    assert 0 < len(faults) < len(PROMPTS)
+    assert "3 requests in hand" in str(faults[0])
+    assert f"exit status {-signal.SIGKILL}" in str(faults[0])
+    assert sum(isinstance(answer, Completion) for answer in answers) == len(PROMPTS) - len(faults)
+    # The fresh one has the newest weights.
+    completions = together(built)
+    assert {each.policy_version for each in completions} == {3}
+    same(completions, together(engine(Toy(seed=1))))
+    assert built.stats.generated_tokens > before.generated_tokens
+
+    # And when nobody listens, whoever asks next notices.
+    os.kill(pid_of(built, 1), signal.SIGKILL)
+    time.sleep(0.2)  # until the system has closed what was its
+    built.forget()
+    same(together(built), completions)
+
+    async def close() -> list[Completion | BaseException]:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0.05)
+        await built.close()
+        await built.close()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert all(isinstance(answer, EngineFault) for answer in run(close()))
+    with pytest.raises(EngineFault, match="closed"):
+        run(built.generate(ask([1])))
+
+
+def test_processes_end_with_their_engine() -> None:
+    built = fleet(processes=2)
+    pids = [pid_of(built, place) for place in range(2)]
+    del built
+    gc.collect()
+    for pid in pids:
+        assert os.waitpid(pid, 0)[0] == pid
+
+
+def test_alone_means_bit_equal_to_one_process() -> None:
+    built = fleet(Toy(dtype=torch.float32), deterministic=True)
+    assert together(built, 8) == together(engine(Toy(dtype=torch.float32), deterministic=True), 8)
+    run(built.close())
+
+
+class Uncompilable(Toy):
+    def compile(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise ValueError("no compiler here")
+
+
+class Unsendable(Toy):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hook = lambda: None
+
+
+def test_what_cannot_work_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be sent to another process"):
+        fleet(Unsendable())
+    elsewhere = Toy()
+    elsewhere.device = torch.device("meta")
+    with pytest.raises(ValueError, match="need a model on the CPU"):
+        fleet(elsewhere)
+    with pytest.raises(ValueError, match=r"Local\.processes: got 3; need 1 to 2"):
+        Local(processes=3, slots=2)
+    with pytest.raises(ValueError, match="for each of 2 processes"):
+        Local(processes=2, cache_tokens=100)
+    with pytest.raises(ValueError, match="no compiler here"):
+        fleet(Uncompilable(), compile=True)
+
+
+def pid_of(built: Fleet, place: int) -> int:
+    pid = built.pids[place]
+    assert pid
+    return pid
