@@ -33,19 +33,21 @@ def ask(local: Any, count: int) -> list[Completion]:
     return asyncio.run(all_())
 
 
-def policy() -> Policy:
-    return Tiny(layers=1, width=32, heads=2, vocab_tokens=260, context_tokens=128).build(["a b"])
+def policy(width: int = 32) -> Policy:
+    return Tiny(layers=1, width=width, heads=2, vocab_tokens=260, context_tokens=128).build(["a b"])
 
 
 def compare() -> None:
-    """Say how far compiled and plain engines are apart: one request, several, and with new weights."""
+    """Say how far compiled and plain engines are apart: few requests, new weights, another model beside."""
     torch.set_num_threads(1)
-    given = policy()
-    engines = [Local(compile=faster).build(given.replica()) for faster in (False, True)]
+    given, other = policy(), policy(width=16)
+    engines, others = (
+        [Local(compile=faster).build(one.replica()) for faster in (False, True)] for one in (given, other)
+    )
     apart, same = list[float](), list[bool]()
     for version in range(2):
-        for count in (1, 3):
-            plain, compiled = (ask(engine, count) for engine in engines)
+        for count, asked in ((1, engines), (3, engines), (3, others)):
+            plain, compiled = (ask(engine, count) for engine in asked)
             same += [one.tokens == other.tokens for one, other in zip(plain, compiled, strict=True)]
             apart += [
                 abs(x - y)
@@ -85,7 +87,7 @@ def run(what: str, cache: Path) -> Any:
 def test_compiled_layers_say_the_same(tmp_path: Path) -> None:
     found = run("compare", tmp_path)
     assert found["same"]
-    assert found["numbers"] == 2 * (1 + 3) * 9
+    assert found["numbers"] == 2 * (1 + 3 + 3) * 9
     assert found["apart"] < 1e-5
 
 
