@@ -35,7 +35,8 @@ class Compiled:
         # What it is compiled for never changes, and a check of that takes a twentieth of a pass. Compiled code is kept
         # by the code that it was made of, which therefore must be this model's own.
         run.__code__ = run.__code__.replace()
-        options: Any = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
+        compiler: Any = torch.compiler
+        options: Any = {"guard_filter_fn": compiler.skip_all_guards_unsafe}
         self._run = torch.compile(run, dynamic=True, options=options)  # pyright: ignore[reportUnknownMemberType]
         try:
             # As it is going to be called, or it would be compiled again then.
