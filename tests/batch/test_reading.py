@@ -1,5 +1,7 @@
 """A forest in stretches against its texts one by one, through unmodified transformers models."""
 
+import copy
+import shutil
 from functools import cache
 
 import numpy as np
@@ -142,6 +144,22 @@ def test_activations_computed_again_change_nothing(kind: str) -> None:
     finally:
         causal.recompute(False)
     assert float((again - plain).norm() / plain.norm()) < 1e-14
+
+
+@pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="there is no C++ compiler")
+def test_compiled_layers_change_nothing_but_rounding() -> None:
+    compiled, plain = Causal(copy.deepcopy(model("llama").model)), model("llama")
+    compiled.compile()
+    some = texts("agents", 1)
+    pull = torch.randn(sum(map(len, some)), VOCAB, dtype=torch.float64)
+    expected = gradient(plain, some, pull, merge=True, most=9)
+    compiled.recompute(True)
+    found = gradient(compiled, some, pull, merge=True, most=9)
+    # Norms are in float32, and in another order.
+    assert float((found - expected).norm() / expected.norm()) < 1e-6
+    # A copy is a plain model again: an engine has it read by attention of its own.
+    copied = Causal(copy.deepcopy(compiled.model))
+    assert torch.equal(hidden(copied, some, merge=True, most=9), hidden(plain, some, merge=True, most=9))
 
 
 def test_what_a_sibling_says_does_not_matter_bit_for_bit() -> None:

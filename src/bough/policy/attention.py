@@ -1,6 +1,6 @@
 """Hands a transformers model's attention to its caller, so that tokens of many sequences can lie end to end."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -24,6 +24,9 @@ class Attend(Protocol):
 
 ATTENTION = "bough"
 """The name under which a transformers model finds `hand_over` (`attn_implementation`)."""
+
+APART = "bough_apart"
+"""The name of the same for layers that are compiled one by one: it is left to the caller, and not compiled."""
 
 HARMLESS = frozenset({"position_ids", "cache_position", "is_causal"})
 """What models tell their attention function without meaning it to change the result."""
@@ -97,5 +100,6 @@ def causal(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, 
 
 
 # Without a mask function of the same name, transformers builds no mask at all: that is what is wanted here.
-_attentions: Any = AttentionInterface
+_attentions, _compiler = cast("Any", AttentionInterface), cast("Any", torch.compiler)
 _attentions.register(ATTENTION, hand_over)
+_attentions.register(APART, _compiler.disable(hand_over))

@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from bough.policy.attention import ATTENTION, Attend
+from bough.policy.attention import APART, ATTENTION, Attend, causal
+from bough.policy.compiled import uncompilable
 
 
 class Causal:
@@ -43,6 +44,27 @@ class Causal:
             # Layers do so in training only. What is in them stays in evaluation mode: no dropout.
             if isinstance(module, GradientCheckpointingLayer):
                 module.training = on
+
+    def compile(self) -> None:
+        """From now on run each layer as compiled code, forward and backward, but for attention, its caller's.
+
+        Layers are alike, so one is compiled, for any number of tokens; it takes tens of seconds, and later processes
+        find it on disk.
+
+        Raises:
+            ValueError: when that fails.
+        """
+        layers = [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
+        self.attend_with(APART)
+        for layer in layers:
+            layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
+        place = torch.arange(3, device=self.device)
+        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
+        try:
+            out = self.hidden(place, place.clone(), causal).sum()
+            torch.autograd.grad(out, trained, allow_unused=True)
+        except Exception as error:  # of many kinds, as code of many tools is run
+            raise ValueError(uncompilable(error)) from error
 
     @property
     def device(self) -> torch.device:

@@ -44,11 +44,7 @@ class Compiled:
                 place = torch.arange(3, device=device)
                 self(place, place.clone(), causal)
         except Exception as error:  # of many kinds, as code of many tools is run
-            why = (str(error) or type(error).__name__).splitlines()[0]
-            raise ValueError(
-                f"got a model that torch cannot compile here ({why}); need one that it can and, on a CPU, a C++ "
-                "compiler (g++ or clang++); or say compile=false"
-            ) from error
+            raise ValueError(uncompilable(error)) from error
 
     @torch.inference_mode()
     def __call__(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
@@ -62,6 +58,15 @@ class Compiled:
             return self._run(tokens, positions)
         finally:
             del _caller.attend
+
+
+def uncompilable(error: Exception) -> str:
+    """What to say of a model that torch failed to compile."""
+    why = (str(error) or type(error).__name__).splitlines()[0]
+    return (
+        f"got a model that torch cannot compile here ({why}); need one that it can and, on a CPU, a C++ compiler (g++ "
+        "or clang++); or say compile=false"
+    )
 
 
 def _first(attend: Attend) -> Attend:

@@ -116,6 +116,14 @@ class Policy:
         """
         self._causal.recompute(on)
 
+    def compile(self) -> None:
+        """From now on compute updates with compiled layers, with the same results but for rounding.
+
+        Raises:
+            ValueError: when that fails.
+        """
+        self._causal.compile()
+
     def arithmetic(self) -> Arithmetic:
         """How much it computes to learn from tokens. Of a mixture's experts a token meets those it is sent to."""
         head, shape = self.head()[0], self._shape

@@ -70,6 +70,8 @@ class Workshop:
             self.policy: Policy = run.policy.build(texts, assets)
         self.engine: Engine = run.engine.build(self.policy.replica())
         self.policy.recompute(run.optimizer.recompute)
+        if run.optimizer.compile:
+            self.policy.compile()
         reference = "reference" in run.objective.needs | needs_of(run.credit)
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
