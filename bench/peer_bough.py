@@ -89,18 +89,37 @@ def credit(trees: Sequence[Tree]) -> list[Credited]:
     return Grpo(epsilon=EPSILON)(rewarded)
 
 
-def product_rate(tokens: int) -> float:
-    """Operations per second of the layers' matrix products alone, forward and backward, over so many tokens."""
+def limit_s(shape: Shape) -> float:
+    """How long the operations of an update take at the rate of matrix products of the same shapes, and nothing else."""
+    tokens = min(shape.tokens(), OPTIMIZER.micro_tokens)
+    matrices = [
+        product
+        for rows, columns in SIZES.products
+        for product in (
+            ((tokens, rows), (rows, columns)),
+            ((tokens, columns), (columns, rows)),
+            ((columns, tokens), (tokens, rows)),
+        )
+    ]
+    path, width = sum(each for _, _, each in shape.stretches()), SIZES.head_width
+    heads = shape.prompts * SIZES.heads
+    scores, mixed = ((path, width), (width, path)), ((path, path), (path, width))
+    # Forward scores and a mean of values; backward those scores again and four more.
+    attention = [((heads, *left), (heads, *right)) for left, right in (*(scores,) * 3, *(mixed,) * 4)]
+    return sum(
+        flops / rate(products) for flops, products in zip(shape.update_flops(), (matrices, attention), strict=True)
+    )
+
+
+def rate(products: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> float:
+    """Operations per second of some matrix products, given the shapes of what is multiplied."""
     spent = done = 0.0
-    for rows, columns in SIZES.products:
-        read, weight, pull = (torch.randn(shape) for shape in ((tokens, rows), (columns, rows), (tokens, columns)))
-        products = ((read, weight.T), (pull, weight), (pull.T, read))
-        for left, right in products:
-            out = torch.mm(left, right)
-            begin = time.perf_counter()
-            torch.mm(left, right, out=out)
-            spent += time.perf_counter() - begin
-            done += 2 * tokens * rows * columns
+    for left, right in ((torch.randn(left), torch.randn(right)) for left, right in products):
+        out = left @ right
+        begin = time.perf_counter()
+        torch.matmul(left, right, out=out)
+        spent += time.perf_counter() - begin
+        done += 2 * left.numel() * right.shape[-1]
     return done / spent
 
 
@@ -134,12 +153,11 @@ class Run:
         learned = time.perf_counter()
         self.engine.sync(self.policy.weights(), self.learner.updates)
         end = time.perf_counter()
-        rate = product_rate(min(self._shape.tokens(), OPTIMIZER.micro_tokens))
         return {
             "seconds": end - begin,
             "generation": grown - begin,
             "update": learned - packed,
-            "limit": self._shape.update_flops() / rate,
+            "limit": limit_s(self._shape),
         }
 
 

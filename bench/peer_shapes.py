@@ -41,15 +41,19 @@ class Sizes:
         """Parameters in the matrices of all layers."""
         return self.layers * sum(rows * columns for rows, columns in self.products)
 
-    def update_flops(self, *, tokens: int, trained: int, pairs: int) -> int:
-        """Floating-point operations of a forward and a backward pass.
+    def matrix_flops(self, *, tokens: int, trained: int) -> int:
+        """Floating-point operations of a forward and a backward pass, but for attention.
 
-        Each matrix is in three products, two operations a number; so is the head, for trained tokens. Of attention, the
-        two products of the forward pass and the five of the backward pass, which makes the scores anew, over the pairs
-        of a token and one that it sees.
+        Each matrix is in three products, two operations a number; so is the head, for trained tokens.
         """
-        seen = 14 * self.layers * self.heads * self.head_width * pairs
-        return 6 * self.trunk * tokens + 6 * self.vocab_tokens * self.width * trained + seen
+        return 6 * self.trunk * tokens + 6 * self.vocab_tokens * self.width * trained
+
+    def attention_flops(self, *, pairs: int) -> int:
+        """Those of attention, over the pairs of a token and one that it sees.
+
+        Two products forward and five backward, which makes the scores anew.
+        """
+        return 14 * self.layers * self.heads * self.head_width * pairs
 
 
 SIZES = Sizes()
@@ -130,13 +134,14 @@ class Shape:
         """Tokens of all trees, each once, or once for every path through it."""
         return sum(count * width for count, _, width in self.stretches(by_path=by_path))
 
-    def update_flops(self, *, by_path: bool = False) -> int:
-        """Operations of an update that pays for each token once, or once for every path through it."""
+    def update_flops(self, *, by_path: bool = False) -> tuple[int, int]:
+        """Operations of an update, without and of attention, that pays for each token once, or once for every path."""
         stretches = self.stretches(by_path=by_path)
         # The tokens that a token sees: itself and all before it.
         pairs = sum(count * (width * start + width * (width + 1) // 2) for count, start, width in stretches)
         trained = sum(count for count, _, _ in stretches[1:]) * self.action_tokens
-        return SIZES.update_flops(tokens=self.tokens(by_path=by_path), trained=trained, pairs=pairs)
+        matrices = SIZES.matrix_flops(tokens=self.tokens(by_path=by_path), trained=trained)
+        return matrices, SIZES.attention_flops(pairs=pairs)
 
     def texts(self, seed: int) -> Texts:
         """The texts of a round; no two rounds share one."""
