@@ -124,11 +124,14 @@ def rate(products: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> float:
 
 
 class Run:
-    """One optimizer step after the other."""
+    """One optimizer step after the other; with an engine process for each thread."""
 
     def __init__(self, folder: Path, shape: Shape, *, compiled: bool = False) -> None:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
-        self.engine = Local(slots=max(shape.nodes), compile=compiled).build(self.policy.replica())
+        local = Local(slots=max(shape.nodes), compile=compiled, processes=torch.get_num_threads())
+        self.engine = local.build(self.policy.replica())
+        if compiled and shape.trains:
+            self.policy.compile()
         self.learner = Learner(self.policy, OPTIMIZER, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
 
@@ -182,6 +185,7 @@ def main() -> None:
     shape = SHAPES[given.shape]
     run = Run(given.folder, shape, compiled=given.compiled)
     line.serve(run.step if shape.trains else run.generate)
+    asyncio.run(run.engine.close())
 
 
 if __name__ == "__main__":

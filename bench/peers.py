@@ -107,11 +107,11 @@ def measure(shape: Shape, given: argparse.Namespace, results: dict[str, list[Rou
     rounds = results.setdefault(f"{shape.name} x{given.threads}", [])
     if len(rounds) >= given.rounds:
         return
-    pythons = {"bough": sys.executable}
+    pythons = {"bough": sys.executable, "bough-compiled": sys.executable}
     if shape.trains:
         pythons["trl"] = given.trl_python
     else:
-        pythons |= {"bough-compiled": sys.executable, "generate": sys.executable}
+        pythons |= {"generate": sys.executable}
         pythons |= {"vllm": given.vllm_python, "vllm-compiled": given.vllm_python}
     with tempfile.TemporaryDirectory() as where:
         folder = Path(where)
@@ -164,9 +164,9 @@ def page(results: Mapping[str, Sequence[Round]], threads: int) -> str:
     """The tables of what has been measured with so many threads."""
     found = {name: results.get(f"{name} x{threads}", []) for name in SHAPES}
     lines = [
-        "| optimizer step | tokens: unique / by path | Bough, s (generation, update) | TRL, s | TRL / Bough "
-        "| share of the arithmetic limit |",
-        "|---|---|---|---|---|---|",
+        "| optimizer step | tokens: unique / by path | TRL, s | Bough, s (generation, update) | TRL / Bough "
+        "| share of the arithmetic limit | compiled: Bough, s | TRL / Bough | share of the limit |",
+        "|---" * 9 + "|",
         *(step_line(SHAPES[name], rounds) for name, rounds in found.items() if rounds and SHAPES[name].trains),
         "",
         "| generation | Bough, tokens/s | `generate` | vLLM | Bough / `generate` | Bough / vLLM "
@@ -185,13 +185,16 @@ def page(results: Mapping[str, Sequence[Round]], threads: int) -> str:
 
 def step_line(shape: Shape, rounds: Sequence[Round]) -> str:
     """One line of the first table."""
-    spent = {part: median(rounds, "bough", part) for part in ("seconds", "generation", "update")}
-    share = statistics.median(each["bough"]["limit"] / each["bough"]["update"] for each in rounds)
-    return (
-        f"| `{shape.name}` | {shape.tokens():,} / {shape.tokens(by_path=True):,} "
-        f"| {spent['seconds']:.2f} ({spent['generation']:.2f}, {spent['update']:.2f}) "
-        f"| {show(median(rounds, 'trl'), '.2f')} | **{show(ratio(rounds, 'trl'), '.2f')}** | {share:.2f} |"
-    )
+    tokens = f"{shape.tokens():,} / {shape.tokens(by_path=True):,}"
+    cells = [f"`{shape.name}`", tokens, show(median(rounds, "trl"), ".2f")]
+    for side in ("bough", "bough-compiled"):
+        seconds, grown, updated = (
+            show(median(rounds, side, part), ".2f") for part in ("seconds", "generation", "update")
+        )
+        share = statistics.median(each[side]["limit"] / each[side]["update"] for each in rounds)
+        times = f"**{show(ratio(rounds, 'trl', side), '.2f')}**"
+        cells += [f"{seconds} ({grown}, {updated})", times, f"{share:.2f}"]
+    return f"| {' | '.join(cells)} |"
 
 
 def generation_line(shape: Shape, rounds: Sequence[Round]) -> str:
