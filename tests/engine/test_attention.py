@@ -46,14 +46,18 @@ class Readers:
             self.pages.share(slot, source, tokens)
             self.keys[slot], self.values[slot] = self.keys[source][:, :tokens], self.values[source][:, :tokens]
 
+    def extend(self, slot: int, end: int) -> None:
+        source, target = self.pages.extend(slot, end)
+        self.cache.reserve(len(self.pages.readers) * PAGE_TOKENS)
+        self.cache.move(torch.as_tensor(source), torch.as_tensor(target))
+
     def read(self, count: dict[int, int], window: int | None = None) -> tuple[Tensor, Tensor]:
         """One pass: what `Attention` says, and what each slot computes alone."""
         slots = np.array(list(count), dtype=np.int64)
         many = np.array(list(count.values()), dtype=np.int64)
         first = np.array([self.length(slot) for slot in count], dtype=np.int64)
         for slot, end in zip(slots.tolist(), (first + many).tolist(), strict=True):
-            self.pages.extend(slot, end)
-        self.cache.reserve(len(self.pages.readers) * PAGE_TOKENS)
+            self.extend(slot, end)
         total = int(many.sum())
         query, key, value = self._noise(HEADS, total), self._noise(KV_HEADS, total), self._noise(KV_HEADS, total)
         got = Attention(self.cache, self.pages, slots, first, many)(0, query, key, value, SCALE, window=window)
@@ -144,16 +148,32 @@ def test_scattered_pages_are_read_too() -> None:
     _check(readers, dict.fromkeys(some.tolist(), 2))
 
 
-def test_what_lies_between_is_read_for_nothing() -> None:
-    readers = Readers()
-    for slot in range(6):
+def test_a_small_gap_is_read_for_nothing() -> None:
+    readers = Readers(rows=12)
+    for slot in range(12):
         _check(readers, {slot: 100})
-    planned = plan(readers.pages, np.array([0, 2, 3, 5]), np.full(4, 99), np.full(4, 1))
+    some = np.array([0, 2, 3, 4, 6, 7, 8, 9, 10])
+    planned = plan(readers.pages, some, np.full(9, 99), np.full(9, 1))
     (block,) = planned.blocks
     assert block.place == Even(first=0, step=2)
-    assert block.real[:, 0].tolist() == [True, False, True, True, False, True]
-    for some in ((0, 2, 3, 5), (5, 0), (1, 3)):
-        _check(readers, dict.fromkeys(some, 1))
+    assert block.token[block.real].tolist() == list(range(9))
+    assert np.flatnonzero(~block.real[:, 0]).tolist() == [1, 5]
+    for taken in (some.tolist(), (5, 0), (1, 3)):
+        _check(readers, dict.fromkeys(taken, 1))
+
+
+def test_a_large_gap_is_left_out() -> None:
+    readers = Readers(rows=24)
+    for slot in range(24):
+        _check(readers, {slot: 200})
+    some = np.array([*range(9), *range(15, 24)])
+    planned = plan(readers.pages, some, np.full(18, 199), np.full(18, 1))
+    assert [block.place for block in planned.blocks] == [Even(first=0, step=4), Even(first=60, step=4)]
+    assert all(block.real.all() for block in planned.blocks)
+    _check(readers, dict.fromkeys(some.tolist(), 1))
+    # Of few, all are copied.
+    (block,) = plan(readers.pages, np.array([0, 5, 20]), np.full(3, 199), np.full(3, 1)).blocks
+    assert isinstance(block.place, Scattered)
 
 
 def test_branches_read_what_they_share_once() -> None:

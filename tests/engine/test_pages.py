@@ -12,18 +12,55 @@ def _pages(rows: int = 4, most_pages: int = 100) -> Pages:
     return Pages(rows=rows, most_pages=most_pages)
 
 
-def test_a_slot_gets_pages_side_by_side() -> None:
+def test_what_a_slot_has_alone_lies_side_by_side() -> None:
     pages = _pages()
     pages.extend(0, 1)
     pages.extend(1, 3 * PAGE_TOKENS)
-    pages.extend(0, PAGE_TOKENS + 1)
-    assert [_table(pages, slot) for slot in (0, 1)] == [[0, 4], [1, 2, 3]]
-    pages.cut(0, 0, 0)
-    # One page is free in front of them, but three are needed.
-    pages.extend(2, 3 * PAGE_TOKENS)
-    assert _table(pages, 2) == [4, 5, 6]
-    pages.extend(3, PAGE_TOKENS)
-    assert _table(pages, 3) == [0]
+    pages.extend(2, PAGE_TOKENS)
+    assert [_table(pages, slot) for slot in (0, 1, 2)] == [[0], [4, 5, 6], [1]]
+    # Behind it is another.
+    source, target = pages.extend(0, PAGE_TOKENS + 1)
+    assert (source.tolist(), target.tolist()) == ([0], [2])
+    assert _table(pages, 0) == [2, 3]
+    assert pages.start[[2, 3]].tolist() == [0, PAGE_TOKENS]
+    # Here is room.
+    source, target = pages.extend(1, 4 * PAGE_TOKENS)
+    assert (source.tolist(), target.tolist()) == ([], [])
+    assert _table(pages, 1) == [4, 5, 6, 7]
+
+
+def test_what_others_read_stays_where_it_is() -> None:
+    pages = _pages()
+    pages.extend(0, 2 * PAGE_TOKENS)
+    pages.share(1, 0, PAGE_TOKENS + 5)
+    pages.extend(1, 3 * PAGE_TOKENS + 5)
+    pages.extend(2, 1)
+    source, target = pages.extend(0, 5 * PAGE_TOKENS)
+    assert not len(source)
+    assert _table(pages, 0)[:2] == _table(pages, 1)[:2] == [0, 1]
+    source, target = pages.extend(1, 5 * PAGE_TOKENS)
+    assert _table(pages, 1)[:2] == [0, 1]
+    assert target.tolist() == _table(pages, 1)[2 : 2 + len(source)]
+
+
+def test_room_behind_a_slot_is_kept_for_it_until_there_is_no_other() -> None:
+    pages = _pages(most_pages=FIRST_PAGES)
+    for slot in range(3):
+        pages.extend(slot, 5 * PAGE_TOKENS)
+    assert [_table(pages, slot)[0] for slot in range(3)] == [0, 8, 16]
+    pages.extend(3, 8 * PAGE_TOKENS)
+    assert _table(pages, 3)[0] == 24
+    more = Pages(rows=8, most_pages=FIRST_PAGES)
+    for slot in range(4):
+        more.extend(slot, 5 * PAGE_TOKENS)
+    # Nothing is free but what is kept: it is taken all the same, and who wanted it goes on elsewhere.
+    for slot, pages_wanted in ((4, 2), (5, 2), (6, 2), (7, 2)):
+        more.extend(slot, pages_wanted * PAGE_TOKENS)
+    assert more.used == 28
+    for slot in range(4):
+        more.extend(slot, 6 * PAGE_TOKENS)
+    assert more.used == FIRST_PAGES
+    assert (more.readers == 1).all()
 
 
 def test_pages_that_do_not_lie_side_by_side_are_taken_before_there_are_more() -> None:

@@ -17,7 +17,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from bough.engine.cache import Cache
 from bough.engine.pages import PAGE_TOKENS, Pages
-from bough.engine.plan import Block, Even, plan, ragged
+from bough.engine.plan import Block, Even, plan
 from bough.engine.slots import Ints
 
 
@@ -38,7 +38,7 @@ class Attention:
         self._device = cache.keys[0].device
         self._plan = plan(pages, slots, first, count)
         self._places = self._put(self._plan.places)
-        self._merge: _Merge | None = None
+        self._merge = self._make_merge()
         self._ready: dict[int | None, list[_Ready]] = {}
 
     def __call__(
@@ -53,50 +53,43 @@ class Attention:
     ) -> Float[Tensor, "H U D"]:
         """Write the new keys and values, then attend; with a window, to the last `window` positions alone."""
         heads = len(query)
+        heads, group = len(query), len(query) // len(key)
         # Layers of one window share their masks; it takes a layer to know how many query heads there are.
-        if self._merge is None:
-            self._merge = self._make_merge(heads)
         if window not in self._ready:
-            self._ready[window] = [self._make(block, heads, heads // len(key), window) for block in self._plan.blocks]
+            self._ready[window] = [self._make(block, group, window) for block in self._plan.blocks]
         self._cache.write(layer, self._places, key, value)
         keys, values = self._cache.keys[layer], self._cache.values[layer]
-        rows = query.reshape(-1, query.shape[-1])
-        return self._merge([ready.attend(rows, keys, values, scale) for ready in self._ready[window]])
+        # Token by token, and the heads that share a key head apart: so a block's queries are whole rows.
+        rows = query.view(-1, group, *query.shape[1:]).permute(2, 1, 0, 3).reshape(query.shape[1], -1)
+        merged = self._merge([ready.attend(rows, keys, values, scale) for ready in self._ready[window]])
+        return merged.view(-1, group, len(key), query.shape[-1]).permute(2, 1, 0, 3).reshape(heads, -1, query.shape[-1])
 
-    def _make_merge(self, heads: int) -> "_Merge":
-        blocks, parts = self._plan.blocks, self._plan.parts
-        # Query c of stretch i, head h, is row (i H + h) n + c of the N H n rows of its block.
-        widths = np.repeat([block.token.shape[1] for block in blocks], [len(block.token) for block in blocks])
-        row, column = ragged(widths)
-        width = widths[row]
-        first = heads * (np.arange(len(width)) - column) + column
-        rows = first[parts] + np.arange(heads)[:, None, None] * width[parts]
-        missing = parts < 0
+    def _make_merge(self) -> "_Merge":
+        parts = self._plan.parts
         return _Merge(
-            rows=self._put(rows),
-            missing=self._put(missing) if missing.any() else None,
+            rows=tuple(self._put(column) for column in parts.clip(0).T),
+            missing=tuple(self._put(part[:, None] < 0) if part.min() < 0 else None for part in parts.T[1:]),
         )
 
-    def _make(self, block: Block, heads: int, group: int, window: int | None) -> "_Ready":
+    def _make(self, block: Block, group: int, window: int | None) -> "_Ready":
         key_position, last = self._put(block.key_position)[:, None], self._put(block.last)
         if window is None and bool((block.last == block.last[:, :1]).all()):
             hidden = key_position > last[:, :1, None]
         else:
-            hidden = key_position > last.repeat(1, group)[..., None]
+            hidden = key_position > last.repeat_interleave(group, dim=1)[..., None]
         if window is not None:
-            hidden |= key_position <= (self._put(block.position).repeat(1, group) - window)[..., None]
+            position = self._put(block.position).repeat_interleave(group, dim=1)
+            hidden |= key_position <= (position - window)[..., None]
         dtype = self._cache.keys[0].dtype
         # Finite, so that a query which sees nothing of a part gets weight 0 and not nan.
         mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device).masked_fill_(
             hidden, torch.finfo(dtype).min / 2
         )
-        stretches, queries = block.token.shape
-        rows = np.arange(heads)[:, None] * len(self._plan.places) + block.token[:, None]
         place = block.place
         return _Ready(
-            shape=(stretches, heads // group, group * queries),
+            stretches=len(block.token),
             keys=block.key_position.shape[1],
-            rows=self._put(rows.ravel()),
+            tokens=self._put(block.token.ravel()),
             mask=mask[:, None] if bool(hidden.any()) else None,
             place=place if isinstance(place, Even) else self._put(place.pages.ravel()),
             with_lse=self._plan.parts.shape[1] > 1,
@@ -108,72 +101,74 @@ class Attention:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Merge:
-    """How the parts of every token and head are put together.
+    """How the parts of every token are put together.
 
     Attributes:
-        rows: [H, U, M], the row of each part among those of all blocks.
-        missing: [U, M], where a token has fewer parts than others; None when nowhere.
+        rows: M times [U], the row of a part of each token among those of all blocks.
+        missing: M - 1 times [U, 1], where a token has fewer parts; None when nowhere.
     """
 
-    rows: Int[Tensor, "H U M"]
-    missing: Bool[Tensor, "U M"] | None
+    rows: tuple[Int[Tensor, " U"], ...]
+    missing: tuple[Bool[Tensor, "U 1"] | None, ...]
 
-    def __call__(self, parts: list[tuple[Float[Tensor, "_ D"], Float[Tensor, " _"]]]) -> Float[Tensor, "H U D"]:
-        heads, tokens, many = self.rows.shape
-        out = parts[0][0] if len(parts) == 1 else torch.cat([out for out, _ in parts])
-        rows = self.rows.view(-1)
-        each = out.index_select(0, rows)
-        if many == 1:
-            return each.view(heads, tokens, -1)
-        lse = torch.cat([lse for _, lse in parts]).index_select(0, rows).view(heads, tokens, many)
-        if self.missing is not None:
-            lse = lse.masked_fill_(self.missing, -torch.inf)
-        weight = lse.softmax(-1).to(out.dtype)
-        return torch.bmm(weight.view(-1, 1, many), each.view(heads * tokens, many, -1)).view(heads, tokens, -1)
+    def __call__(self, parts: list[tuple[Float[Tensor, "_ H D"], Float[Tensor, "_ H"]]]) -> Float[Tensor, "U H D"]:
+        out, lse = parts[0] if len(parts) == 1 else (torch.cat(each) for each in zip(*parts, strict=True))
+        merged, first = (each.index_select(0, self.rows[0]) for each in (out, lse))
+        for number, rows in enumerate(self.rows[1:]):
+            more = lse.index_select(0, rows)
+            if (missing := self.missing[number]) is not None:
+                more.masked_fill_(missing, -torch.inf)
+            weight = (more - first).sigmoid_().to(out.dtype)
+            merged.lerp_(out.index_select(0, rows), weight[..., None])
+            if number + 2 < len(self.rows):
+                first = torch.logaddexp(first, more)
+        return merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Ready:
     """A block, as a device wants it.
 
-    The H / K query heads that share a key head are laid out as further queries of it: G = (H / K) n.
+    The H / K query heads that share a key head are laid out as further queries of it: G = n (H / K).
 
     Attributes:
-        shape: N, K, G.
+        stretches: N.
         keys: L.
-        rows: [N K G], the row of each query among those [H U] of the pass.
+        tokens: [N n], the token of each query.
         mask: [N, 1, G or 1, L]; 0 where a query may look, very negative elsewhere; None where all look at all.
         place: Where keys and values are read in place; else [P], the pages that are copied together.
         with_lse: Whether there is something to merge.
     """
 
-    shape: tuple[int, int, int]
+    stretches: int
     keys: int
-    rows: Int[Tensor, " Q"]
+    tokens: Int[Tensor, " Q"]
     mask: Float[Tensor, "N 1 #G L"] | None
     place: Even | Int[Tensor, " P"]
     with_lse: bool
 
     def attend(
-        self, query: Float[Tensor, "R D"], keys: Float[Tensor, "K T D"], values: Float[Tensor, "K T D"], scale: float
-    ) -> tuple[Float[Tensor, "Q D"], Float[Tensor, " Q"]]:
-        mine = query.index_select(0, self.rows).view(*self.shape, -1)
+        self, query: Float[Tensor, "U _"], keys: Float[Tensor, "K T D"], values: Float[Tensor, "K T D"], scale: float
+    ) -> tuple[Float[Tensor, "Q H D"], Float[Tensor, "Q H"]]:
+        heads, _, width = keys.shape
+        mine = query.index_select(0, self.tokens).view(self.stretches, -1, heads, width).transpose(1, 2)
         mine_keys, mine_values = self._cached(keys), self._cached(values)
         if self.with_lse:
             mixed, lse = attend(mine, mine_keys, mine_values, self.mask, scale)
         else:
             mixed = scaled_dot_product_attention(mine, mine_keys, mine_values, attn_mask=self.mask, scale=scale)
             lse = mixed[..., 0]
-        return mixed.reshape(-1, mixed.shape[-1]), lse.reshape(-1)
+        queries = len(self.tokens)
+        return mixed.transpose(1, 2).reshape(queries, -1, width), lse.transpose(1, 2).reshape(queries, -1)
 
     def _cached(self, pool: Float[Tensor, "K T D"]) -> Float[Tensor, "N K L D"]:
         heads, _, width = pool.shape
         if isinstance(self.place, Even):
             page = PAGE_TOKENS * width
             strides = (self.place.step * page, pool.stride(0), width, 1)
-            return pool.as_strided((self.shape[0], heads, self.keys, width), strides, self.place.first * page)
+            return pool.as_strided((self.stretches, heads, self.keys, width), strides, self.place.first * page)
         pages = pool.reshape(heads, -1, PAGE_TOKENS * width).index_select(1, self.place)
-        return pages.reshape(heads, self.shape[0], -1, width)[:, :, : self.keys].transpose(0, 1)
+        return pages.reshape(heads, self.stretches, -1, width)[:, :, : self.keys].transpose(0, 1)
 
 
 def attend(

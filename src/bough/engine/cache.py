@@ -5,6 +5,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bough.engine.model import Model
+from bough.engine.pages import PAGE_TOKENS
 
 
 class Cache:
@@ -37,6 +38,12 @@ class Cache:
             for layer, page in enumerate(pool):
                 pool[layer] = page.new_zeros((heads, tokens, width))
                 pool[layer][:, :old] = page
+
+    def move(self, source: Int[Tensor, " P"], target: Int[Tensor, " P"]) -> None:
+        """Copy pages to where others were."""
+        for pool in (*self.keys, *self.values):
+            pages = pool.view(len(pool), -1, PAGE_TOKENS * pool.shape[-1])
+            pages.index_copy_(1, target, pages.index_select(1, source))
 
     def write(
         self, layer: int, places: Int[Tensor, " U"], key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]

@@ -164,7 +164,10 @@ class Decoder:
         self.running[slot] = job
         # All it may need at once: a request that runs never waits for memory, and its pages lie side by side.
         self._evict(self._pages.missing(slot, end))
-        self._pages.extend(slot, end)
+        source, target = self._pages.extend(slot, end)
+        self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
+        if len(source):
+            self._cache.move(self._put(source), self._put(target))
         self.stats.prompt_tokens += len(job.tokens)
         self.stats.cached_prompt_tokens += reused
         return True
@@ -204,7 +207,6 @@ class Decoder:
         first = self._slots.read[slots]
         row, offset = ragged(count)
         position = first[row] + offset
-        self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
         hidden = self._model.hidden(
             self._put(self._slots.token[slots[row], position]),
             self._put(position),

@@ -1,6 +1,7 @@
 """Which pages of the cache hold what each slot has read: a fork shares its parent's pages, a page knows its readers."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough.engine.slots import Ints
 
@@ -8,6 +9,8 @@ PAGE_TOKENS = 64
 """Tokens of a page. What forks goes on in a page of its own, so a fork wastes at most so much memory."""
 
 FIRST_PAGES = 32
+
+NO_ONE = -1
 
 
 class Pages:
@@ -25,6 +28,7 @@ class Pages:
     Attributes:
         readers: [P], how many slots hold a page.
         start: [P], the position of its first token.
+        kept: [P], the slot that is to go on there, if the page is free and no other has room elsewhere; or `NO_ONE`.
         table: [R, M], the pages of each slot, valid up to `count`.
         count: [R], how many pages it has.
         end: [R], the first position that has no place yet.
@@ -35,6 +39,8 @@ class Pages:
         self.most_pages = most_pages
         self.readers: Ints = np.zeros(min(FIRST_PAGES, most_pages), dtype=np.int64)
         self.start: Ints = np.zeros(len(self.readers), dtype=np.int64)
+        self.kept: Ints = np.full(len(self.readers), NO_ONE, dtype=np.int64)
+        self._latest: dict[int, int] = {}
         self.table: Ints = np.zeros((rows, 4), dtype=np.int64)
         self.count: Ints = np.zeros(rows, dtype=np.int64)
         self.end: Ints = np.zeros(rows, dtype=np.int64)
@@ -65,6 +71,8 @@ class Pages:
             self.end[slot] = self.start[dropped[0]]
             self.readers[dropped] -= 1
             self.count[slot] = keep
+            if keep == 0 or self.readers[self.table[slot, keep - 1]] > 1:
+                self.kept[self.kept == slot] = NO_ONE
         # What was read beyond may serve another; then this slot must go on elsewhere.
         if tokens < read and (keep == 0 or self.readers[self.table[slot, keep - 1]] > 1):
             self.end[slot] = tokens
@@ -73,31 +81,87 @@ class Pages:
         """How many pages a slot lacks for all positions before `end`."""
         return max(-(-(end - int(self.end[slot])) // PAGE_TOKENS), 0)
 
-    def extend(self, slot: int, end: int) -> None:
-        """Make room for all positions before `end`. There must be enough pages."""
+    def extend(self, slot: int, end: int) -> tuple[Ints, Ints]:
+        """Make room for all positions before `end`. There must be enough pages.
+
+        What the slot reads alone then lies side by side, if there is such a place.
+
+        Returns:
+            Pages of the slot that moved, and where to: their keys and values must follow. Nobody else reads them.
+        """
         if not (missing := self.missing(slot, end)):
-            return
-        new, count = self._free(missing), int(self.count[slot])
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        count = int(self.count[slot])
+        mine = self.table[slot, :count]
+        # On a path readers only ever get fewer, so these are the last.
+        own = mine[self.readers[mine] == 1]
+        begin = self._run(slot, own, len(own) + missing)
+        if begin is None:
+            new = np.append(own, self._scattered(missing, int(mine[-1]) + 1 if count else 0))
+        else:
+            new = begin + np.arange(len(own) + missing)
+        start = np.append(self.start[own], self.end[slot] + PAGE_TOKENS * np.arange(missing))
+        moved = own != new[: len(own)]
+        self.readers[own] = 0
+        self.readers[new], self.start[new] = 1, start
         self._widen(count + missing)
-        self.readers[new] = 1
-        self.start[new] = self.end[slot] + PAGE_TOKENS * np.arange(missing)
-        self.table[slot, count : count + missing] = new
+        self.table[slot, count - len(own) : count + missing] = new
         self.count[slot] += missing
         self.end[slot] += missing * PAGE_TOKENS
+        return own[moved], new[: len(own)][moved]
 
-    def _free(self, pages: int) -> Ints:
-        """The first that lie side by side, else the first: what lies together is read in place."""
+    def _run(self, slot: int, own: Ints, pages: int) -> int | None:
+        """Where so many pages of a slot, with those it has alone, can lie side by side; None if nowhere.
+
+        Runs of many slots can be read in place when they are equally far apart, so each lies at a multiple of a power
+        of two, and what is free up to the next is kept for it to go on, as long as there is other room.
+        """
+        size = 1 << (pages - 1).bit_length()
+        free = self.readers == 0
+        free[own] = True
+        begins = _aligned(free & ((self.kept == NO_ONE) | (self.kept == slot)), size)
+        if not len(begins):
+            # Half of a pool may be kept; before more is, it grows.
+            if 2 * (self.used + pages) > len(free):
+                self._grow(len(free) + 2 * size)
+                free = np.pad(free, (0, len(self.readers) - len(free)), constant_values=True)
+            begins = _aligned(free & ((self.kept == NO_ONE) | (self.kept == slot)), size)
+            if not len(begins):
+                begins = _aligned(free, size)
+        self.kept[self.kept == slot] = NO_ONE
+        if not len(begins):
+            return None
+        if len(own) and own[0] in begins:
+            begin = int(own[0])
+        else:
+            # Behind the last of its size: slots go on in turn, and what is read together lies together.
+            begin = int(begins[np.searchsorted(begins, self._latest.get(size, 0)) % len(begins)])
+            self._latest[size] = begin
+        self.kept[begin : begin + size] = slot
+        return begin
+
+    def _scattered(self, pages: int, after: int) -> Ints:
+        """Free pages: those from `after` on or the first that lie side by side, else the first."""
+        if len(self.readers) - self.used < pages:
+            self._grow(len(self.readers) + pages)
         free = np.flatnonzero(self.readers == 0)
-        if len(free) < pages:
-            size = len(self.readers)
-            more = min(max(2 * size, size + pages), self.most_pages) - size
-            self.readers, self.start = np.pad(self.readers, (0, more)), np.pad(self.start, (0, more))
-            free = np.append(free, np.arange(size, size + more))
-            assert len(free) >= pages, "who admits a request sees to it that there are enough pages"
+        assert len(free) >= pages, "who admits a request sees to it that there are enough pages"
         begins = np.flatnonzero(free[pages - 1 :] - free[: len(free) - pages + 1] == pages - 1)
-        first = int(begins[0]) if len(begins) else 0
+        here = begins[free[begins] == after]
+        first = int([*here, *begins, 0][0])
         return free[first : first + pages]
+
+    def _grow(self, pages: int) -> None:
+        size = len(self.readers)
+        more = (0, min(max(2 * size, pages), self.most_pages) - size)
+        self.readers, self.start = np.pad(self.readers, more), np.pad(self.start, more)
+        self.kept = np.pad(self.kept, more, constant_values=NO_ONE)
 
     def _widen(self, pages: int) -> None:
         if (more := pages - self.table.shape[1]) > 0:
             self.table = np.pad(self.table, ((0, 0), (0, max(more, self.table.shape[1]))))
+
+
+def _aligned(free: NDArray[np.bool_], size: int) -> Ints:
+    """The multiples of `size` from which on so many are free."""
+    return size * np.flatnonzero(free[: len(free) // size * size].reshape(-1, size).all(axis=1))

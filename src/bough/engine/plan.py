@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 
-MOST_FILLED = 1.5
-"""Stretches are read in place when filling the gaps between them makes them at most so many times as many."""
+CALL_TOKENS = 1024
+"""What one more call for keys that are read in place costs, measured in keys that are copied together."""
 
 ALIGNED_TOKENS = 16
 """Keys beyond the last that is seen are left out, up to a multiple of this."""
@@ -148,24 +148,7 @@ def _runs(page: Ints, row: Ints, until: Ints, count: Ints) -> _Runs:
     new |= alone & np.append(True, np.diff(page) != 1)
     begin = np.flatnonzero(new)
     pages = np.diff(np.append(begin, len(page)))
-    digits = np.where(alone[begin], np.frexp(pages)[1], 0)
-    for size in np.unique(digits[digits > 1]):
-        if _grid(page[begin[digits == size]]) is None:
-            # Single pages are on a grid unless they are few among many.
-            new |= np.repeat(digits == size, pages)
-    begin = np.flatnonzero(new)
-    pages = np.diff(np.append(begin, len(page)))
     return _Runs(key=page[begin], row=row[begin], begin=begin, pages=pages, until=until[begin + pages - 1])
-
-
-def _grid(page: Ints) -> Ints | None:
-    """The pages and all between them that are as far apart as the closest; None when those are too many."""
-    page = np.sort(page)
-    if len(page) == 1:
-        return page
-    step = int(np.gcd.reduce(np.diff(page)))
-    size = int(page[-1] - page[0]) // step + 1
-    return page[0] + step * np.arange(size) if size <= MOST_FILLED * len(page) else None
 
 
 def _blocks(
@@ -181,10 +164,13 @@ def _blocks(
     token = (np.cumsum(count) - count)[row[run]] + offset
     last = np.minimum(position[token], runs.until[order][run] - 1)
     query_begin = np.cumsum(queries) - queries
-    # Stretches whose queries and keys have equally many binary digits share a block: padding at most doubles either.
-    digits = np.frexp(queries)[1] * 64 + np.frexp(pages)[1]
-    groups = np.lexsort((page[begin], digits))
-    for group in np.split(groups, np.flatnonzero(np.diff(digits[groups])) + 1):
+    breaks = np.append(0, np.cumsum(np.diff(page) != 1))
+    beside = breaks[begin] == breaks[begin + pages - 1]
+    # Stretches whose queries have equally many binary digits, and whose pages fill runs of one size, share a block:
+    # padding at most doubles either.
+    kind = (np.frexp(queries)[1] * 64 + np.frexp(pages - 1)[1]) * 2 + beside
+    groups = np.lexsort((page[begin], kind))
+    for group in np.split(groups, np.flatnonzero(np.diff(kind[groups])) + 1):
         step = np.arange(int(queries[group].max()))
         real = step < queries[group][:, None]
         query = query_begin[group][:, None] + np.minimum(step, queries[group][:, None] - 1)
@@ -198,24 +184,49 @@ def _blocks(
         key_position = key_position.reshape(len(group), -1)
         seen = np.flatnonzero((key_position <= last[query].max(axis=1)[:, None]).any(axis=0))[-1] + 1
         key_position = key_position[:, : -(-seen // ALIGNED_TOKENS) * ALIGNED_TOKENS]
-        first = page[entry[:, 0]]
-        beside = bool((page[entry] - first[:, None] == np.minimum(leaf, most)).all())
-        grid = _grid(first) if beside else None
-        if grid is None or (grid[-1] * PAGE_TOKENS + key_position.shape[1]) > pool_pages * PAGE_TOKENS:
-            at, place = np.arange(len(group)), Scattered(pages=page[entry])
-        else:
+        evens = None
+        if (beside[group] & (page[entry[:, 0]] + len(leaf) <= pool_pages)).all():
+            evens = _evens(page[entry[:, 0]], len(leaf) * PAGE_TOKENS, len(step))
+        for at, place in evens or [(np.arange(len(group)), Scattered(pages=page[entry]))]:
             # What only fills a gap is read for nothing, by some query that asks for no answer.
-            at = np.maximum(np.searchsorted(first, grid, side="right") - 1, 0)
-            real = real[at] & (first[at] == grid)[:, None]
-            place = Even(first=int(grid[0]), step=int(grid[-1] - grid[0]) // max(len(grid) - 1, 1))
-        yield Block(
-            place=place,
-            token=token[query][at],
-            key_position=key_position[at],
-            last=last[query][at],
-            position=position[token[query]][at],
-            real=real,
-        )
+            again = np.append(False, np.diff(at) == 0)
+            yield Block(
+                place=place,
+                token=token[query[at]],
+                key_position=key_position[at],
+                last=last[query[at]],
+                position=position[token[query[at]]],
+                real=real[at] & ~again[:, None],
+            )
+
+
+def _evens(first: Ints, tokens: int, queries: int) -> list[tuple[Ints, Even]] | None:
+    """Parts of N stretches that are evenly spaced; None when all are sooner copied together.
+
+    Args:
+        first: [N], the first page of each, ascending.
+        tokens: Of each.
+        queries: Of each.
+
+    Returns:
+        Of each part its stretches, some more than once to fill the gap behind them, and where they are.
+    """
+    apart = np.diff(first)
+    values, often = np.unique(apart, return_counts=True)
+    step = int(values[often.argmax()]) if len(apart) else 1
+    # What is read in a gap comes from memory and is computed with, which costs more than copying.
+    gaps = 3 * (apart // step - 1) * tokens * queries
+    split = (apart % step != 0) | (gaps > CALL_TOKENS)
+    if np.where(split, CALL_TOKENS, gaps).sum() > len(first) * tokens:
+        return None
+    parts: list[tuple[Ints, Even]] = []
+    begins = np.flatnonzero(np.append(True, split))
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(first)], strict=True):
+        size = int(first[end - 1] - first[begin]) // step + 1
+        grid = first[begin] + step * np.arange(size)
+        at = np.searchsorted(first, grid, side="right") - 1
+        parts.append((at, Even(first=int(first[begin]), step=step)))
+    return parts
 
 
 def _parts(blocks: tuple[Block, ...], tokens: int) -> Ints:
