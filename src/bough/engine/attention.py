@@ -62,24 +62,23 @@ class Attention:
         # Token by token, and the heads that share a key head apart: so a block's queries are whole rows.
         rows = query.view(-1, group, *query.shape[1:]).permute(2, 1, 0, 3).reshape(query.shape[1], -1)
         merged = self._merge([ready.attend(rows, keys, values, scale) for ready in self._ready[window]])
-        return merged.view(-1, group, len(key), query.shape[-1]).permute(2, 1, 0, 3).reshape(heads, -1, query.shape[-1])
+        merged = merged.view(-1, group, len(key), query.shape[-1]).transpose(1, 2)
+        return merged.reshape(-1, heads, query.shape[-1]).transpose(0, 1)
 
     def _make_merge(self) -> "_Merge":
         parts = self._plan.parts
         return _Merge(
-            rows=tuple(self._put(column) for column in parts.clip(0).T),
+            rows=tuple(self._rows(column) for column in parts.clip(0).T),
             missing=tuple(self._put(part[:, None] < 0) if part.min() < 0 else None for part in parts.T[1:]),
         )
 
     def _make(self, block: Block, group: int, window: int | None) -> "_Ready":
-        key_position, last = self._put(block.key_position)[:, None], self._put(block.last)
-        if window is None and bool((block.last == block.last[:, :1]).all()):
-            hidden = key_position > last[:, :1, None]
-        else:
-            hidden = key_position > last.repeat_interleave(group, dim=1)[..., None]
+        key_position = self._put(block.key_position)[:, None]
+        alike = window is None and bool((block.last == block.last[:, :1]).all())
+        last = block.last[:, :1] if alike else block.last.repeat(group, axis=1)
+        hidden = key_position > self._put(last)[..., None]
         if window is not None:
-            position = self._put(block.position).repeat_interleave(group, dim=1)
-            hidden |= key_position <= (position - window)[..., None]
+            hidden |= key_position <= self._put(block.position.repeat(group, axis=1) - window)[..., None]
         dtype = self._cache.keys[0].dtype
         # Finite, so that a query which sees nothing of a part gets weight 0 and not nan.
         mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device).masked_fill_(
@@ -89,11 +88,16 @@ class Attention:
         return _Ready(
             stretches=len(block.token),
             keys=block.key_position.shape[1],
-            tokens=self._put(block.token.ravel()),
+            tokens=self._rows(block.token.ravel()),
             mask=mask[:, None] if bool(hidden.any()) else None,
             place=place if isinstance(place, Even) else self._put(place.pages.ravel()),
             with_lse=self._plan.parts.shape[1] > 1,
         )
+
+    def _rows(self, rows: Ints) -> "slice | Tensor":
+        """Rows that lie one behind the other need no copy."""
+        beside = bool((np.diff(rows) == 1).all())
+        return slice(int(rows[0]), int(rows[-1]) + 1) if beside else self._put(rows)
 
     def _put(self, array: Ints | NDArray[np.bool_]) -> Tensor:
         return torch.as_tensor(array, device=self._device)
@@ -104,22 +108,22 @@ class _Merge:
     """How the parts of every token are put together.
 
     Attributes:
-        rows: M times [U], the row of a part of each token among those of all blocks.
+        rows: M times U, the row of a part of each token among those of all blocks.
         missing: M - 1 times [U, 1], where a token has fewer parts; None when nowhere.
     """
 
-    rows: tuple[Int[Tensor, " U"], ...]
+    rows: tuple[slice | Int[Tensor, " U"], ...]
     missing: tuple[Bool[Tensor, "U 1"] | None, ...]
 
     def __call__(self, parts: list[tuple[Float[Tensor, "_ H D"], Float[Tensor, "_ H"]]]) -> Float[Tensor, "U H D"]:
         out, lse = parts[0] if len(parts) == 1 else (torch.cat(each) for each in zip(*parts, strict=True))
-        merged, first = (each.index_select(0, self.rows[0]) for each in (out, lse))
+        merged, first = (_taken(each, self.rows[0]) for each in (out, lse))
         for number, rows in enumerate(self.rows[1:]):
-            more = lse.index_select(0, rows)
+            more = _taken(lse, rows)
             if (missing := self.missing[number]) is not None:
-                more.masked_fill_(missing, -torch.inf)
+                more = more.masked_fill(missing, -torch.inf)
             weight = (more - first).sigmoid_().to(out.dtype)
-            merged.lerp_(out.index_select(0, rows), weight[..., None])
+            merged = merged.lerp(_taken(out, rows), weight[..., None])
             if number + 2 < len(self.rows):
                 first = torch.logaddexp(first, more)
         return merged
@@ -134,7 +138,7 @@ class _Ready:
     Attributes:
         stretches: N.
         keys: L.
-        tokens: [N n], the token of each query.
+        tokens: Q = N n, the token of each query.
         mask: [N, 1, G or 1, L]; 0 where a query may look, very negative elsewhere; None where all look at all.
         place: Where keys and values are read in place; else [P], the pages that are copied together.
         with_lse: Whether there is something to merge.
@@ -142,7 +146,7 @@ class _Ready:
 
     stretches: int
     keys: int
-    tokens: Int[Tensor, " Q"]
+    tokens: slice | Int[Tensor, " Q"]
     mask: Float[Tensor, "N 1 #G L"] | None
     place: Even | Int[Tensor, " P"]
     with_lse: bool
@@ -151,15 +155,19 @@ class _Ready:
         self, query: Float[Tensor, "U _"], keys: Float[Tensor, "K T D"], values: Float[Tensor, "K T D"], scale: float
     ) -> tuple[Float[Tensor, "Q H D"], Float[Tensor, "Q H"]]:
         heads, _, width = keys.shape
-        mine = query.index_select(0, self.tokens).view(self.stretches, -1, heads, width).transpose(1, 2)
+        mine = _taken(query, self.tokens).view(self.stretches, -1, heads, width).transpose(1, 2)
         mine_keys, mine_values = self._cached(keys), self._cached(values)
         if self.with_lse:
             mixed, lse = attend(mine, mine_keys, mine_values, self.mask, scale)
         else:
             mixed = scaled_dot_product_attention(mine, mine_keys, mine_values, attn_mask=self.mask, scale=scale)
             lse = mixed[..., 0]
-        queries = len(self.tokens)
-        return mixed.transpose(1, 2).reshape(queries, -1, width), lse.transpose(1, 2).reshape(queries, -1)
+        queries, group = self.stretches * mine.shape[2], query.shape[1] // (heads * width)
+        # As they lie in memory.
+        return (
+            mixed.transpose(1, 2).reshape(queries // group, -1, width),
+            lse.transpose(1, 2).reshape(queries // group, -1),
+        )
 
     def _cached(self, pool: Float[Tensor, "K T D"]) -> Float[Tensor, "N K L D"]:
         heads, _, width = pool.shape
@@ -169,6 +177,10 @@ class _Ready:
             return pool.as_strided((self.stretches, heads, self.keys, width), strides, self.place.first * page)
         pages = pool.reshape(heads, -1, PAGE_TOKENS * width).index_select(1, self.place)
         return pages.reshape(heads, self.stretches, -1, width)[:, :, : self.keys].transpose(0, 1)
+
+
+def _taken(tensor: Tensor, rows: slice | Tensor) -> Tensor:
+    return tensor[rows] if isinstance(rows, slice) else tensor.index_select(0, rows)
 
 
 def attend(

@@ -121,8 +121,8 @@ class Pages:
         free[own] = True
         begins = _aligned(free & ((self.kept == NO_ONE) | (self.kept == slot)), size)
         if not len(begins):
-            # Half of a pool may be kept; before more is, it grows.
-            if 2 * (self.used + pages) > len(free):
+            # A quarter of the pool may be kept; before more is, it grows.
+            if 4 * (self.used + pages) > 3 * len(free):
                 self._grow(len(free) + 2 * size)
                 free = np.pad(free, (0, len(self.readers) - len(free)), constant_values=True)
             begins = _aligned(free & ((self.kept == NO_ONE) | (self.kept == slot)), size)

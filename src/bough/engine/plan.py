@@ -223,8 +223,8 @@ def _evens(first: Ints, tokens: int, queries: int) -> list[tuple[Ints, Even]] | 
     begins = np.flatnonzero(np.append(True, split))
     for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(first)], strict=True):
         size = int(first[end - 1] - first[begin]) // step + 1
-        grid = first[begin] + step * np.arange(size)
-        at = np.searchsorted(first, grid, side="right") - 1
+        grid = int(first[begin]) + step * np.arange(size)
+        at: Ints = np.searchsorted(first, grid, side="right") - 1
         parts.append((at, Even(first=int(first[begin]), step=step)))
     return parts
 
