@@ -1,7 +1,12 @@
+import random
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bough.engine.pages import FIRST_PAGES, PAGE_TOKENS, Pages
+from bough.engine.plan import plan
 
 
 def _table(pages: Pages, slot: int) -> list[int]:
@@ -132,3 +137,88 @@ def test_pages_and_tables_grow() -> None:
     assert np.all(pages.readers == 1)
     with pytest.raises(AssertionError, match="enough pages"):
         pages.extend(2, 1)
+
+
+class Memory:
+    """Slots that write numbered tokens into pages, beside the text of each, kept apart."""
+
+    def __init__(self, rows: int, most_pages: int) -> None:
+        self.pages = Pages(rows=rows, most_pages=most_pages)
+        self.cells = np.zeros((most_pages, PAGE_TOKENS), dtype=np.int64)
+        self.texts: list[list[int]] = [[] for _ in range(rows)]
+        self.written = self.moved = 0
+
+    def write(self, slot: int, tokens: int) -> None:
+        pages, text = self.pages, self.texts[slot]
+        end = len(text) + tokens
+        used = pages.used + pages.missing(slot, end)
+        if used > pages.most_pages:
+            return
+        elsewhere = [_table(pages, other) for other in range(len(self.texts)) if other != slot]
+        source, target = pages.extend(slot, end)
+        assert pages.used == used
+        assert elsewhere == [_table(pages, other) for other in range(len(self.texts)) if other != slot]
+        self.cells[target] = self.cells[source]
+        self.moved += len(source)
+        for position in range(len(text), end):
+            self.written += 1
+            text.append(self.written)
+            self.cells[self.place(slot, position)] = self.written
+
+    def place(self, slot: int, position: int) -> tuple[int, int]:
+        mine = np.array(_table(self.pages, slot))
+        page = int(mine[np.searchsorted(self.pages.start[mine], position, side="right") - 1])
+        return page, position - int(self.pages.start[page])
+
+    def fork(self, source: int, slot: int, tokens: int) -> None:
+        if slot == source:
+            self.pages.cut(slot, tokens, len(self.texts[slot]))
+        else:
+            self.pages.cut(slot, 0, len(self.texts[slot]))
+            self.pages.share(slot, source, tokens)
+        self.texts[slot] = self.texts[source][:tokens]
+
+    def check(self) -> None:
+        pages = self.pages
+        held = [page for slot in range(len(self.texts)) for page in _table(pages, slot)]
+        assert np.bincount(held, minlength=len(pages.readers)).tolist() == pages.readers.tolist()
+        assert len(pages.readers) == len(pages.start) == len(pages.kept) <= pages.most_pages
+        for slot, text in enumerate(self.texts):
+            assert [self.cells[self.place(slot, position)] for position in range(len(text))] == text
+            assert len(text) <= pages.end[slot]
+            starts = pages.start[_table(pages, slot)]
+            assert np.all(np.diff(starts) > 0)
+            assert np.all(np.diff(pages.readers[_table(pages, slot)]) <= 0)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.sampled_from([3, 8, 20, 48, 200]))
+def test_everyone_reads_what_it_wrote_whatever_moves(seed: int, most_pages: int) -> None:
+    draw, memory = random.Random(seed), Memory(rows=5, most_pages=most_pages)
+    for _ in range(30):
+        slot, source = draw.randrange(5), draw.randrange(5)
+        if draw.random() < 0.3:
+            memory.fork(source, slot, draw.randint(0, len(memory.texts[source])))
+        else:
+            memory.write(slot, draw.choice([1, 48, 48, 150]))
+        memory.check()
+
+
+def test_chains_that_take_turns_have_their_own_pages_in_one_piece() -> None:
+    draw, memory = random.Random(0), Memory(rows=24, most_pages=1000)
+    for first in range(0, 24, 6):
+        memory.write(first, 96)
+        for slot in range(first + 1, first + 6):
+            memory.fork(first, slot, 96)
+    for turn in range(12):
+        for slot in draw.sample(range(24), 24):
+            memory.write(slot, 48)
+        decoding = np.array(draw.sample(range(24), 16))
+        read = np.array([len(memory.texts[slot]) for slot in decoding]) - 1
+        planned = plan(memory.pages, decoding, read, np.ones(16, dtype=np.int64))
+        assert planned.parts.shape[1] == 2, turn
+    memory.check()
+    # As with any list that doubles when it is full.
+    assert 0 < memory.moved < 2 * memory.pages.used
+    # At most a quarter of the pool is kept for later, and it doubles.
+    assert len(memory.pages.readers) <= 8 / 3 * memory.pages.used

@@ -22,16 +22,17 @@ TOY = Toy()
 
 @dataclass
 class Seen:
-    """What went through every cache: tokens written to the first layer, and the most tokens asked for."""
+    """What went through every cache: tokens written to the first layer, the most tokens asked for, pages moved."""
 
     written: int = 0
     reserved: int = 0
+    moved: int = 0
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found = Seen()
-    write, reserve = Cache.write, Cache.reserve
+    write, reserve, move = Cache.write, Cache.reserve, Cache.move
 
     def counted(
         self: Cache, layer: int, places: Int[Tensor, " U"], key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]
@@ -43,6 +44,11 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         reserve(self, tokens)
         found.reserved = max(found.reserved, self.tokens)
 
+    def followed(self: Cache, source: Int[Tensor, " P"], target: Int[Tensor, " P"]) -> None:
+        move(self, source, target)
+        found.moved += len(source)
+
+    monkeypatch.setattr(Cache, "move", followed)
     monkeypatch.setattr(Cache, "write", counted)
     monkeypatch.setattr(Cache, "reserve", measured)
     return found
@@ -108,6 +114,30 @@ def test_any_growth_under_any_budget(seen: Seen, seed: int, pages: int | None, s
     for request, completion in answers:
         _check(completion, request)
     assert most is None or seen.reserved <= most
+
+
+@pytest.mark.parametrize("pages", [None, 40, 14])
+def test_chains_that_take_turns_move_and_stay_what_they_are(seen: Seen, pages: int | None) -> None:
+    built = engine(TOY, slots=8, cache_tokens=None if pages is None else pages * PAGE_TOKENS)
+    prompt = tuple(range(20)) * 4
+    asked: list[tuple[Request, Completion]] = []
+
+    async def chain(number: int) -> None:
+        text = (*prompt[: 80 - number % 2], number)
+        for turn in range(6):
+            request = ask(text, max_tokens=4, seed=10 * number + turn)
+            completion = await built.generate(request)
+            asked.append((request, completion))
+            text = (*text, *completion.tokens, *((number + turn + i) % 29 for i in range(40 + number)))
+
+    async def main() -> None:
+        await asyncio.gather(*(chain(number) for number in range(8)))
+
+    run(main())
+    assert seen.moved > 0
+    assert pages is None or seen.reserved <= pages * PAGE_TOKENS
+    for request, completion in asked:
+        _check(completion, request)
 
 
 def test_a_budget_for_one_serves_many_one_after_the_other(seen: Seen) -> None:
