@@ -213,9 +213,9 @@ def test_chains_that_take_turns_have_their_own_pages_in_one_piece() -> None:
     for turn in range(12):
         for slot in draw.sample(range(24), 24):
             memory.write(slot, 48)
-        decoding = np.array(draw.sample(range(24), 16))
-        read = np.array([len(memory.texts[slot]) for slot in decoding]) - 1
-        planned = plan(memory.pages, decoding, read, np.ones(16, dtype=np.int64))
+        decoding = draw.sample(range(24), 16)
+        read = np.array([len(memory.texts[slot]) - 1 for slot in decoding])
+        planned = plan(memory.pages, np.array(decoding), read, np.ones(16, dtype=np.int64))
         assert planned.parts.shape[1] == 2, turn
     memory.check()
     # As with any list that doubles when it is full.

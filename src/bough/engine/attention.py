@@ -4,6 +4,8 @@ Keys that several slots share are read once, by the queries of all of them. A qu
 average over some of its keys; with lse_i the log of the sum of the exponentials over part i, they merge exactly:
 
     out = sum_i out_i exp(lse_i - lse),    lse = log sum_i exp(lse_i)
+
+which is done one part after the other: the second of two weighs sigmoid(lse_2 - lse_1).
 """
 
 from dataclasses import dataclass
@@ -117,15 +119,15 @@ class _Merge:
 
     def __call__(self, parts: list[tuple[Float[Tensor, "_ H D"], Float[Tensor, "_ H"]]]) -> Float[Tensor, "U H D"]:
         out, lse = parts[0] if len(parts) == 1 else (torch.cat(each) for each in zip(*parts, strict=True))
-        merged, first = (_taken(each, self.rows[0]) for each in (out, lse))
+        merged, so_far = (_taken(each, self.rows[0]) for each in (out, lse))
         for number, rows in enumerate(self.rows[1:]):
             more = _taken(lse, rows)
             if (missing := self.missing[number]) is not None:
                 more = more.masked_fill(missing, -torch.inf)
-            weight = (more - first).sigmoid_().to(out.dtype)
+            weight = (more - so_far).sigmoid_().to(out.dtype)
             merged = merged.lerp(_taken(out, rows), weight[..., None])
             if number + 2 < len(self.rows):
-                first = torch.logaddexp(first, more)
+                so_far = torch.logaddexp(so_far, more)
         return merged
 
 

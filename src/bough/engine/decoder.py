@@ -131,6 +131,7 @@ class Decoder:
         self._model.load(weights)
         self.policy_version = policy_version
 
+    @torch.inference_mode()
     def admit(self, job: Generate | Score) -> bool:
         """Give a job a slot. Needs room.
 

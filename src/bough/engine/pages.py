@@ -1,7 +1,6 @@
 """Which pages of the cache hold what each slot has read: a fork shares its parent's pages, a page knows its readers."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bough.engine.slots import Ints
 
@@ -11,6 +10,7 @@ PAGE_TOKENS = 64
 FIRST_PAGES = 32
 
 NO_ONE = -1
+"""Instead of a slot."""
 
 
 class Pages:
@@ -23,7 +23,9 @@ class Pages:
         page 7: 0 .. 31 | page 2: 32 .. 63 | page 9: 64 .. 95    slot 0
         page 7: 0 .. 31 | page 2: 32 .. 39 | page 4: 40 .. 71    slot 1 parted from it at 40
 
-    Only one slot ever writes to a page, behind everything that others read there.
+    Only one slot ever writes to a page, behind everything that others read there. What nobody else reads moves when
+    there is no room behind it, to where there is twice as much, so that it stays side by side: then a query of a slot
+    has two parts, what is shared and what is its own.
 
     Attributes:
         readers: [P], how many slots hold a page.
@@ -40,6 +42,7 @@ class Pages:
         self.readers: Ints = np.zeros(min(FIRST_PAGES, most_pages), dtype=np.int64)
         self.start: Ints = np.zeros(len(self.readers), dtype=np.int64)
         self.kept: Ints = np.full(len(self.readers), NO_ONE, dtype=np.int64)
+        # Where the last run of each size was put.
         self._latest: dict[int, int] = {}
         self.table: Ints = np.zeros((rows, 4), dtype=np.int64)
         self.count: Ints = np.zeros(rows, dtype=np.int64)
@@ -117,17 +120,13 @@ class Pages:
         of two, and what is free up to the next is kept for it to go on, as long as there is other room.
         """
         size = 1 << (pages - 1).bit_length()
-        free = self.readers == 0
-        free[own] = True
-        begins = _aligned(free & ((self.kept == NO_ONE) | (self.kept == slot)), size)
+        begins = self._begins(slot, own, size)
+        # A quarter of the pool may be kept; before more is, it grows.
+        if not len(begins) and 4 * (self.used - len(own) + pages) > 3 * len(self.readers):
+            self._grow((len(self.readers) // size + 1) * size)
+            begins = self._begins(slot, own, size)
         if not len(begins):
-            # A quarter of the pool may be kept; before more is, it grows.
-            if 4 * (self.used + pages) > 3 * len(free):
-                self._grow(len(free) + 2 * size)
-                free = np.pad(free, (0, len(self.readers) - len(free)), constant_values=True)
-            begins = _aligned(free & ((self.kept == NO_ONE) | (self.kept == slot)), size)
-            if not len(begins):
-                begins = _aligned(free, size)
+            begins = self._begins(slot, own, size, kept=True)
         self.kept[self.kept == slot] = NO_ONE
         if not len(begins):
             return None
@@ -139,6 +138,14 @@ class Pages:
             self._latest[size] = begin
         self.kept[begin : begin + size] = slot
         return begin
+
+    def _begins(self, slot: int, own: Ints, size: int, *, kept: bool = False) -> Ints:
+        """The multiples of `size` from which on so many pages are free or its own; with `kept`, for others too."""
+        free = self.readers == 0
+        free[own] = True
+        if not kept:
+            free &= (self.kept == NO_ONE) | (self.kept == slot)
+        return size * np.flatnonzero(free[: len(free) // size * size].reshape(-1, size).all(axis=1))
 
     def _scattered(self, pages: int, after: int) -> Ints:
         """Free pages: those from `after` on or the first that lie side by side, else the first."""
@@ -160,8 +167,3 @@ class Pages:
     def _widen(self, pages: int) -> None:
         if (more := pages - self.table.shape[1]) > 0:
             self.table = np.pad(self.table, ((0, 0), (0, max(more, self.table.shape[1]))))
-
-
-def _aligned(free: NDArray[np.bool_], size: int) -> Ints:
-    """The multiples of `size` from which on so many are free."""
-    return size * np.flatnonzero(free[: len(free) // size * size].reshape(-1, size).all(axis=1))

@@ -2,8 +2,8 @@
 
 A stretch is a run of pages that the same slots of the pass read. It is attended once, by the queries of them all; the
 parts of a query are merged by their log-sum-exp. Stretches that lie evenly spaced in the cache are read in place,
-others copied together. What a slot that decodes reads alone is split where its pages are not side by side, as copying
-costs more than attending there.
+across small gaps too; where those are many or large, they are copied together. What a slot that decodes reads alone is
+split where its pages are not side by side, which is rare: see `pages`.
 """
 
 from collections.abc import Iterator
@@ -184,9 +184,9 @@ def _blocks(
         key_position = key_position.reshape(len(group), -1)
         seen = np.flatnonzero((key_position <= last[query].max(axis=1)[:, None]).any(axis=0))[-1] + 1
         key_position = key_position[:, : -(-seen // ALIGNED_TOKENS) * ALIGNED_TOKENS]
-        evens = None
-        if (beside[group] & (page[entry[:, 0]] + len(leaf) <= pool_pages)).all():
-            evens = _evens(page[entry[:, 0]], len(leaf) * PAGE_TOKENS, len(step))
+        first = page[entry[:, 0]]
+        in_place = beside[group].all() and first[-1] + len(leaf) <= pool_pages
+        evens = _evens(first, len(leaf) * PAGE_TOKENS, len(step)) if in_place else None
         for at, place in evens or [(np.arange(len(group)), Scattered(pages=page[entry]))]:
             # What only fills a gap is read for nothing, by some query that asks for no answer.
             again = np.append(False, np.diff(at) == 0)
