@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 
-CALL_TOKENS = 1024
+CALL_TOKENS = 2048
 """What one more call for keys that are read in place costs, measured in keys that are copied together."""
 
 ALIGNED_TOKENS = 16
@@ -168,7 +168,7 @@ def _blocks(
     beside = breaks[begin] == breaks[begin + pages - 1]
     # Stretches whose queries have equally many binary digits, and whose pages fill runs of one size, share a block:
     # padding at most doubles either.
-    kind = (np.frexp(queries)[1] * 64 + np.frexp(pages - 1)[1]) * 2 + beside
+    kind = np.frexp(queries)[1] * 64 + np.frexp(pages - 1)[1]
     groups = np.lexsort((page[begin], kind))
     for group in np.split(groups, np.flatnonzero(np.diff(kind[groups])) + 1):
         step = np.arange(int(queries[group].max()))
