@@ -54,7 +54,6 @@ class Attention:
         window: int | None = None,
     ) -> Float[Tensor, "H U D"]:
         """Write the new keys and values, then attend; with a window, to the last `window` positions alone."""
-        heads = len(query)
         heads, group = len(query), len(query) // len(key)
         # Layers of one window share their masks; it takes a layer to know how many query heads there are.
         if window not in self._ready:
