@@ -89,25 +89,27 @@ def test_a_row_does_not_depend_on_the_others(seed: int, rows: int, row: int) -> 
     generator = torch.Generator().manual_seed(seed)
     logits = torch.randn(rows, 40, generator=generator)
     uniform, temperature, top_p = torch.rand(3, rows, generator=generator, dtype=torch.float64)
-    temperature[::3] = 0
+    greedy = torch.arange(rows) % 3 == 0
     top_p = top_p.clamp(min=0.1)
-    many = sample(logits, uniform, temperature, top_p)
-    one = sample(*(x[row : row + 1] for x in (logits, uniform, temperature, top_p)))
+    many = sample(logits, uniform, temperature, top_p, greedy)
+    one = sample(*(x[row : row + 1] for x in (logits, uniform, temperature, top_p, greedy)))
     for a, b in zip(many, one, strict=True):
         assert a[row] == b[0]
 
 
 def test_greedy_takes_the_first_of_the_most_likely() -> None:
     logits = torch.tensor([[0.0, 2.0, 2.0], [1.0, 0.0, 0.0]])
-    token, logprob, entropy = sample(logits, torch.tensor([0.9, 0.9]).double(), torch.tensor([0.0, 1.0]).double(), None)
+    ones = torch.ones(2, dtype=torch.float64)
+    token, logprob, entropy = sample(logits, 0.9 * ones, ones, greedy=torch.tensor([True, False]))
     assert token[0] == 1
     assert (logprob[0], entropy[0]) == (0, 0)
     assert logprob[1] < 0 < entropy[1]
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_broken_logits_show(temperature: float) -> None:
+@pytest.mark.parametrize("greedy", [False, True])
+def test_broken_logits_show(greedy: bool) -> None:
+    one = torch.ones(1, dtype=torch.float64)
     for bad in (math.nan, math.inf):
         logits = torch.tensor([[0.0, bad, 0.0]])
-        _, logprob, _ = sample(logits, torch.tensor([0.3]).double(), torch.tensor([temperature]).double(), None)
+        _, logprob, _ = sample(logits, 0.3 * one, one, greedy=torch.tensor([True]) if greedy else None)
         assert not logprob.isfinite().any()

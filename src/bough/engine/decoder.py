@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 from jaxtyping import Float
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bough.engine import Completion, Finish, Request
@@ -236,14 +237,16 @@ class Decoder:
     def _sample(self, slots: Ints, hidden: Float[Tensor, "B W"]) -> None:
         held = self._slots
         uniform = uniforms(held.seed[slots], held.known[slots] - held.start[slots])
-        top_p = held.top_p[slots]
+        temperature, top_p = held.temperature[slots], held.top_p[slots]
+        greedy = temperature == 0
         logits = self._model.logits(hidden)
         self._note_alternatives(slots, logits)
         drawn = sample(
             logits,
             self._put(uniform),
-            self._put(held.temperature[slots]),
+            self._put(np.where(greedy, 1.0, temperature)),
             self._put(top_p) if (top_p < 1).any() else None,
+            self._put(greedy) if greedy.any() else None,
         )
         # One transfer for all three; float64 holds any token exactly.
         token, logprob, entropy = torch.stack([drawn[0].double(), *drawn[1:]]).cpu().numpy()
@@ -305,5 +308,5 @@ class Decoder:
         self._pages.cut(slot, read, read)
         self._full = False
 
-    def _put(self, array: Ints | Floats) -> Tensor:
+    def _put(self, array: Ints | Floats | NDArray[np.bool_]) -> Tensor:
         return torch.as_tensor(array, device=self._model.device)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -51,17 +51,23 @@ def sample(
     logits: Float[Tensor, "B V"],
     uniform: Float[Tensor, " B"],
     temperature: Float[Tensor, " B"],
-    top_p: Float[Tensor, " B"] | None,
+    top_p: Float[Tensor, " B"] | None = None,
+    greedy: Bool[Tensor, " B"] | None = None,
 ) -> tuple[Int[Tensor, " B"], Float[Tensor, " B"], Float[Tensor, " B"]]:
     """One token a row, with the log-probability and the entropy (nats) of the distribution it was drawn from.
 
-    A row of temperature 0 takes its most likely token, the first of equals: log-probability 0, entropy 0. Logits that
-    are not finite give a log-probability that is not finite.
+    A row that is `greedy` takes its most likely token, the first of equals: log-probability 0, entropy 0; its
+    temperature does not matter. Logits that are not finite give a log-probability that is not finite. None, for `top_p`
+    or `greedy`, is no row.
     """
-    greedy = temperature == 0
-    distribution = log_distribution(logits, temperature.masked_fill(greedy, 1.0), top_p)
+    distribution = log_distribution(logits, temperature, top_p)
     probability = distribution.exp()
-    token = torch.where(greedy, logits.argmax(-1), draw(probability, uniform))
+    token = draw(probability, uniform)
+    if greedy is not None:
+        token = torch.where(greedy, logits.argmax(-1), token)
     logprob = distribution.gather(-1, token[:, None])[:, 0]
-    entropy = -(probability * distribution).masked_fill_(probability == 0, 0.0).sum(-1)
+    # What cannot be drawn adds nothing: 0 times minus infinity is nan.
+    entropy = -(probability * distribution).nansum(-1)
+    if greedy is None:
+        return token, logprob, entropy
     return token, logprob.masked_fill(greedy & logprob.isfinite(), 0.0), entropy.masked_fill(greedy, 0.0)
