@@ -68,12 +68,35 @@ class Attention:
 
     def _make_merge(self) -> "_Merge":
         parts = self._plan.parts
-        return _Merge(
-            rows=tuple(self._rows(column) for column in parts.clip(0).T),
-            missing=tuple(self._put(part[:, None] < 0) if part.min() < 0 else None for part in parts.T[1:]),
-        )
+        ends = np.cumsum([block.token.size for block in self._plan.blocks])
+        columns: list[_Column] = []
+        for part in parts.T:
+            first, last = np.searchsorted(ends, [part.clip(0).min(), part.max()], side="right")
+            begin = 0 if first != last or not first else int(ends[first - 1])
+            columns.append(
+                _Column(
+                    block=int(first) if first == last else None,
+                    rows=self._rows(part.clip(begin) - begin),
+                    missing=self._put(part[:, None] < 0) if part.min() < 0 else None,
+                )
+            )
+        return _Merge(columns=tuple(columns))
 
     def _make(self, block: Block, group: int, window: int | None) -> "_Ready":
+        mask: Tensor | None = None
+        if window is not None or (block.key_position.max(axis=1) > block.last.min(axis=1)).any():
+            mask = self._mask(block, group, window)
+        place = block.place
+        return _Ready(
+            stretches=len(block.token),
+            keys=block.key_position.shape[1],
+            tokens=self._rows(block.token.ravel()),
+            mask=mask,
+            place=place if isinstance(place, Even) else self._put(place.pages.ravel()),
+            with_lse=self._plan.parts.shape[1] > 1,
+        )
+
+    def _mask(self, block: Block, group: int, window: int | None) -> Float[Tensor, "N 1 #G L"]:
         key_position = self._put(block.key_position)[:, None]
         alike = window is None and bool((block.last == block.last[:, :1]).all())
         last = block.last[:, :1] if alike else block.last.repeat(group, axis=1)
@@ -81,19 +104,9 @@ class Attention:
         if window is not None:
             hidden |= key_position <= self._put(block.position.repeat(group, axis=1) - window)[..., None]
         dtype = self._cache.keys[0].dtype
+        mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device)
         # Finite, so that a query which sees nothing of a part gets weight 0 and not nan.
-        mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device).masked_fill_(
-            hidden, torch.finfo(dtype).min / 2
-        )
-        place = block.place
-        return _Ready(
-            stretches=len(block.token),
-            keys=block.key_position.shape[1],
-            tokens=self._rows(block.token.ravel()),
-            mask=mask[:, None] if bool(hidden.any()) else None,
-            place=place if isinstance(place, Even) else self._put(place.pages.ravel()),
-            with_lse=self._plan.parts.shape[1] > 1,
-        )
+        return mask.masked_fill_(hidden, torch.finfo(dtype).min / 2)[:, None]
 
     def _rows(self, rows: Ints) -> "slice | Tensor":
         """Rows that lie one behind the other need no copy."""
@@ -105,28 +118,46 @@ class Attention:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Column:
+    """One part of every token of U.
+
+    Attributes:
+        block: The block that all of them are of; None where they are of several.
+        rows: [U], their rows in that block, else among those of all blocks.
+        missing: [U, 1], which tokens have fewer parts; None when none has.
+    """
+
+    block: int | None
+    rows: slice | Int[Tensor, " U"]
+    missing: Bool[Tensor, "U 1"] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Merge:
     """How the parts of every token are put together.
 
     Attributes:
-        rows: M times U, the row of a part of each token among those of all blocks.
-        missing: M - 1 times [U, 1], where a token has fewer parts; None when nowhere.
+        columns: The parts; of the first no token has none.
     """
 
-    rows: tuple[slice | Int[Tensor, " U"], ...]
-    missing: tuple[Bool[Tensor, "U 1"] | None, ...]
+    columns: tuple[_Column, ...]
 
     def __call__(self, parts: list[tuple[Float[Tensor, "_ H D"], Float[Tensor, "_ H"]]]) -> Float[Tensor, "U H D"]:
-        out, lse = parts[0] if len(parts) == 1 else (torch.cat(each) for each in zip(*parts, strict=True))
-        merged, so_far = (_taken(each, self.rows[0]) for each in (out, lse))
-        for number, rows in enumerate(self.rows[1:]):
-            more = _taken(lse, rows)
-            if (missing := self.missing[number]) is not None:
-                more = more.masked_fill(missing, -torch.inf)
-            weight = (more - so_far).sigmoid_().to(out.dtype)
-            merged = merged.lerp(_taken(out, rows), weight[..., None])
-            if number + 2 < len(self.rows):
-                so_far = torch.logaddexp(so_far, more)
+        whole = parts[0]
+        if len(parts) > 1 and any(column.block is None for column in self.columns):
+            whole = tuple(torch.cat(each) for each in zip(*parts, strict=True))
+        merged, so_far = torch.empty(0), torch.empty(0)
+        for number, column in enumerate(self.columns):
+            of = whole if column.block is None else parts[column.block]
+            out, lse = (_taken(each, column.rows) for each in of)
+            if column.missing is not None:
+                lse = lse.masked_fill(column.missing, -torch.inf)
+            if not number:
+                merged, so_far = out, lse
+                continue
+            merged = merged.lerp(out, (lse - so_far).sigmoid_().to(out.dtype)[..., None])
+            if number + 1 < len(self.columns):
+                so_far = torch.logaddexp(so_far, lse)
         return merged
 
 
