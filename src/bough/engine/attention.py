@@ -8,7 +8,7 @@ average over some of its keys; with lse_i the log of the sum of the exponentials
 which is done one part after the other: the second of two weighs sigmoid(lse_2 - lse_1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -42,6 +42,23 @@ class Attention:
         self._places = self._put(self._plan.places)
         self._merge = self._make_merge()
         self._ready: dict[int | None, list[_Ready]] = {}
+        self._group = 1
+
+    def advance(self) -> bool:
+        """Go on to a pass in which each slot, having read one token, reads one more.
+
+        Nobody may have got or lost pages since. False when it must be planned anew: then this is of no use any more.
+        """
+        planned = self._plan.onward() if list(self._ready) == [None] else None
+        if planned is None:
+            return False
+        before, self._plan = self._plan.blocks, planned
+        self._places = self._put(planned.places)
+        for number, (block, old) in enumerate(zip(planned.blocks, before, strict=True)):
+            if (block.last != old.last).any():
+                mask = self._mask(block, None)
+                self._ready[None][number] = replace(self._ready[None][number], mask=mask)
+        return True
 
     def __call__(
         self,
@@ -54,10 +71,12 @@ class Attention:
         window: int | None = None,
     ) -> Float[Tensor, "H U D"]:
         """Write the new keys and values, then attend; with a window, to the last `window` positions alone."""
-        heads, group = len(query), len(query) // len(key)
-        # Layers of one window share their masks; it takes a layer to know how many query heads there are.
+        heads = len(query)
+        # It takes a layer to know how many query heads share a key head.
+        group = self._group = heads // len(key)
+        # Layers of one window share their masks.
         if window not in self._ready:
-            self._ready[window] = [self._make(block, group, window) for block in self._plan.blocks]
+            self._ready[window] = [self._make(block, window) for block in self._plan.blocks]
         self._cache.write(layer, self._places, key, value)
         keys, values = self._cache.keys[layer], self._cache.values[layer]
         # Token by token, and the heads that share a key head apart: so a block's queries are whole rows.
@@ -82,10 +101,10 @@ class Attention:
             )
         return _Merge(columns=tuple(columns))
 
-    def _make(self, block: Block, group: int, window: int | None) -> "_Ready":
+    def _make(self, block: Block, window: int | None) -> "_Ready":
         mask: Tensor | None = None
         if window is not None or (block.key_position.max(axis=1) > block.last.min(axis=1)).any():
-            mask = self._mask(block, group, window)
+            mask = self._mask(block, window)
         place = block.place
         return _Ready(
             stretches=len(block.token),
@@ -96,7 +115,8 @@ class Attention:
             with_lse=self._plan.parts.shape[1] > 1,
         )
 
-    def _mask(self, block: Block, group: int, window: int | None) -> Float[Tensor, "N 1 #G L"]:
+    def _mask(self, block: Block, window: int | None) -> Float[Tensor, "N 1 #G L"]:
+        group = self._group
         key_position = self._put(block.key_position)[:, None]
         alike = window is None and bool((block.last == block.last[:, :1]).all())
         last = block.last[:, :1] if alike else block.last.repeat(group, axis=1)

@@ -125,6 +125,8 @@ class Decoder:
         self._slots = Slots(rows=slots, most_tokens=self.context_tokens)
         self._pages = Pages(rows=slots, most_pages=pages)
         self._cache = Cache(self._model)
+        # Slots, pages' changes and attention of the last pass, if all only decoded.
+        self._decoded: tuple[Ints, int, Attention] | None = None
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """Take new weights. Nothing may be running."""
@@ -212,7 +214,7 @@ class Decoder:
         hidden = self._model.hidden(
             self._put(self._slots.token[slots[row], position]),
             self._put(position),
-            Attention(self._cache, self._pages, slots, first, count),
+            self._attention(slots, first, count),
         )
         self._slots.read[slots] += count
         self.stats.passes += 1
@@ -224,6 +226,17 @@ class Decoder:
         if sampling.any():
             last = hidden if len(slots) == len(hidden) and sampling.all() else hidden[self._put(ends[sampling] - 1)]
             self._sample(slots[sampling], last)
+
+    def _attention(self, slots: Ints, first: Ints, count: Ints) -> Attention:
+        """Of the next pass; planned anew unless all slots only go on."""
+        decodes = bool((count == 1).all())
+        if decodes and self._decoded is not None:
+            before, changes, attention = self._decoded
+            if changes == self._pages.changes and np.array_equal(before, slots) and attention.advance():
+                return attention
+        attention = Attention(self._cache, self._pages, slots, first, count)
+        self._decoded = (slots, self._pages.changes, attention) if decodes else None
+        return attention
 
     def _next_pieces(self) -> tuple[Ints, Ints]:
         """[B] slots and how many tokens each reads."""

@@ -34,6 +34,7 @@ class Pages:
         table: [R, M], the pages of each slot, valid up to `count`.
         count: [R], how many pages it has.
         end: [R], the first position that has no place yet.
+        changes: How often anybody got or lost pages, or may have.
     """
 
     def __init__(self, *, rows: int, most_pages: int) -> None:
@@ -47,6 +48,7 @@ class Pages:
         self.table: Ints = np.zeros((rows, 4), dtype=np.int64)
         self.count: Ints = np.zeros(rows, dtype=np.int64)
         self.end: Ints = np.zeros(rows, dtype=np.int64)
+        self.changes = 0
 
     @property
     def used(self) -> int:
@@ -60,6 +62,7 @@ class Pages:
 
     def share(self, slot: int, source: int, tokens: int) -> None:
         """Let a slot without pages read the first `tokens` tokens of another."""
+        self.changes += 1
         pages = self.held(source, tokens)
         self._widen(len(pages))
         self.table[slot, : len(pages)] = pages
@@ -68,6 +71,7 @@ class Pages:
 
     def cut(self, slot: int, tokens: int, read: int) -> None:
         """Keep the first `tokens` of the `read` tokens of a slot."""
+        self.changes += 1
         keep = len(self.held(slot, tokens))
         dropped = self.table[slot, keep : self.count[slot]]
         if len(dropped):
@@ -94,6 +98,7 @@ class Pages:
         """
         if not (missing := self.missing(slot, end)):
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        self.changes += 1
         count = int(self.count[slot])
         mine = self.table[slot, :count]
         # On a path readers only ever get fewer, so these are the last.

@@ -7,7 +7,7 @@ split where its pages are not side by side, which is rare: see `pages`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +83,23 @@ class Plan:
     places: Ints
     blocks: tuple[Block, ...]
     parts: Ints
+
+    def onward(self) -> "Plan | None":
+        """Of the next pass, when each slot has read one token and reads one more; None when that begins a page.
+
+        Nobody may have got or lost pages since.
+        """
+        places, blocks = self.places + 1, list[Block]()
+        if (places % PAGE_TOKENS == 0).any():
+            return None
+        for block in self.blocks:
+            # What a query saw up to itself it sees up to itself; what it shares has an end.
+            own = block.last == block.position
+            last = block.last + own
+            if not (block.key_position[:, None] == last[..., None]).any(axis=-1)[own].all():
+                return None
+            blocks.append(replace(block, last=last, position=block.position + 1))
+        return replace(self, places=places, blocks=tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
