@@ -111,6 +111,8 @@ WORKLOADS = (
 )
 FORK_TOKENS = 512
 FORK_BRANCHES = 8
+FORK_REPEATS = 4
+"""Rounds of forks for each round of the rest: they are short."""
 
 
 class Clock:
@@ -273,17 +275,18 @@ def fork(replica: Replica, rounds: int) -> str:
     That work is what seven more branches add to a pass where there is next to nothing to attend to.
     """
     cases = [(1, FORK_TOKENS), (FORK_BRANCHES, FORK_TOKENS), (1, 1), (FORK_BRANCHES, 1)]
-    took: dict[tuple[int, int], list[float]] = {case: [] for case in cases}
-    for seed in range(rounds + 1):
+    lines: list[tuple[float, ...]] = []
+    for seed in range(FORK_REPEATS * rounds + 1):
+        took: list[float] = []
         for branches, depth in cases:
             clock = Clock(replica)
             workload = _workload("", 1, branches, depth)
             asyncio.run(bough(workload, Local(slots=branches).build(clock), seed))
-            if seed:
-                took[branches, depth].extend(clock.decoding_s(branches))
-    one, many, one_flat, many_flat = (1000 * min(took[case]) for case in cases)
-    price = (many - (many_flat - one_flat)) / one
-    return f"| {one:.2f} | {many:.2f} | {one_flat:.2f} | {many_flat:.2f} | **{price:.2f}** |"
+            took.append(1000 * statistics.median(clock.decoding_s(branches)))
+        one, many, one_flat, many_flat = took
+        lines.append((*took, (many - (many_flat - one_flat)) / one))
+    *times, price = (statistics.median(column) for column in zip(*lines[1:], strict=True))
+    return f"| {' | '.join(f'{took_ms:.2f}' for took_ms in times)} | **{price:.2f}** |"
 
 
 def timed(work: Callable[[], object]) -> float:
