@@ -191,9 +191,10 @@ def step_line(shape: Shape, rounds: Sequence[Round]) -> str:
         seconds, grown, updated = (
             show(median(rounds, side, part), ".2f") for part in ("seconds", "generation", "update")
         )
-        share = statistics.median(each[side]["limit"] / each[side]["update"] for each in rounds)
+        shares = [each[side]["limit"] / each[side]["update"] for each in rounds if side in each]
+        share = show(statistics.median(shares) if shares else None, ".2f")
         times = f"**{show(ratio(rounds, 'trl', side), '.2f')}**"
-        cells += [f"{seconds} ({grown}, {updated})", times, f"{share:.2f}"]
+        cells += [f"{seconds} ({grown}, {updated})", times, share]
     return f"| {' | '.join(cells)} |"
 
 
@@ -215,7 +216,7 @@ def median(rounds: Sequence[Round], side: str, part: str = "seconds") -> float |
 
 def ratio(rounds: Sequence[Round], side: str, ours: str = "bough") -> float | None:
     """The median over rounds of how many times as long as ours a side took; None when it was never there."""
-    ratios = [each[side]["seconds"] / each[ours]["seconds"] for each in rounds if side in each]
+    ratios = [each[side]["seconds"] / each[ours]["seconds"] for each in rounds if {side, ours} <= set(each)]
     return statistics.median(ratios) if ratios else None
 
 

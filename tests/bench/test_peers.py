@@ -44,9 +44,8 @@ def test_tokens_and_operations_are_those_of_trees_written_out():
         ]
         trained = 3 * (stretches[1][0] + stretches[2][0])
         assert SMALL.tokens(by_path=by_path) == len(depths)
-        assert SMALL.update_flops(by_path=by_path) == (
-            6 * SIZES.trunk * len(depths) + 6 * 512 * 256 * trained + 14 * 4 * 256 * sum(depths)
-        )
+        matrices = 6 * SIZES.trunk * len(depths) + 6 * 512 * 256 * trained
+        assert SMALL.update_flops(by_path=by_path) == (matrices, 14 * 4 * 256 * sum(depths))
 
 
 def test_shapes_are_those_of_the_page():
@@ -120,12 +119,18 @@ def side(seconds, **more):
 
 def test_ratios_are_medians_of_rounds_and_what_is_missing_is_a_dash():
     rounds = [
-        {"bough": side(1.0, generation=0.4, update=0.5, limit=0.4), "trl": side(2.0)},
+        {
+            "bough": side(1.0, generation=0.4, update=0.5, limit=0.4),
+            "bough-compiled": side(0.5, generation=0.3, update=0.2, limit=0.1),
+            "trl": side(2.0),
+        },
         {"bough": side(4.0, generation=3.0, update=0.8, limit=0.4), "trl": side(12.0)},
         {"bough": side(2.0, generation=0.6, update=1.0, limit=0.7), "trl": side(8.0)},
     ]
     line = peers.step_line(SHAPES["step"], rounds)
-    assert line == "| `step` | 3,072 / 10,240 | 2.00 (0.60, 0.80) | 8.00 | **3.00** | 0.70 |"
+    plain, compiled = "2.00 (0.60, 0.80) | **3.00** | 0.70", "0.50 (0.30, 0.20) | **4.00** | 0.50"
+    assert line == f"| `step` | 3,072 / 10,240 | 8.00 | {plain} | {compiled} |"
+    assert peers.step_line(SHAPES["step"], rounds[1:]).endswith("| - (-, -) | **-** | - |")
     alone = [{"bough": side(2.0, tokens=100), "generate": side(5.0, tokens=100)}]
     assert (
         peers.generation_line(SHAPES["agents"], alone)

@@ -106,7 +106,7 @@ class Fleet:
 
     async def generate(self, request: Request) -> Completion:
         """See `Engine.generate`."""
-        work = Work(prompt=request.prompt_tokens, tokens=request.sampling.max_tokens)
+        work = Work(prompt=tuple(request.prompt_tokens), tokens=request.sampling.max_tokens)
         completion = await self._ask(request, work)
         assert isinstance(completion, Completion)
         return completion
@@ -116,7 +116,7 @@ class Fleet:
     ) -> tuple[float, ...]:
         """See `Engine.score`."""
         scoring = Scoring(prompt_tokens=prompt_tokens, continuation_tokens=continuation_tokens, temperature=temperature)
-        logprobs = await self._ask(scoring, Work(prompt=prompt_tokens, tokens=1))
+        logprobs = await self._ask(scoring, Work(prompt=tuple(prompt_tokens), tokens=1))
         assert not isinstance(logprobs, Completion)
         return logprobs
 
@@ -208,13 +208,15 @@ class Fleet:
             return
         self._mute()
         self._loop = loop
-        for place in range(len(self._crew)):
-            loop.add_reader(self._crew[place].connection.fileno(), self._read, place)
+        for place, hand in enumerate(self._crew):
+            if not hand.connection.closed:
+                loop.add_reader(hand.connection.fileno(), self._read, place)
 
     def _mute(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
             for hand in self._crew:
-                self._loop.remove_reader(hand.connection.fileno())
+                if not hand.connection.closed:
+                    self._loop.remove_reader(hand.connection.fileno())
         self._loop = None
 
     def _read(self, place: int) -> None:
