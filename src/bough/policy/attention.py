@@ -85,7 +85,8 @@ def hand_over(
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
     layer = int(getattr(module, "layer_idx"))  # noqa: B009
     mixed = bough_attend(layer, query[0], key[0], value[0], scale, window=sliding_window)
-    return mixed.transpose(0, 1).unsqueeze(0), None
+    # As the model is about to lay it out anyway; a compiled layer is made anew for every other layout.
+    return mixed.transpose(0, 1).unsqueeze(0).contiguous(), None
 
 
 def causal(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None) -> Tensor:

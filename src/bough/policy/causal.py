@@ -89,7 +89,9 @@ class Causal:
     def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
         """Final hidden states, after the last norm, of U tokens of any number of sequences."""
         trunk: Any = self.model.base_model
-        read = trunk(input_ids=tokens[None], position_ids=positions[None], use_cache=False, bough_attend=attend)
+        # A compiled layer is made anew for a view that does not begin where its memory does.
+        places = positions[None].clone()
+        read = trunk(input_ids=tokens[None], position_ids=places, use_cache=False, bough_attend=attend)
         return read.last_hidden_state[0]
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
