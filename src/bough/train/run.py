@@ -133,8 +133,8 @@ class Optimizer:
             for steps that are nearly the same (arXiv 2110.02861). 8 is made for CUDA and needs torchao.
         recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for
             a small part of the memory.
-        compile: Whether updates run the model's layers as compiled code, attention aside: on one thread a tenth
-            faster. Takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
+        compile: Whether updates run the model's layers as compiled code, attention aside: on one thread a few per
+            cent faster. Takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
     """
 
     learning_rate: float = 1e-4
