@@ -151,6 +151,22 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
     built.forget()
     same(together(built), completions)
 
+    # One that cannot be replaced says why to those whom it gets, and to nobody else.
+    lost = fleet()
+    lost._model = Unsendable()
+    os.kill(pid_of(lost, 0), signal.SIGKILL)
+    time.sleep(0.2)
+
+    async def asked() -> list[Completion | BaseException]:
+        requests = (lost.generate(ask(prompt)) for prompt in PROMPTS)
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    for _ in range(2):
+        told = run(asked())
+        assert {type(each) for each in told} == {Completion, EngineFault}
+    assert any("cannot be sent to another process" in str(each) for each in told)
+    run(lost.close())
+
     async def close() -> list[Completion | BaseException]:
         tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
         await asyncio.sleep(0.05)

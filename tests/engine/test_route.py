@@ -1,6 +1,7 @@
 """Dealing requests out to processes."""
 
 from collections import Counter
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -88,7 +89,7 @@ def test_short_prompts_go_where_there_is_least_to_do(length: int) -> None:
     ),
 )
 def test_every_request_is_counted_once_and_no_slot_stays_free_beside_a_queue(
-    processes: int, slots: int, rounds: list[tuple[list[tuple[int, int, int]], object]]
+    processes: int, slots: int, rounds: list[tuple[list[tuple[int, int, int]], Random]]
 ) -> None:
     router = Router(processes, slots=slots, most_tokens=1000)
     flying = list[int]()
@@ -99,6 +100,6 @@ def test_every_request_is_counted_once_and_no_slot_stays_free_beside_a_queue(
         if max(router.load) > max(slots, *before):
             assert min(router.load) >= slots
         flying += places
-        for _ in range(getattr(random, "randint")(0, len(flying))):  # noqa: B009
-            router.done(flying.pop(getattr(random, "randrange")(len(flying))))  # noqa: B009
+        for _ in range(random.randint(0, len(flying))):
+            router.done(flying.pop(random.randrange(len(flying))))
     assert router.load == [flying.count(place) for place in range(processes)]

@@ -242,10 +242,16 @@ class Fleet:
         """Put a fresh process where one died; one that never came to work would die again."""
         hand = self._crew[place]
         flying, ready = len(hand.jobs), hand.ready
-        self._let_go(place, f"an engine process died with {flying} requests in hand; out of memory, or killed?")
+        why = hand.wrong or "out of memory, or killed?"
+        self._let_go(place, f"an engine process died with {flying} requests in hand; {why}")
         if not ready or self._closed:
             return
-        fresh = self._start()
+        try:
+            fresh = self._start()
+        except ValueError as error:
+            # Nobody can be told here: those who ask next are.
+            hand.ready, hand.wrong = False, str(error)
+            return
         fresh.stats, fresh.busy_s = hand.stats, hand.busy_s
         self._crew[place] = fresh
         if self._loop is not None and not self._loop.is_closed():

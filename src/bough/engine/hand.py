@@ -55,6 +55,7 @@ class Hand:
         ready: Whether it has an engine.
         stats: What it said last.
         busy_s: What it said last.
+        wrong: Why it cannot work, where that is known.
     """
 
     process: BaseProcess
@@ -63,6 +64,7 @@ class Hand:
     ready: bool = False
     stats: Stats = field(default_factory=Stats)
     busy_s: float = 0.0
+    wrong: str = ""
 
     @staticmethod
     def start(config: "Local", model: "Model", *, policy_version: int, threads: int) -> "Hand":
@@ -98,7 +100,7 @@ class Hand:
         """
         try:
             wrong: str | None = self.connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             raise RuntimeError(
                 f"an engine process died as it started (exit status {self.end()}); its own words are above; a script "
                 "that makes one must do so below if __name__ == '__main__'"
@@ -123,6 +125,7 @@ class Hand:
         """
         said: Report | str | None = self.connection.recv()
         if isinstance(said, str):
+            self.wrong = said
             raise EOFError(said)
         self.ready = True
         if said is not None:

@@ -52,9 +52,13 @@ class Causal:
         find it on disk.
 
         Raises:
-            ValueError: when that fails.
+            ValueError: when that fails, or there are no such layers.
         """
         layers = [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
+        if not layers:
+            raise ValueError(
+                f"got a {type(self.model).__name__} without layers that can be compiled one by one; say compile=false"
+            )
         self.attend_with(APART)
         for layer in layers:
             layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
