@@ -125,20 +125,32 @@ class Clock:
         self.device, self.dtype = model.device, model.dtype
         self.attend_s, self.model_s, self.began_s = 0.0, 0.0, list[tuple[float, int]]()
 
-    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+    def hidden(
+        self,
+        tokens: Int[Tensor, " U"],
+        positions: Int[Tensor, " U"],
+        attend: Attend,
+        wanted: Int[Tensor, " m"] | None = None,
+        last: Attend | None = None,
+    ) -> Float[Tensor, "_ W"]:
         """The model's, clocked; the attention apart."""
+        begin = time.perf_counter()
+        self.began_s.append((begin, len(tokens)))
+        clocked = None if last is None else self._clocked(last)
+        hidden = self._model.hidden(tokens, positions, self._clocked(attend), wanted, clocked)
+        self.model_s += time.perf_counter() - begin
+        return hidden
 
-        def clocked(layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, **how: int) -> Tensor:
+    def _clocked(self, attend: Attend) -> Attend:
+        def clocked(
+            layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+        ) -> Tensor:
             begin = time.perf_counter()
-            mixed = attend(layer, query, key, value, scale, **how)
+            mixed = attend(layer, query, key, value, scale, window=window)
             self.attend_s += time.perf_counter() - begin
             return mixed
 
-        begin = time.perf_counter()
-        self.began_s.append((begin, len(tokens)))
-        hidden = self._model.hidden(tokens, positions, clocked)
-        self.model_s += time.perf_counter() - begin
-        return hidden
+        return clocked
 
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
         """The model's, clocked."""

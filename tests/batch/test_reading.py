@@ -3,6 +3,7 @@
 import copy
 import shutil
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +21,10 @@ from transformers import (
     Qwen3Config,
     Qwen3MoeConfig,
 )
+from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
 from bough.batch import Forest, Reading, plant
+from bough.policy.attention import causal as attend_causally
 from bough.policy.causal import Causal
 from bough.policy.probe import probe
 
@@ -59,17 +62,19 @@ def model(name: str, dtype: torch.dtype = torch.float64) -> Causal:
     return causal
 
 
-def planted(texts: list[np.ndarray], *, merge: bool) -> Forest:
-    """Something is predicted after every token of every text."""
-    text = np.repeat(np.arange(len(texts)), [len(each) for each in texts])
-    after = np.concatenate([1 + np.arange(len(each)) for each in texts])
-    return plant(texts, text, after, merge=merge)
+def planted(texts: list[np.ndarray], *, merge: bool, every: int = 1) -> Forest:
+    """Something is predicted after the last token of every text, and after each so many before it."""
+    after = [np.arange(len(each), 0, -every) for each in texts]
+    text = np.repeat(np.arange(len(texts)), [len(each) for each in after])
+    return plant(texts, text, np.concatenate(after), merge=merge)
 
 
-def gradient(causal: Causal, texts: list[np.ndarray], pull: Tensor, *, merge: bool, most: int) -> Tensor:
-    """Of a weighted sum of the logits after every token of every text."""
+def gradient(
+    causal: Causal, texts: list[np.ndarray], pull: Tensor, *, merge: bool, most: int, every: int = 1
+) -> Tensor:
+    """Of a weighted sum of the logits where something is predicted."""
     causal.model.zero_grad(set_to_none=True)
-    for page in Reading(causal.hidden, planted(texts, merge=merge), most).backward():
+    for page in Reading(causal.hidden, planted(texts, merge=merge, every=every), most).backward():
         (causal.logits(page.hidden) * pull[page.trained]).sum().backward()
     weights = causal.model.parameters()
     return torch.cat([torch.zeros_like(w).flatten() if w.grad is None else w.grad.flatten() for w in weights])
@@ -121,15 +126,59 @@ def test_unmodified_models(name: str, kind: str) -> None:
         assert float((packed - apiece).norm() / apiece.norm()) < bound
 
 
-@given(st.sampled_from(KINDS), st.integers(0, 10**6), st.integers(1, 70))
+@pytest.mark.parametrize("name", MODELS)
+def test_the_last_layer_works_on_what_predicts_alone(name: str) -> None:
+    dtype, bound = (torch.float32, 1e-5) if name == "qwen3 moe" else (torch.float64, 1e-6)
+    causal, some = model(name, dtype), texts("agents", 3)
+    assert causal.narrows
+    pull = torch.randn(sum(map(len, some)), VOCAB, dtype=dtype)
+    worked: list[int] = []
+    last = causal.model.base_model.layers[-1].mlp
+    watch = last.register_forward_hook(lambda _, given, __: worked.append(given[0].shape[1]))
+    try:
+        for most in (6, 10**6):
+            narrow = gradient(causal, some, pull, merge=True, most=most, every=7)
+            few = sum(worked)
+            causal.narrows = False
+            whole = gradient(causal, some, pull, merge=True, most=most, every=7)
+            causal.narrows = True
+            assert 2 * few < sum(worked) - few
+            worked.clear()
+            assert float((narrow - whole).norm() / whole.norm()) < bound
+    finally:
+        watch.remove()
+        causal.narrows = True
+
+
+def test_a_last_layer_that_wants_all_tokens_gets_them() -> None:
+    class Counting(LlamaDecoderLayer):
+        """As a layer would that keeps something of its own for every token."""
+
+        def forward(self, hidden_states: Tensor, *told: Any, **named: Any) -> Any:
+            if hidden_states.shape[1] < 8:
+                raise RuntimeError("got fewer tokens than there are")
+            return super().forward(hidden_states, *told, **named)
+
+    plain = AutoModelForCausalLM.from_config(MODELS["llama"], dtype=torch.float64)
+    odd = copy.deepcopy(plain)
+    odd.model.layers[-1].__class__ = Counting
+    causal, whole = Causal(odd), Causal(plain)
+    probe(causal)
+    assert not causal.narrows
+    read, wanted = torch.arange(9), torch.as_tensor([3, 8])
+    some = causal.hidden(read, read, attend_causally, wanted)
+    assert torch.equal(some, whole.hidden(read, read, attend_causally)[wanted])
+
+
+@given(st.sampled_from(KINDS), st.integers(0, 10**6), st.integers(1, 70), st.integers(1, 9))
 @settings(max_examples=40)
-def test_any_forest_in_any_stretches(kind: str, seed: int, most: int) -> None:
+def test_any_forest_in_any_stretches(kind: str, seed: int, most: int, every: int) -> None:
     some = texts(kind, seed)
     apiece = hidden(model("llama"), some, merge=False, most=10**6)
     assert float((hidden(model("llama"), some, merge=True, most=most) - apiece).norm() / apiece.norm()) < 1e-6
     pull = torch.randn(len(apiece), VOCAB, dtype=torch.float64)
-    plain = gradient(model("llama"), some, pull, merge=False, most=10**6)
-    packed = gradient(model("llama"), some, pull, merge=True, most=most)
+    plain = gradient(model("llama"), some, pull, merge=False, most=10**6, every=every)
+    packed = gradient(model("llama"), some, pull, merge=True, most=most, every=every)
     assert float((packed - plain).norm() / plain.norm()) < 1e-6
 
 
@@ -178,9 +227,9 @@ def test_every_token_is_read_once_and_the_path_to_a_cut_twice() -> None:
     forest = planted(some, merge=True)
     read: list[int] = []
 
-    def counted(tokens: Tensor, positions: Tensor, attend: object) -> Tensor:
+    def counted(tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None) -> Tensor:
         read.append(len(tokens))
-        return causal.hidden(tokens, positions, attend)  # type: ignore[arg-type]
+        return causal.hidden(tokens, positions, attend, wanted)  # type: ignore[arg-type]
 
     for page in Reading(counted, forest, 10).backward():
         page.hidden.sum().backward()

@@ -76,6 +76,25 @@ class Readers:
         return got, torch.cat(wanted, dim=1)
 
 
+@pytest.mark.parametrize("window", [None, 9])
+def test_attention_of_what_was_read_last_alone(window: int | None) -> None:
+    readers = Readers()
+    _check(readers, {0: 70, 1: 5})
+    readers.fork(0, 2, 66)
+    for slot, end in ((0, 375), (1, 6), (2, 70)):
+        readers.extend(slot, end)
+    slots, count = np.arange(3), np.asarray([305, 1, 4])
+    first = np.asarray([readers.length(slot) for slot in range(3)])
+    query, key, value = (readers._noise(heads, 310) for heads in (HEADS, KV_HEADS, KV_HEADS))
+    whole = Attention(readers.cache, readers.pages, slots, first, count)
+    every = whole(0, query, key, value, SCALE, window=window)
+    rows = np.asarray([304, 309])
+    few, attend_last = whole.last(slots[[0, 2]], (first + count - 1)[[0, 2]], rows)
+    found = attend_last(0, query, key, value, SCALE, window=window)
+    torch.testing.assert_close(found, every[:, rows], atol=1e-12, rtol=1e-12)
+    assert few.advance() == (window is None)
+
+
 def alone(query: Tensor, key: Tensor, value: Tensor, window: int | None) -> Tensor:
     """Masked attention of the last tokens of one text, written out."""
     key, value = (x.repeat_interleave(len(query) // len(x), dim=0) for x in (key, value))

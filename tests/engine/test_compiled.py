@@ -33,14 +33,14 @@ def ask(local: Any, count: int) -> list[Completion]:
     return asyncio.run(all_())
 
 
-def policy(width: int = 32) -> Policy:
-    return Tiny(layers=1, width=width, heads=2, vocab_tokens=260, context_tokens=128).build(["a b"])
+def policy(width: int = 32, layers: int = 2) -> Policy:
+    return Tiny(layers=layers, width=width, heads=2, vocab_tokens=260, context_tokens=128).build(["a b"])
 
 
 def compare() -> None:
     """Say how far compiled and plain engines are apart: few requests, new weights, another model beside."""
     torch.set_num_threads(1)
-    given, other = policy(), policy(width=16)
+    given, other = policy(), policy(width=16, layers=1)
     engines, others = (
         [Local(compile=faster).build(one.replica()) for faster in (False, True)] for one in (given, other)
     )

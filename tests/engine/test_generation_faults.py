@@ -18,8 +18,15 @@ class Breaking(Toy):
         super().__init__()
         self.at, self.error = at, error
 
-    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        hidden = super().hidden(tokens, positions, attend)
+    def hidden(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Tensor | None = None,
+        last: Attend | None = None,
+    ) -> Tensor:
+        hidden = super().hidden(tokens, positions, attend, wanted, last)
         if len(self.passes) == self.at:
             if self.error is None:
                 return hidden * torch.nan

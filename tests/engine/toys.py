@@ -51,12 +51,21 @@ class Toy(nn.Module):
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
             parameter.copy_(noise * scale / parameter.shape[-1] ** 0.5)
 
-    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+    def hidden(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Tensor | None = None,
+        last: Attend | None = None,
+    ) -> Tensor:
         self.passes.append(len(tokens))
         x = self.embed(tokens) * 4 + self.place(positions) * 2
         for layer in range(self.layers):
             q, k, v = (p[layer](x).view(len(x), -1, self.head_width).transpose(0, 1) for p in (self.q, self.k, self.v))
-            mixed = attend(layer, q, k, v, self.head_width**-0.5)
+            few = wanted is not None and last is not None and layer == self.layers - 1
+            mixed = (last if few else attend)(layer, q, k, v, self.head_width**-0.5)
+            x = x[wanted] if few else x
             x = x + self.o[layer](mixed.transpose(0, 1).reshape(len(x), -1))
             x = x + torch.tanh(self.up[layer](x))
         return x

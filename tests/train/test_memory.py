@@ -44,30 +44,30 @@ def policy(*, layers: int = 3, width: int = 192, context_tokens: int = 1024, win
     return Policy.assemble(model, small_tokenizer((), WORDS, None))
 
 
-def trees(count: int) -> Batch:
-    """A prompt of 128 tokens, twice two branches of 160 tokens each, half of them written; so many times."""
+def trees(count: int, written: int) -> Batch:
+    """A prompt of 128 tokens, twice two branches of 160 tokens each, so many of them written; so many times."""
     nodes: list[Node] = []
     for _ in range(count):
         level = [len(nodes)]
         nodes.append(Node(-1, 128, trained=False))
         for _ in range(2):
             for place in [place for place in level for _ in range(2)]:
-                nodes += [Node(place, 80, trained=True), Node(len(nodes), 80, trained=False)]
+                nodes += [Node(place, written, trained=True), Node(len(nodes), 160 - written, trained=False)]
             level = [place for place in range(level[-1] + 1, len(nodes)) if not nodes[place].trained]
     return batch(nodes, WORDS, np.random.default_rng(0))
 
 
-CASES = ((0.15, False), (0.3, False), (0.15, True))
-"""Budgets, and whether activations are computed again."""
+CASES = ((0.15, False, 80), (0.3, False, 80), (0.15, True, 80), (0.3, False, 24))
+"""Budgets, whether activations are computed again, and how many tokens of a branch are written."""
 
 
-def update(gib: float, recompute: bool) -> dict[str, float]:
+def update(gib: float, recompute: bool, written: int) -> dict[str, float]:
     """Two updates within a budget."""
     model = policy()
     model.recompute(recompute)
     memory = foresee(model, copies={}, cache_tokens=0, entropy=False)
     gauge = Gauge(model.device, nbytes(model.weights().values()))
-    most, given = memory.fit(gib), trees(4)
+    most, given = memory.fit(gib), trees(4, written)
     learner = Learner(model, Optimizer(micro_tokens=most, memory_gib=gib), total_updates=10, temperature=1.0)
     for _ in range(2):
         learner.step(given, PpoClip(), Share())
@@ -90,7 +90,7 @@ def test_what_is_taken_is_what_was_foreseen() -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=root, env=environ, capture_output=True, text=True, check=True
     )
-    for (gib, _), found in zip(CASES, json.loads(done.stdout.splitlines()[-1]), strict=True):
+    for (gib, *_), found in zip(CASES, json.loads(done.stdout.splitlines()[-1]), strict=True):
         assert 0.85 <= found["peak"] / found["predicted"] <= 1.15, found
         assert found["predicted"] <= found["most"] <= gib * GIB, found
         assert found["peak"] <= gib * GIB, found
@@ -102,11 +102,12 @@ def test_what_a_long_stretch_takes_is_known_from_short_ones(windows: bool, recom
     model.recompute(recompute)
     found = appetite(model)
     assert all(weight.grad is None for weight in model.parameters().values())
-    assert len(found.moments) == 2 + windows
+    assert len(found.whole.held) == len(found.narrow.held) == 3 + windows
     watch = _Watch()
     _held(model, 64, watch)
-    longer = _held(model, 640, watch)[0].max()
-    assert found.bytes(Extent(tokens=640, trained=1), entropy=False) == pytest.approx(longer, rel=0.02)
+    for trained, narrow in ((1, True), (200, True), (500, False)):
+        longer = _held(model, 640, watch, trained=trained, narrow=narrow)[0].max()
+        assert (found.narrow if narrow else found.whole).most(640, trained, 0) == pytest.approx(longer, rel=0.02)
 
 
 def test_keys_and_values_of_other_stretches_cost_what_they_are() -> None:

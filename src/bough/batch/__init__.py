@@ -5,9 +5,10 @@ from bough.batch.batch import Batch, Part
 from bough.batch.forest import Forest, plant
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
-from bough.batch.reading import Page, Reading
+from bough.batch.reading import FEW, Page, Reading
 
 __all__ = [
+    "FEW",
     "Attend",
     "Batch",
     "Forest",

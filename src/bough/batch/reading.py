@@ -24,8 +24,11 @@ from bough.batch.kept import Kept, Lesson
 from bough.batch.stretch import Stretch
 from bough.tree import Ints
 
-Read: TypeAlias = Callable[[Tensor, Tensor, Attend], Tensor]
-"""A model: (tokens [n], positions [n], attend) -> final hidden states [n, W]."""
+Read: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None], Tensor]
+"""A model: (tokens [n], positions [n], attend, wanted [u] or None) -> final hidden states [n, W], or [u, W]."""
+
+FEW = 0.5
+"""At most this share of a stretch's tokens is read apart from the others in the last layer."""
 
 Join: TypeAlias = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """(layer, key [K, n, D], value [K, n, D]) -> the same with those of the past before them, [K, c + n, D] each."""
@@ -101,13 +104,16 @@ class Reading:
             keys, values = join(layer, key, value)
             return look(query, keys, values, scale, window)
 
-        hidden = self._read(self._forest.tokens[own], self._forest.position[own], attend)
+        tokens, position = self._forest.tokens[own], self._forest.position[own]
         trained = np.flatnonzero((at >= stretch.first) & (at < stretch.last))
-        device = hidden.device
-        return Page(
-            hidden=hidden[torch.as_tensor(at[trained] - stretch.first, device=device)],
-            trained=torch.as_tensor(trained, device=device),
-        )
+        # After a token there may be several that are trained.
+        once, rows = np.unique(at[trained] - stretch.first, return_inverse=True)
+        few = max(len(once), 1) <= FEW * len(stretch)
+        # Layers want one token at least.
+        wanted = torch.as_tensor(once if len(once) else [len(stretch) - 1], device=tokens.device) if few else None
+        hidden = self._read(tokens, position, attend, wanted)
+        at_rows = torch.as_tensor(rows if few else once[rows], device=tokens.device)
+        return Page(hidden=hidden[at_rows], trained=torch.as_tensor(trained, device=tokens.device))
 
 
 class _Shelf:

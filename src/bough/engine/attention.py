@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from bough.engine.cache import Cache
+from bough.engine.model import Attend
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.plan import Block, Even, plan
 from bough.engine.slots import Ints
@@ -36,7 +37,7 @@ class Attention:
             first: [B], the position of each slot's first new token.
             count: [B], how many new tokens each slot reads, > 0.
         """
-        self._cache = cache
+        self._cache, self._pages = cache, pages
         self._device = cache.keys[0].device
         self._plan = plan(pages, slots, first, count)
         self._places = self._put(self._plan.places)
@@ -71,18 +72,38 @@ class Attention:
         window: int | None = None,
     ) -> Float[Tensor, "H U D"]:
         """Write the new keys and values, then attend; with a window, to the last `window` positions alone."""
-        heads = len(query)
+        self._cache.write(layer, self._places, key, value)
+        return self._look(layer, query, scale, window)
+
+    def last(self, slots: Ints, position: Ints, rows: Ints) -> "tuple[Attention, Attend]":
+        """Attention for the tokens alone that slots read last: of what it is told, those at `rows` [m].
+
+        Returns:
+            Attention of these, which can go on to the next token, and what attends in this pass in its stead.
+        """
+        few = Attention(self._cache, self._pages, slots, position, np.ones_like(position))
+        at = self._put(rows)
+
+        def attend(
+            layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+        ) -> Tensor:
+            self._cache.write(layer, self._places, key, value)
+            return few._look(layer, query.index_select(1, at), scale, window)
+
+        return few, attend
+
+    def _look(self, layer: int, query: Float[Tensor, "H U D"], scale: float, window: int | None) -> Tensor:
+        keys, values = self._cache.keys[layer], self._cache.values[layer]
+        heads, kv_heads = len(query), len(keys)
         # It takes a layer to know how many query heads share a key head.
-        group = self._group = heads // len(key)
+        group = self._group = heads // kv_heads
         # Layers of one window share their masks.
         if window not in self._ready:
             self._ready[window] = [self._make(block, window) for block in self._plan.blocks]
-        self._cache.write(layer, self._places, key, value)
-        keys, values = self._cache.keys[layer], self._cache.values[layer]
         # Token by token, and the heads that share a key head apart: so a block's queries are whole rows.
         rows = query.view(-1, group, *query.shape[1:]).permute(2, 1, 0, 3).reshape(query.shape[1], -1)
         merged = self._merge([ready.attend(rows, keys, values, scale) for ready in self._ready[window]])
-        merged = merged.view(-1, group, len(key), query.shape[-1]).transpose(1, 2)
+        merged = merged.view(-1, group, kv_heads, query.shape[-1]).transpose(1, 2)
         return merged.reshape(-1, heads, query.shape[-1]).transpose(0, 1)
 
     def _make_merge(self) -> "_Merge":

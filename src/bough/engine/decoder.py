@@ -19,7 +19,7 @@ from bough.engine.attention import Attention
 from bough.engine.cache import Cache
 from bough.engine.draw import log_distribution, sample, uniforms
 from bough.engine.local import Local
-from bough.engine.model import Model
+from bough.engine.model import Attend, Model
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.plan import ragged
 from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
@@ -211,21 +211,28 @@ class Decoder:
         first = self._slots.read[slots]
         row, offset = ragged(count)
         position = first[row] + offset
+        ends = np.cumsum(count)
+        scoring = self._slots.limit[slots] == self._slots.start[slots]
+        sampling = ~scoring & (first + count == self._slots.known[slots])
+        last = ends[sampling] - 1
+        attention = self._attention(slots, first, count)
+        wanted: Tensor | None = None
+        attend: Attend | None = None
+        if 0 < 2 * len(last) <= len(row) and not scoring.any():
+            wanted = self._put(last)
+            few, attend = attention.last(slots[sampling], position[last], last)
+            self._decoded = (slots[sampling], self._pages.changes, few)
         hidden = self._model.hidden(
-            self._put(self._slots.token[slots[row], position]),
-            self._put(position),
-            self._attention(slots, first, count),
+            self._put(self._slots.token[slots[row], position]), self._put(position), attention, wanted, attend
         )
         self._slots.read[slots] += count
         self.stats.passes += 1
-        ends = np.cumsum(count)
-        scoring = self._slots.limit[slots] == self._slots.start[slots]
         for slot, end, width in zip(*(x[scoring].tolist() for x in (slots, ends, count)), strict=True):
             self._score(slot, hidden[end - width : end])
-        sampling = ~scoring & (self._slots.read[slots] == self._slots.known[slots])
         if sampling.any():
-            last = hidden if len(slots) == len(hidden) and sampling.all() else hidden[self._put(ends[sampling] - 1)]
-            self._sample(slots[sampling], last)
+            if wanted is None and len(last) < len(hidden):
+                hidden = hidden[self._put(last)]
+            self._sample(slots[sampling], hidden)
 
     def _attention(self, slots: Ints, first: Ints, count: Ints) -> Attention:
         """Of the next pass; planned anew unless all slots only go on."""

@@ -61,8 +61,19 @@ class Model(Protocol):
         """Of keys and values."""
         ...
 
-    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
-        """Final hidden states of U tokens of any number of sequences laid end to end."""
+    def hidden(
+        self,
+        tokens: Int[Tensor, " U"],
+        positions: Int[Tensor, " U"],
+        attend: Attend,
+        wanted: Int[Tensor, " m"] | None = None,
+        last: Attend | None = None,
+    ) -> Float[Tensor, "_ W"]:
+        """Final hidden states of U tokens of any number of sequences laid end to end, or of those `wanted`.
+
+        A model that can spare the others its last layer may there call `last` in the place of `attend`: it is told of
+        all tokens, as ever, and answers for those wanted, [H, m, D].
+        """
         ...
 
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:

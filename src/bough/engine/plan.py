@@ -18,6 +18,9 @@ from bough.engine.slots import Ints
 CALL_TOKENS = 2048
 """What one more call for keys that are read in place costs, measured in keys that are copied together."""
 
+QUERY_TOKENS = 256
+"""Queries of a slot that are taken together: more would look at many keys behind them, in vain."""
+
 ALIGNED_TOKENS = 16
 """Keys beyond the last that is seen are left out, up to a multiple of this."""
 
@@ -130,6 +133,11 @@ def plan(pages: Pages, slots: Ints, first: Ints, count: Ints) -> Plan:
         first: [B], the position of each slot's first new token.
         count: [B], how many new tokens each slot reads, > 0.
     """
+    # Each piece of a slot's tokens is a row of its own.
+    piece, offset = ragged(-(-count // QUERY_TOKENS))
+    skipped = offset * QUERY_TOKENS
+    slots, first = slots[piece], first[piece] + skipped
+    count = np.minimum(count[piece] - skipped, QUERY_TOKENS)
     entry_row, offset = ragged(pages.count[slots])
     page = pages.table[slots[entry_row], offset]
     # A slot may hold pages that it has not come to yet.

@@ -28,7 +28,7 @@ ATTENTION = "bough"
 APART = "bough_apart"
 """The name of the same for layers that are compiled one by one: it is left to the caller, and not compiled."""
 
-HARMLESS = frozenset({"position_ids", "cache_position", "is_causal"})
+HARMLESS = frozenset({"position_ids", "cache_position", "is_causal", "bough_wanted", "bough_last"})
 """What models tell their attention function without meaning it to change the result."""
 
 

@@ -10,6 +10,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from bough.policy.attention import APART, ATTENTION, Attend, causal
 from bough.policy.compiled import uncompilable
+from bough.policy.narrow import narrow
 
 
 class Causal:
@@ -19,10 +20,27 @@ class Causal:
         model: The transformers model.
     """
 
-    def __init__(self, model: PreTrainedModel) -> None:
+    def __init__(self, model: PreTrainedModel, *, narrows: bool = False) -> None:
         # Evaluation mode switches dropout off; gradients flow all the same.
         self.model = model.eval()
+        self._narrows, self._recomputes = narrows, False
         self.attend_with(ATTENTION)
+        layers = self._layers()
+        if layers:
+            # A copy of a model has it already, and then the second finds nothing left to do.
+            layers[-1].register_forward_pre_hook(narrow, with_kwargs=True)
+
+    def _layers(self) -> list[GradientCheckpointingLayer]:
+        return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
+
+    @property
+    def narrows(self) -> bool:
+        """Whether the last layer leaves out most of its work on tokens that are not wanted."""
+        return self._narrows and not self._recomputes
+
+    @narrows.setter
+    def narrows(self, can: bool) -> None:
+        self._narrows = can
 
     def attend_with(self, implementation: str) -> None:
         """Choose the attention by the name it has in transformers."""
@@ -40,10 +58,10 @@ class Causal:
             model.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
         elif on:  # its name in older versions
             model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        for module in self.model.modules():
+        self._recomputes = on
+        for layer in self._layers():
             # Layers do so in training only. What is in them stays in evaluation mode: no dropout.
-            if isinstance(module, GradientCheckpointingLayer):
-                module.training = on
+            layer.training = on
 
     def compile(self) -> None:
         """From now on run each layer as compiled code, forward and backward, but for attention, its caller's.
@@ -54,13 +72,14 @@ class Causal:
         Raises:
             ValueError: when that fails, or there are no such layers.
         """
-        layers = [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
+        layers = self._layers()
         if not layers:
             raise ValueError(
                 f"got a {type(self.model).__name__} without layers that can be compiled one by one; say compile=false"
             )
         self.attend_with(APART)
-        for layer in layers:
+        # The last is left half-way for tokens that are not wanted, which a compiled layer cannot be.
+        for layer in layers[:-1] if self._narrows else layers:
             layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
         place = torch.arange(3, device=self.device)
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -90,13 +109,26 @@ class Causal:
         model: Any = self.model
         return model.get_output_embeddings()
 
-    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
-        """Final hidden states, after the last norm, of U tokens of any number of sequences."""
+    def hidden(
+        self,
+        tokens: Int[Tensor, " U"],
+        positions: Int[Tensor, " U"],
+        attend: Attend,
+        wanted: Int[Tensor, " m"] | None = None,
+        last: Attend | None = None,
+    ) -> Float[Tensor, "_ W"]:
+        """Final hidden states, after the last norm, of U tokens of any number of sequences, or of those `wanted`.
+
+        `last` attends in the last layer where it runs for the tokens `wanted`, and answers for them alone.
+        """
         trunk: Any = self.model.base_model
         # A compiled layer is made anew for a view that does not begin where its memory does.
         places = positions[None].clone()
-        read = trunk(input_ids=tokens[None], position_ids=places, use_cache=False, bough_attend=attend)
-        return read.last_hidden_state[0]
+        few = self.narrows and wanted is not None
+        more = {"bough_wanted": wanted, "bough_last": last} if few else {}
+        read = trunk(input_ids=tokens[None], position_ids=places, use_cache=False, bough_attend=attend, **more)
+        hidden = read.last_hidden_state[0]
+        return hidden if few or wanted is None else hidden[wanted]
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
@@ -12,17 +12,22 @@ from bough.policy.attention import Attend, causal
 _caller = threading.local()
 
 
+Hidden: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None, Attend | None], Tensor]
+"""(tokens [U], positions [U], attend, wanted [m] or None, last) -> final hidden states [U, W], or [m, W]."""
+
+
 class Compiled:
     """A model's forward pass without gradients: norms, rotations and activations fused, few calls from Python.
 
-    It is compiled once, for any number of tokens, which takes tens of seconds; later processes find it on disk.
+    It is compiled twice, for all tokens and for some of them in the last layer, each for any number of tokens, which
+    takes tens of seconds; later processes find it on disk.
     """
 
-    def __init__(self, hidden: Callable[[Tensor, Tensor, Attend], Tensor], device: torch.device) -> None:
+    def __init__(self, hidden: Hidden, device: torch.device) -> None:
         """Compile.
 
         Args:
-            hidden: (tokens [U], positions [U], attend) -> final hidden states [U, W].
+            hidden: What is compiled.
             device: Where tensors live.
 
         Raises:
@@ -30,34 +35,56 @@ class Compiled:
         """
 
         def run(tokens: Tensor, positions: Tensor) -> Tensor:
-            return hidden(tokens, positions, _hand_back)
+            return hidden(tokens, positions, _hand_back, None, None)
 
-        # What it is compiled for never changes, and a check of that takes a twentieth of a pass. Compiled code is kept
-        # by the code that it was made of, which therefore must be this model's own.
-        run.__code__ = run.__code__.replace()
-        compiler: Any = torch.compiler
-        options: Any = {"guard_filter_fn": compiler.skip_all_guards_unsafe}
-        self._run = torch.compile(run, dynamic=True, options=options)  # pyright: ignore[reportUnknownMemberType]
+        def run_few(tokens: Tensor, positions: Tensor, wanted: Tensor) -> Tensor:
+            def last(
+                layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+            ) -> Tensor:
+                return _attend_last(query, key, value, wanted, layer, scale, window or 0)
+
+            return hidden(tokens, positions, _hand_back, wanted, last)
+
+        self._run, self._run_few = _compile(run), _compile(run_few)
         try:
             # As it is going to be called, or it would be compiled again then.
             with torch.inference_mode():
-                place = torch.arange(3, device=device)
+                place = torch.arange(5, device=device)
                 self(place, place.clone(), causal)
+                self(place, place.clone(), causal, place[:3].clone(), _the_first(3))
         except Exception as error:  # of many kinds, as code of many tools is run
             raise ValueError(uncompilable(error)) from error
 
     @torch.inference_mode()
-    def __call__(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        """Final hidden states [U, W]."""
+    def __call__(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Tensor | None = None,
+        last: Attend | None = None,
+    ) -> Tensor:
+        """Final hidden states [U, W], or those `wanted` [m, W]."""
+        # One of anything is compiled anew by torch: it takes a size of 1 for a constant.
         if len(tokens) == 1:
-            # One of anything is compiled anew by torch: it takes a size of 1 for a constant.
             both = self(tokens.repeat(2), positions.repeat(2), _first(attend))
             return both[:1]
-        _caller.attend = attend
+        if wanted is not None and (len(wanted) == 1 or last is None):
+            return self(tokens, positions, attend)[wanted]
+        _caller.attend, _caller.last = attend, last
         try:
-            return self._run(tokens, positions)
+            return self._run(tokens, positions) if wanted is None else self._run_few(tokens, positions, wanted)
         finally:
-            del _caller.attend
+            del _caller.attend, _caller.last
+
+
+def _compile(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    # What it is compiled for never changes, and a check of that takes a twentieth of a pass. Compiled code is kept
+    # by the code that it was made of, which therefore must be this model's own.
+    run.__code__ = run.__code__.replace()
+    compiler: Any = torch.compiler
+    options: Any = {"guard_filter_fn": compiler.skip_all_guards_unsafe}
+    return torch.compile(run, dynamic=True, options=options)  # pyright: ignore[reportUnknownMemberType]
 
 
 def uncompilable(error: Exception) -> str:
@@ -81,6 +108,17 @@ def _first(attend: Attend) -> Attend:
     return only
 
 
+def _the_first(tokens: int) -> Attend:
+    """Attention that answers for the first tokens alone."""
+
+    def first(
+        layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
+        return causal(layer, query, key, value, scale, window=window)[:, :tokens]
+
+    return first
+
+
 # To the compiler an operation of which it knows the shape of the result: it neither looks into it nor moves it.
 @torch.library.custom_op("bough::attend", mutates_args=())
 def _attend(query: Tensor, key: Tensor, value: Tensor, layer: int, scale: float, window: int) -> Tensor:
@@ -92,6 +130,21 @@ def _attend(query: Tensor, key: Tensor, value: Tensor, layer: int, scale: float,
 def _shape(query: Tensor, key: Tensor, value: Tensor, layer: int, scale: float, window: int) -> Tensor:
     del key, value, layer, scale, window
     return query.new_empty(query.shape)
+
+
+@torch.library.custom_op("bough::attend_last", mutates_args=())
+def _attend_last(
+    query: Tensor, key: Tensor, value: Tensor, wanted: Tensor, layer: int, scale: float, window: int
+) -> Tensor:
+    del wanted
+    last: Attend = _caller.last
+    return last(layer, query, key, value, scale, window=window or None).contiguous()
+
+
+@_attend_last.register_fake  # pyright: ignore[reportUnknownMemberType]
+def _few(query: Tensor, key: Tensor, value: Tensor, wanted: Tensor, layer: int, scale: float, window: int) -> Tensor:
+    del key, value, layer, scale, window
+    return query.new_empty((query.shape[0], wanted.shape[0], query.shape[2]))
 
 
 def _hand_back(

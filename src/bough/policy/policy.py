@@ -94,15 +94,28 @@ class Policy:
         """Of the weights, and of hidden states; adapters are float32 all the same."""
         return self._causal.dtype
 
-    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
+    def hidden(
+        self,
+        tokens: Int[Tensor, " U"],
+        positions: Int[Tensor, " U"],
+        attend: Attend,
+        wanted: Int[Tensor, " m"] | None = None,
+    ) -> Float[Tensor, "_ W"]:
         """Final hidden states, after the last norm, of U tokens laid end to end, with gradients.
 
         Args:
             tokens: [U], ids below `vocab_tokens`.
             positions: [U], how many tokens precede each in its own text; below `context_tokens`.
             attend: Does the attention, and so says which token sees which.
+            wanted: [m], the tokens whose states are wanted; None means all. Where they are few, it saves the last
+                layer's work on the others.
         """
-        return self._causal.hidden(tokens, positions, attend)
+        return self._causal.hidden(tokens, positions, attend, wanted)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether `hidden` saves work on tokens that are not wanted."""
+        return self._causal.narrows
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""
@@ -169,7 +182,7 @@ class Policy:
         for parameter in model.parameters():
             # Buffers keep their dtype: rotary frequencies are float32 in every model.
             parameter.data = parameter.data.to(dtype or parameter.dtype)
-        return Replica(Causal(model), self._shape, self.context_tokens)
+        return Replica(Causal(model, narrows=self._causal.narrows), self._shape, self.context_tokens)
 
     def save(self, directory: Path) -> None:
         """Write config, weights (adapters merged in) and tokenizer as transformers reads them, and `Pretrained` too.

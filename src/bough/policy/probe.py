@@ -1,5 +1,6 @@
 """Finds out, on a few tokens, whether a model can be run with its caller's attention, and what that is like."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,8 @@ class Shape:
 def probe(model: Causal) -> Shape:
     """Compare the logits of a small tree laid out depth first with the model's own of its paths, read one by one.
 
+    Sets `model.narrows` where its last layer can be left out for some tokens without harm to the others.
+
     Raises:
         ValueError: when they differ, or the model can't be run so; names the architecture and says why.
     """
@@ -69,7 +72,8 @@ def _compare(model: Causal) -> Shape:
         )
         return torch.cat([one, other[:, PROMPT:]], dim=1)
 
-    ours = model.logits(model.hidden(tokens, positions, attend))
+    hidden = model.hidden(tokens, positions, attend)
+    ours = model.logits(hidden)
     layers = [layer for layer, _, _ in calls]
     if layers != list(range(model.model.config.num_hidden_layers)):
         raise ValueError(f"attention ran in layers {layers} of {model.model.config.num_hidden_layers}")
@@ -83,7 +87,22 @@ def _compare(model: Causal) -> Shape:
     if not difference <= TOLERANCE[model.dtype]:
         raise ValueError(f"its logits differ by {difference:.1e} of their size when paths share their beginning")
     ((heads, kv_heads, head_width),) = widths
+    model.narrows = _narrows(model, lambda wanted: model.hidden(tokens, positions, attend, wanted), hidden)
     return Shape(layers=len(layers), heads=heads, kv_heads=kv_heads, head_width=head_width)
+
+
+def _narrows(model: Causal, read: Callable[[Tensor], Tensor], hidden: Tensor) -> bool:
+    """Whether `read`, told to, gives some of the hidden states alone."""
+    wanted = torch.as_tensor([PROMPT - 1, len(hidden) - 1], device=model.device)
+    model.narrows = True
+    try:
+        some = read(wanted)
+    except (RuntimeError, TypeError, ValueError, IndexError):
+        return False  # its layers are told of their tokens in a way of their own
+    if some.shape != (len(wanted), hidden.shape[1]):
+        return False
+    difference = float((some - hidden[wanted]).square().sum().sqrt() / hidden[wanted].square().sum().sqrt())
+    return difference <= TOLERANCE[model.dtype]
 
 
 def _stock(model: Causal, tokens: Tensor) -> Tensor:

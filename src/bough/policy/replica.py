@@ -1,6 +1,6 @@
 """A frozen copy of a policy's model, for an engine to sample from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Int
@@ -9,6 +9,7 @@ from torch import Tensor
 from bough.policy.adapters import merged
 from bough.policy.attention import Attend
 from bough.policy.causal import Causal
+from bough.policy.compiled import Compiled, Hidden
 from bough.policy.probe import Shape
 
 
@@ -21,7 +22,7 @@ class Replica:
         self._causal = causal
         self._shape = shape
         self._context_tokens = context_tokens
-        self._read: Callable[[Tensor, Tensor, Attend], Tensor] = causal.hidden
+        self._read: Hidden = causal.hidden
 
     @property
     def vocab_tokens(self) -> int:
@@ -59,9 +60,19 @@ class Replica:
         return self._causal.dtype
 
     @torch.no_grad()
-    def hidden(self, tokens: Int[Tensor, " U"], positions: Int[Tensor, " U"], attend: Attend) -> Float[Tensor, "U W"]:
-        """Final hidden states of U tokens of any number of sequences laid end to end."""
-        return self._read(tokens, positions, attend)
+    def hidden(
+        self,
+        tokens: Int[Tensor, " U"],
+        positions: Int[Tensor, " U"],
+        attend: Attend,
+        wanted: Int[Tensor, " m"] | None = None,
+        last: Attend | None = None,
+    ) -> Float[Tensor, "_ W"]:
+        """Final hidden states of U tokens of any number of sequences laid end to end, or of those `wanted`.
+
+        `last` attends in the last layer where it runs for the tokens `wanted`, and answers for them alone.
+        """
+        return self._read(tokens, positions, attend, wanted, last)
 
     def compile(self) -> None:
         """From now on run compiled code; see `Compiled`.
@@ -69,8 +80,6 @@ class Replica:
         Raises:
             ValueError: when the model cannot be compiled here.
         """
-        from bough.policy.compiled import Compiled
-
         self._read = Compiled(self._causal.hidden, self.device)
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:

@@ -16,8 +16,8 @@ from bough.policy.critic import Critic
 class Forward(Protocol):
     """What log-probabilities are computed with: the policy, or a frozen replica of it."""
 
-    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        """Final hidden states [U, W] of tokens laid end to end."""
+    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None = None) -> Tensor:
+        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of those wanted."""
         ...
 
     def head(self) -> tuple[Tensor, Tensor | None]:

@@ -12,7 +12,7 @@ All that a run holds on the policy's device is counted, and the rest of the prog
 The stretch is what can be chosen: the most tokens with which the sum stays within the budget.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.profiler import record_function
 
-from bough.batch import Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
+from bough.batch import FEW, Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
 from bough.policy.policy import Policy
 from bough.train.config import ConfigError
 from bough.train.eight_bit import moment_bytes
@@ -89,8 +89,8 @@ class Appetite:
     parabola, where a layer looks through a window and needs a mask). What a stretch takes is the largest of them.
 
     Attributes:
-        moments: [P, E], coefficients, highest power first, of the bytes held at each of E moments.
-        logits: At which of them the logits are made.
+        whole: When the last layer runs for all tokens.
+        narrow: When it runs for those alone after which something is predicted; the same, if the policy cannot.
         pair_bytes: Keys and values of a token, in all layers.
         hidden_bytes: A hidden state.
         words: [V, W] of the output layer.
@@ -98,8 +98,8 @@ class Appetite:
         learns_words: Whether the output layer is trained.
     """
 
-    moments: Floats
-    logits: int
+    whole: "Moments"
+    narrow: "Moments"
     pair_bytes: int
     hidden_bytes: int
     words: tuple[int, int]
@@ -108,41 +108,75 @@ class Appetite:
 
     def bytes(self, extent: Extent, *, entropy: bool) -> int:
         """For stretches of that extent."""
-        power = np.arange(len(self.moments))[::-1, None]
-        held = (self.moments * float(extent.tokens) ** power).sum(axis=0)
         wide = max(4, self.number_bytes)
         at_once = wide * logits_at_once(extent.trained, self.words[0], entropy=entropy)
         layer = wide * self.words[0] * self.words[1] if self.learns_words else 0
-        # The states that predict are gathered, and so are their gradients.
-        most = max(float(held.max()), float(held[self.logits]) + layer + at_once + self.hidden_bytes * extent.trained)
+        # The states that predict were gathered, and now their gradients are.
+        predicting = layer + at_once + self.hidden_bytes * extent.trained
+        # A stretch that is not read narrowly has no more tokens than that.
+        tokens = min(extent.tokens, int(extent.trained / FEW))
+        held = self.whole.most(tokens, extent.trained, predicting)
+        if tokens < extent.tokens:
+            held = max(held, self.narrow.most(extent.tokens, extent.trained, predicting))
         # The path is a leaf of the graph, is joined to the stretch's own, and has a gradient, as it had in the later
         # stretch, there in float32.
         path = self.pair_bytes * extent.past * (3 + wide // self.number_bytes)
-        return int(most) + self.hidden_bytes * extent.trained + path + self.pair_bytes * extent.kept
+        return int(held) + path + self.pair_bytes * extent.kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Moments:
+    """Every time that memory was asked for or given back on the way through a stretch.
+
+    Attributes:
+        held: [P, E], coefficients of the bytes held at each of E moments: of the tokens, highest power first, and of
+            those trained, in the last row.
+        logits: At which of them the logits are made.
+    """
+
+    held: Floats
+    logits: int
+
+    def most(self, tokens: int, trained: int, predicting: int) -> float:
+        """Bytes, when the logits and what comes with them take `predicting`."""
+        power = np.arange(len(self.held) - 1)[::-1]
+        held = np.append(float(tokens) ** power, trained) @ self.held
+        return max(float(held.max()), float(held[self.logits]) + predicting)
 
 
 def appetite(policy: Policy) -> Appetite:
     """Read a few short texts, forward and backward, and note what is asked for. Leaves no gradients behind."""
     sizes = SIZES["cuda" if policy.device.type == "cuda" else "cpu"]
     watch = _Watch()
-    _held(policy, sizes[0], watch)  # what is allocated once; from now on there are gradients to add to
+    _reading(policy, sizes[0], watch)()  # what is allocated once; from now on there are gradients to add to
     sizes = sizes if watch.windows else sizes[:2]
-    found = [_held(policy, size, watch) for size in sizes]
+    whole = _moments(policy, sizes, watch, narrow=False)
+    narrow = _moments(policy, sizes, watch, narrow=True) if policy.narrows else whole
     for weight in policy.parameters().values():
         weight.grad = None
-    if len({len(held) for held, _ in found}) > 1:
-        # The moments are not the same ones: two can be told in any case.
-        found = [(np.asarray([held[logits], held.max()]), 0) for held, logits in found]
     weight, width = policy.head()[0], policy.dtype.itemsize
     return Appetite(
-        moments=np.polyfit(sizes, np.stack([held for held, _ in found]), len(sizes) - 1),
-        logits=found[0][1],
+        whole=whole,
+        narrow=narrow,
         pair_bytes=width * sum(watch.pairs.values()),
         hidden_bytes=width * weight.shape[1],
         words=(weight.shape[0], weight.shape[1]),
         number_bytes=width,
         learns_words=weight.requires_grad,
     )
+
+
+def _moments(policy: Policy, sizes: Sequence[int], watch: "_Watch", *, narrow: bool) -> Moments:
+    few, more = sizes[0] // 8, sizes[0] // 4
+    found = [_held(policy, size, watch, trained=few, narrow=narrow) for size in sizes]
+    found.append(_held(policy, sizes[0], watch, trained=more, narrow=narrow))
+    if len({len(held) for held, _ in found}) > 1:
+        # The moments are not the same ones: two can be told in any case.
+        found = [(np.asarray([held[logits], held.max()]), 0) for held, logits in found]
+    held = np.stack([held for held, _ in found])
+    each = (held[-1] - held[0]) / (more - few)
+    by_size = np.polyfit(sizes, held[:-1] - few * each, len(sizes) - 1)
+    return Moments(held=np.concatenate([by_size, each[None]]), logits=found[0][1])
 
 
 class _Watch:
@@ -170,29 +204,34 @@ class _Watch:
         return watched
 
 
-def _held(policy: Policy, size: int, watch: _Watch) -> tuple[Floats, int]:
-    """Read a text of `size` tokens.
+def _held(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> tuple[Floats, int]:
+    """[E], bytes held after each time that memory was asked for or given back; at which of them the logits are made."""
+    update = _reading(policy, size, watch, trained=trained, narrow=narrow)
+    return allocations(update, policy.device, mark=LOGITS)
 
-    Returns:
-        [E], bytes held after each time that memory was asked for or given back; at which of them the logits are made.
-    """
-    place = np.asarray([size], dtype=np.int64)
-    forest = plant([np.zeros(size, dtype=np.int64)], place - size, place, device=str(policy.device))
+
+def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> Callable[[], None]:
+    """Of a text of `size` tokens, of which so many are trained; with `narrow`, the last layer for these alone."""
+    after = np.arange(size - trained, size, dtype=np.int64) + 1
+    forest = plant([np.zeros(size, dtype=np.int64)], np.zeros_like(after), after, device=str(policy.device))
+    # Logits are counted apart.
     target = torch.zeros(1, dtype=torch.int64, device=policy.device)
 
-    def read(tokens: Tensor, positions: Tensor, attend: Attend) -> Tensor:
-        return policy.hidden(tokens, positions, watch.over(attend))
+    def read(tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None) -> Tensor:
+        if narrow or wanted is None:
+            return policy.hidden(tokens, positions, watch.over(attend), wanted)
+        return policy.hidden(tokens, positions, watch.over(attend))[wanted]
 
     weight, bias = policy.head()
 
     def update() -> None:
         for page in Reading(read, forest, size).backward():
             with record_function(LOGITS):
-                logprob, _ = chosen_logprobs(page.hidden, weight, target, bias)
+                logprob, _ = chosen_logprobs(page.hidden[:1], weight, target, bias)
             logprob.sum().backward()  # pyright: ignore[reportUnknownMemberType]
             del page, logprob
 
-    return allocations(update, policy.device, mark=LOGITS)
+    return update
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

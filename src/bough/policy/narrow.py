@@ -1,0 +1,61 @@
+"""The last layer for some tokens alone: of the others only keys and values matter, as nobody asks what they predict.
+
+A layer is attention and then work on single tokens, most of its arithmetic. So attention runs as ever, and the layer is
+left; then it runs once more, for the tokens that are wanted, and finds the attention done.
+"""
+
+from contextlib import suppress
+from typing import Any, cast
+
+import torch
+from jaxtyping import Int
+from torch import Tensor, nn
+
+from bough.policy.attention import Attend
+
+
+class _Attended(Exception):
+    """The layer has done what is needed of all tokens."""
+
+
+def narrow(layer: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """A forward pre-hook of the last layer; needs `bough_wanted` [m] to do anything, the rows that are wanted.
+
+    `bough_last`, if given, attends instead of `bough_attend`, and answers for these rows alone.
+    """
+    named = dict(named)
+    wanted: Int[Tensor, " m"] | None = named.pop("bough_wanted", None)
+    last: Attend | None = named.pop("bough_last", None)
+    if wanted is None:
+        return args, named
+    whole: Attend = named["bough_attend"]
+    found: list[Tensor] = []
+
+    def attend_and_leave(
+        number: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
+        if last is not None:
+            found.append(last(number, query, key, value, scale, window=window))
+        else:
+            found.append(whole(number, query, key, value, scale, window=window)[:, wanted])
+        raise _Attended
+
+    def recall(
+        number: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
+        del number, query, key, value, scale, window
+        return found[0]
+
+    with suppress(_Attended):
+        layer.forward(*args, **{**named, "bough_attend": attend_and_leave})
+    tokens = args[0].shape[1] if args else named["hidden_states"].shape[1]
+    few = {name: _rows(told, tokens, wanted) for name, told in named.items()}
+    return tuple(_rows(told, tokens, wanted) for told in args), {**few, "bough_attend": recall}
+
+
+def _rows(told: Any, tokens: int, wanted: Tensor) -> Any:
+    """Of what a layer is told about each token, [1, tokens, ...], what is about those that are wanted."""
+    if isinstance(told, tuple):
+        return tuple(_rows(each, tokens, wanted) for each in cast("tuple[Any, ...]", told))
+    of_tokens = isinstance(told, Tensor) and told.ndim > 1 and told.shape[1] == tokens
+    return torch.index_select(told, 1, wanted) if of_tokens else told
