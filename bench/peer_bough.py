@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -106,9 +107,12 @@ def limit_s(shape: Shape) -> float:
     scores, mixed = ((path, width), (width, path)), ((path, path), (path, width))
     # Forward scores and a mean of values; backward those scores again and four more.
     attention = [((heads, *left), (heads, *right)) for left, right in (*(scores,) * 3, *(mixed,) * 4)]
-    return sum(
-        flops / rate(products) for flops, products in zip(shape.update_flops(), (matrices, attention), strict=True)
-    )
+    of_matrices, of_attention = shape.update_flops()
+    # What follows attention in the last layer is left out for tokens that predict nothing, where these are most.
+    silent, after = shape.tokens() - shape.trained(), SIZES.products[3:]
+    if shape.trained() <= silent:
+        of_matrices -= 6 * silent * sum(rows * columns for rows, columns in after)
+    return of_matrices / rate(matrices) + of_attention / rate(attention)
 
 
 def rate(products: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> float:
@@ -124,7 +128,7 @@ def rate(products: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> float:
 
 
 class Run:
-    """One optimizer step after the other; with an engine process for each thread."""
+    """One optimizer step after the other; with an engine process and a reader of batches for each thread."""
 
     def __init__(self, folder: Path, shape: Shape, *, compiled: bool = False) -> None:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
@@ -132,7 +136,8 @@ class Run:
         self.engine = local.build(self.policy.replica())
         if compiled and shape.trains:
             self.policy.compile()
-        self.learner = Learner(self.policy, OPTIMIZER, total_updates=1, temperature=1.0)
+        optimizer = replace(OPTIMIZER, readers=torch.get_num_threads())
+        self.learner = Learner(self.policy, optimizer, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
 
     def trees(self, seed: int) -> list[Tree]:

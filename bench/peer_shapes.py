@@ -134,12 +134,16 @@ class Shape:
         """Tokens of all trees, each once, or once for every path through it."""
         return sum(count * width for count, _, width in self.stretches(by_path=by_path))
 
+    def trained(self, *, by_path: bool = False) -> int:
+        """How many of them are sampled."""
+        return sum(count for count, _, _ in self.stretches(by_path=by_path)[1:]) * self.action_tokens
+
     def update_flops(self, *, by_path: bool = False) -> tuple[int, int]:
         """Operations of an update, without and of attention, that pays for each token once, or once for every path."""
         stretches = self.stretches(by_path=by_path)
         # The tokens that a token sees: itself and all before it.
         pairs = sum(count * (width * start + width * (width + 1) // 2) for count, start, width in stretches)
-        trained = sum(count for count, _, _ in stretches[1:]) * self.action_tokens
+        trained = self.trained(by_path=by_path)
         matrices = SIZES.matrix_flops(tokens=self.tokens(by_path=by_path), trained=trained)
         return matrices, SIZES.attention_flops(pairs=pairs)
 

@@ -313,9 +313,11 @@ def gradient_through(
     *,
     merges: bool,
     micro_tokens: int,
+    readers: int = 1,
 ) -> tuple[dict[str, float], Tensor]:
     """What the learner reports, and its gradient of all weights in one row."""
-    learner = Learner(pair[0], Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0, critic=critic)
+    optimizer = Optimizer(micro_tokens=micro_tokens, readers=readers)
+    learner = Learner(pair[0], optimizer, total_updates=1, temperature=1.0, critic=critic)
     learner.merges = merges
     weights = [*pair[0].parameters().values(), *critic.parameters()]
     for weight in weights:
@@ -349,8 +351,10 @@ def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str,
     forest_ = batch.forest()
     assert len(forest_) < forest_.path_tokens
     assert len(forest_.stretches(10)) > 3
-    for micro_tokens in (10, 64, 10**6):
-        again, packed = gradient_through(objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens)
+    for micro_tokens, readers in ((10, 1), (64, 1), (64, 2), (10**6, 1)):
+        again, packed = gradient_through(
+            objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens, readers=readers
+        )
         assert again == pytest.approx(reported, rel=1e3 * bound, abs=1e3 * bound)
         assert float((packed - apiece).norm() / apiece.norm()) <= bound
 

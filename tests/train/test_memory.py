@@ -57,18 +57,20 @@ def trees(count: int, written: int) -> Batch:
     return batch(nodes, WORDS, np.random.default_rng(0))
 
 
-CASES = ((0.15, False, 80), (0.3, False, 80), (0.15, True, 80), (0.3, False, 24))
-"""Budgets, whether activations are computed again, and how many tokens of a branch are written."""
+CASES = ((0.15, False, 80, 1), (0.3, False, 80, 1), (0.15, True, 80, 1), (0.3, False, 24, 1), (0.3, False, 80, 2))
+"""Budgets, whether activations are computed again, how many tokens of a branch are written, and how many readers."""
 
 
-def update(gib: float, recompute: bool, written: int) -> dict[str, float]:
+def update(gib: float, recompute: bool, written: int, readers: int) -> dict[str, float]:
     """Two updates within a budget."""
     model = policy()
     model.recompute(recompute)
-    memory = foresee(model, copies={}, cache_tokens=0, entropy=False)
+    memory = foresee(model, copies={}, cache_tokens=0, entropy=False, readers=readers)
     gauge = Gauge(model.device, nbytes(model.weights().values()))
     most, given = memory.fit(gib), trees(4, written)
-    learner = Learner(model, Optimizer(micro_tokens=most, memory_gib=gib), total_updates=10, temperature=1.0)
+    learner = Learner(
+        model, Optimizer(micro_tokens=most, memory_gib=gib, readers=readers), total_updates=10, temperature=1.0
+    )
     for _ in range(2):
         learner.step(given, PpoClip(), Share())
     peak = gauge.peak()

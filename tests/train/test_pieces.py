@@ -92,15 +92,15 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Share) -> Non
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(6)])
     assert len(batch.at) > 20
     results = []
-    for micro_tokens in (1, 37, 10**6):
-        one = learner(micro_tokens=micro_tokens)
+    for micro_tokens, readers in ((1, 1), (37, 1), (37, 3), (10**6, 2), (10**6, 1)):
+        one = learner(micro_tokens=micro_tokens, readers=readers)
         reference = learner().policy.replica()
         metrics = one.backward(batch, ALL, share, aids=Aids(reference=reference))
         gradient = {name: weight.grad.clone() for name, weight in one.policy.parameters().items()}
         results.append((metrics, gradient))
-    for metrics, gradient in results[:2]:
-        assert metrics == pytest.approx(results[2][0], rel=1e-6, abs=1e-9)
-        for name, value in results[2][1].items():
+    for metrics, gradient in results[:-1]:
+        assert metrics == pytest.approx(results[-1][0], rel=1e-6, abs=1e-9)
+        for name, value in results[-1][1].items():
             assert value.abs().max() > 0 or "norm" not in name
             torch.testing.assert_close(gradient[name], value, rtol=1e-6, atol=1e-9)
 

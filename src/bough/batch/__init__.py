@@ -6,6 +6,7 @@ from bough.batch.forest import Forest, plant
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
 from bough.batch.reading import FEW, Page, Reading
+from bough.batch.stretch import Stretch
 
 __all__ = [
     "FEW",
@@ -15,6 +16,7 @@ __all__ = [
     "Page",
     "Part",
     "Reading",
+    "Stretch",
     "chosen_logprobs",
     "logits_at_once",
     "pack",

@@ -19,6 +19,9 @@ from bough.tree import Ints
 CACHE_TOKENS = 1024
 """What is computed of more tokens at a time does not stay in a processor's cache."""
 
+SHARES = 2
+"""How many parts each of several readers should have at least, so that all have equally much to do."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Forest:
@@ -54,10 +57,11 @@ class Forest:
         """How many pairs there are of a token and one that it sees."""
         return int(self.position.sum()) + len(self)
 
-    def stretches(self, max_tokens: int) -> list[Stretch]:
+    def stretches(self, max_tokens: int, readers: int = 1) -> list[Stretch]:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
-        On a CPU a stretch ends with a tree once it has `CACHE_TOKENS`: longer ones are no faster, or slower.
+        On a CPU a stretch ends with a tree once it has `CACHE_TOKENS`: longer ones are no faster, or slower. Where
+        several `readers` share them, there are a few for each, if there are so many trees.
 
         Raises:
             ValueError: when `max_tokens` is below 1.
@@ -66,6 +70,8 @@ class Forest:
             raise ValueError(f"Forest.stretches: got max_tokens={max_tokens}; need at least 1")
         depth = self.position.cpu().numpy()
         enough = CACHE_TOKENS if self.tokens.device.type == "cpu" else max_tokens
+        if readers > 1:
+            enough = max(1, min(enough, len(self) // (SHARES * readers)))
         ends = np.append(np.flatnonzero(depth == 0), len(depth))
         cuts = [0]
         while cuts[-1] < len(self):
@@ -76,10 +82,10 @@ class Forest:
             cuts.append(end if end > first else _cut(depth, first + max_tokens, max_tokens // 4))
         return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts)]
 
-    def chapters(self, max_tokens: int) -> list[list[Stretch]]:
+    def chapters(self, max_tokens: int, readers: int = 1) -> list[list[Stretch]]:
         """The stretches, put together where one sees tokens of another: only within a tree, and in no other chapter."""
         found: list[list[Stretch]] = []
-        for each in self.stretches(max_tokens):
+        for each in self.stretches(max_tokens, readers):
             if not len(each.past):
                 found.append([])
             found[-1].append(each)

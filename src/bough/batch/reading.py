@@ -48,27 +48,38 @@ class Page:
 
 
 class Reading:
-    """A model's way through a forest. The weights must not change on the way."""
+    """A model's way through a forest. The weights must not change on the way.
 
-    def __init__(self, read: Read, forest: Forest, max_tokens: int) -> None:
+    Attributes:
+        chapters: What is read.
+    """
+
+    def __init__(
+        self,
+        read: Read,
+        forest: Forest,
+        max_tokens: int,
+        chapters: Sequence[Sequence[Stretch]] | None = None,
+    ) -> None:
         """Get ready; nothing is read yet.
 
         Args:
             read: The model.
             forest: What is read.
             max_tokens: Most tokens of a stretch.
+            chapters: Which of the forest's chapters; None is all.
         """
         self._read, self._forest, self._max_tokens = read, forest, max_tokens
-        self._chapters = forest.chapters(max_tokens)
+        self.chapters = forest.chapters(max_tokens) if chapters is None else chapters
 
     def forward(self) -> Iterator[Page]:
         """Every stretch, first to last, without gradients."""
-        for stretches in self._chapters:
+        for stretches in self.chapters:
             yield from self._forward(stretches, _Shelf(self._forest.origin(stretches)))
 
     def backward(self) -> Iterator[Page]:
         """Every stretch, last to first; go backward from the one that was given before asking for the next."""
-        for stretches in reversed(self._chapters):
+        for stretches in reversed(self.chapters):
             shelf = self._recall(self._forest.origin(stretches))
             lesson: Lesson | None = None
             for stretch in reversed(stretches):
@@ -90,7 +101,7 @@ class Reading:
             again = Reading(self._read, self._forest.take(origin), self._max_tokens)
             # In that forest a token's place is where it is kept, and every token is.
             whole = _Shelf(np.arange(len(origin)), shelf.kept)
-            for stretches in again._chapters:
+            for stretches in again.chapters:
                 for _ in again._forward(stretches, whole):
                     pass
         return shelf

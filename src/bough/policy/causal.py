@@ -1,5 +1,6 @@
 """A transformers causal language model that reads tokens laid end to end."""
 
+import copy
 from typing import Any
 
 import torch
@@ -23,7 +24,7 @@ class Causal:
     def __init__(self, model: PreTrainedModel, *, narrows: bool = False) -> None:
         # Evaluation mode switches dropout off; gradients flow all the same.
         self.model = model.eval()
-        self._narrows, self._recomputes = narrows, False
+        self._narrows, self._recomputes, self._compiled = narrows, False, False
         self.attend_with(ATTENTION)
         layers = self._layers()
         if layers:
@@ -41,6 +42,19 @@ class Causal:
     @narrows.setter
     def narrows(self, can: bool) -> None:
         self._narrows = can
+
+    def shadow(self) -> "Causal":
+        """The same weights, with gradients of their own."""
+        memo: dict[int, Any] = {
+            id(weight): nn.Parameter(weight.detach(), requires_grad=weight.requires_grad)
+            for weight in self.model.parameters()
+        }
+        memo |= {id(buffer): buffer for buffer in self.model.buffers()}
+        again = copy.copy(self)
+        again.model = copy.deepcopy(self.model, memo)
+        if self._compiled:
+            again._compile_layers()  # the same code, which a copy has lost
+        return again
 
     def attend_with(self, implementation: str) -> None:
         """Choose the attention by the name it has in transformers."""
@@ -72,15 +86,13 @@ class Causal:
         Raises:
             ValueError: when that fails, or there are no such layers.
         """
-        layers = self._layers()
-        if not layers:
+        if not self._layers():
             raise ValueError(
                 f"got a {type(self.model).__name__} without layers that can be compiled one by one; say compile=false"
             )
         self.attend_with(APART)
-        # The last is left half-way for tokens that are not wanted, which a compiled layer cannot be.
-        for layer in layers[:-1] if self._narrows else layers:
-            layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
+        self._compile_layers()
+        self._compiled = True
         place = torch.arange(3, device=self.device)
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
         try:
@@ -88,6 +100,12 @@ class Causal:
             torch.autograd.grad(out, trained, allow_unused=True)
         except Exception as error:  # of many kinds, as code of many tools is run
             raise ValueError(uncompilable(error)) from error
+
+    def _compile_layers(self) -> None:
+        layers = self._layers()
+        # The last is left half-way for tokens that are not wanted, which a compiled layer cannot be.
+        for layer in layers[:-1] if self._narrows else layers:
+            layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
 
     @property
     def device(self) -> torch.device:

@@ -1,6 +1,8 @@
 """The critic as it runs."""
 
+import copy
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -23,6 +25,11 @@ class Critic(nn.Module):
         """What each head says of M hidden states, float32 (float64 if the heads are)."""
         hidden = hidden.detach() if self.settings.detach else hidden
         return dict(zip(self.settings.heads, self.linear(hidden.to(self.linear.weight.dtype)).unbind(-1), strict=True))
+
+    def shadow(self) -> "Critic":
+        """The same weights, with gradients of their own."""
+        memo: dict[int, Any] = {id(weight): nn.Parameter(weight.detach()) for weight in self.parameters()}
+        return copy.deepcopy(self, memo)
 
     def state(self) -> dict[str, Tensor]:
         """A copy of the weights, on the CPU."""

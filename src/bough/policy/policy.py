@@ -121,6 +121,12 @@ class Policy:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""
         return self._causal.head()
 
+    def shadow(self) -> "Policy":
+        """The same policy, weights and all, but with gradients of its own."""
+        again = copy.copy(self)
+        again._causal = self._causal.shadow()
+        return again
+
     def recompute(self, on: bool) -> None:
         """Whether going backward computes each layer's activations again, instead of keeping them all.
 

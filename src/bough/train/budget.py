@@ -4,6 +4,7 @@ from bough.engine import Engine
 from bough.policy.policy import Policy
 from bough.train.gauge import Gauge
 from bough.train.memory import GIB, Extent, foresee, nbytes
+from bough.train.run import Optimizer
 
 
 class Budget:
@@ -15,16 +16,23 @@ class Budget:
     """
 
     def __init__(
-        self, gib: float, policy: Policy, engine: Engine, *, entropy: bool, moment_bits: int, reference: bool
+        self,
+        gib: float,
+        settings: Optimizer,
+        policy: Policy,
+        engine: Engine,
+        *,
+        entropy: bool,
+        reference: bool,
     ) -> None:
         """Measure the policy, which is left without gradients.
 
         Args:
             gib: The bound.
+            settings: How updates are made.
             policy: As it is trained.
             engine: Its cache counts, and its copy of the policy, where it has them in this process.
             entropy: Whether entropies are learned from.
-            moment_bits: Of the optimizer's moments.
             reference: Whether there is going to be a reference policy.
 
         Raises:
@@ -37,7 +45,14 @@ class Budget:
         there = weights + sum(copies.values())
         if reference:
             copies["a reference"] = weights
-        self._memory = foresee(policy, copies=copies, cache_tokens=most or 0, entropy=entropy, moment_bits=moment_bits)
+        self._memory = foresee(
+            policy,
+            copies=copies,
+            cache_tokens=most or 0,
+            entropy=entropy,
+            moment_bits=settings.moment_bits,
+            readers=settings.readers,
+        )
         # What foreseeing has loaded is the program's.
         self._gauge = Gauge(policy.device, there)
         self.micro_tokens = self._memory.fit(gib)

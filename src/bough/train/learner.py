@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TypedDict
 
 import torch
@@ -14,8 +15,9 @@ from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
+from bough.train.crew import Crew, Reader
 from bough.train.descent import Descent
-from bough.train.look import Forward, Seen, look, read, survey
+from bough.train.look import Forward, Seen, in_order, look, looks
 from bough.train.memory import Extent
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
@@ -52,6 +54,7 @@ class Learner:
         self._total = total_updates
         self._temperature = temperature
         self._descent = Descent(policy.parameters(), settings, critic)
+        self._crew = Crew(policy, critic, settings.readers)
 
     def learn(
         self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
@@ -136,10 +139,10 @@ class Learner:
         reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
         given = _Given(batch=batch, share=weight, old=old, reference=reference)
         if self.settings.memory_gib is not None:
-            self.extent |= Extent.of(forest, self.settings.micro_tokens)
-        reading = read(self.policy, forest, self.settings.micro_tokens)
+            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.readers)
         learn = self._over_paths if "paths" in objective.needs else self._over_tokens
-        metrics, gap = learn(reading, given, objective, share, aids)
+        with self._crew.gathered():
+            metrics, gap = learn(forest, given, objective, share, aids)
         read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
         return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
@@ -150,30 +153,42 @@ class Learner:
         return count(tokens=forest.path_tokens, trained=trained, pairs=forest.path_pairs) / max(1, tree)
 
     def _over_tokens(
-        self, reading: Reading, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
     ) -> tuple[dict[str, float], float]:
         """Loss and gradient page by page; returns metrics, and the sum of the gaps."""
         del share
-        metrics, gap = dict[str, float](), 0.0
-        for page in reading.backward():
-            seen, part = self._look(page, given.batch, objective.needs), given.take(page.trained)
-            gap += _gap(seen, part.batch)
-            _add(metrics, _descend(objective(part.columns(seen, objective.needs, aids))))
-        return metrics, gap
+
+        def work(reader: Reader, reading: Reading) -> tuple[dict[str, float], float]:
+            metrics, gap = dict[str, float](), 0.0
+            for page in reading.backward():
+                seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
+                gap += _gap(seen, part.batch)
+                _add(metrics, _descend(objective(part.columns(seen, objective.needs, aids))))
+            return metrics, gap
+
+        totals, gaps = dict[str, float](), 0.0
+        for metrics, gap in self._crew.read(work, forest, self.settings.micro_tokens):
+            _add(totals, metrics)
+            gaps += gap
+        return totals, gaps
 
     def _over_paths(
-        self, reading: Reading, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
     ) -> tuple[dict[str, float], float]:
         """The loss of all that was seen, then its gradient page by page."""
-        seen = self._survey(reading, given.batch, objective.needs)
+        seen = self._survey(forest, given.batch, objective.needs)
         leaves = [leaf.requires_grad_() for leaf in seen.columns()]
         columns = given.columns(seen, objective.needs, aids)
         metrics = _descend(objective(by_path(columns, given.batch, share)))
         slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
-        for page in reading.backward():
-            outputs = self._look(page, given.batch, objective.needs).columns()
-            pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
-            torch.autograd.backward(outputs, pulls)
+
+        def work(reader: Reader, reading: Reading) -> None:
+            for page in reading.backward():
+                outputs = self._look(reader, page, given.batch, objective.needs).columns()
+                pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
+                torch.autograd.backward(outputs, pulls)
+
+        self._crew.read(work, forest, self.settings.micro_tokens)
         return metrics, _gap(seen, given.batch)
 
     def divergence(self, batch: Batch) -> float:
@@ -200,24 +215,31 @@ class Learner:
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
-        forest = batch.forest(merge=self.merges)
-        return self._survey(read(self.policy, forest, self.settings.micro_tokens), batch, frozenset()).logprob
+        return self._survey(batch.forest(merge=self.merges), batch, frozenset()).logprob
 
-    def _look(self, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
-        return look(self.policy, page, batch, **self._wanted(needs))
+    def _look(self, reader: Reader, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
+        return look(reader.policy, page, batch, **self._wanted(reader, needs))
 
-    def _survey(self, reading: Reading, batch: Batch, needs: frozenset[Need]) -> Seen:
-        return survey(self.policy, batch, reading, **self._wanted(needs))
+    def _survey(self, forest: Forest, batch: Batch, needs: frozenset[Need]) -> Seen:
+        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+            return looks(reader.policy, batch, reading, **self._wanted(reader, needs))
 
-    def _wanted(self, needs: frozenset[Need]) -> "_Wanted":
-        critic = self.critic if "values" in needs else None
+        return in_order([*chain(*self._crew.read(work, forest, self.settings.micro_tokens))])
+
+    def _wanted(self, reader: Reader, needs: frozenset[Need]) -> "_Wanted":
+        critic = reader.critic if "values" in needs else None
         return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
 
     def _reference(self, reference: Forward | None, batch: Batch, forest: Forest) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
-        reading = read(reference, forest, self.settings.micro_tokens)
-        return survey(reference, batch, reading, temperature=self._temperature).logprob
+
+        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+            del reader
+            return looks(reference, batch, reading, temperature=self._temperature)
+
+        found = self._crew.read(work, forest, self.settings.micro_tokens, reference)
+        return in_order([*chain(*found)]).logprob
 
 
 class _Wanted(TypedDict):

@@ -1,5 +1,6 @@
 """What a model thinks of the trained tokens of a batch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol, runtime_checkable
@@ -69,7 +70,6 @@ def look(
     return Seen(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
 
 
-@torch.no_grad()
 def survey(
     model: Forward,
     batch: Batch,
@@ -89,17 +89,35 @@ def survey(
         entropy: Whether entropies are wanted.
         critic: Speaks about the model's hidden states.
     """
+    return in_order(looks(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic))
+
+
+@torch.no_grad()
+def looks(
+    model: Forward,
+    batch: Batch,
+    reading: Reading,
+    *,
+    temperature: float,
+    entropy: bool = False,
+    critic: Critic | None = None,
+) -> list[tuple[Tensor, Seen]]:
+    """The pages of a reading one by one: which trained tokens, and what the model thinks of them; see `survey`."""
     # A page that trains nothing gives every column its dtype, also when there are no others.
     blank = Page(hidden=model.head()[0][:0], trained=batch.at[:0])
-    trained, looks = list[Tensor](), list[Seen]()
-    for page in chain([blank], reading.forward()):
-        trained.append(page.trained)
-        looks.append(look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
-    order = torch.cat(trained).argsort()
-    logprob, *others = (torch.cat(column)[order] for column in zip(*(each.columns() for each in looks), strict=True))
-    nats = others.pop(0) if entropy else None
-    heads = () if critic is None else critic.settings.heads
-    return Seen(logprob=logprob, entropy=nats, values=dict(zip(heads, others, strict=True)))
+    return [
+        (page.trained, look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
+        for page in chain([blank], reading.forward())
+    ]
+
+
+def in_order(pages: Sequence[tuple[Tensor, Seen]]) -> Seen:
+    """All trained tokens of a batch, from its pages in any order."""
+    order = torch.cat([trained for trained, _ in pages]).argsort()
+    columns = zip(*(seen.columns() for _, seen in pages), strict=True)
+    logprob, *others = (torch.cat(column)[order] for column in columns)
+    nats = others.pop(0) if pages[0][1].entropy is not None else None
+    return Seen(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
 
 
 def read(model: Forward, forest: Forest, max_tokens: int) -> Reading:

@@ -3,11 +3,11 @@
 All that a run holds on the policy's device is counted, and the rest of the program is not:
 
     weights, the engine's copy, a reference       their bytes
-    gradients                                     those of the weights that are trained
+    gradients                                     those of the weights that are trained, for each reader
     the optimizer's moments                       twice that, or half of it with 8 bits
     the engine's keys and values                  as many as it may hold
     keys and values that a later stretch sees     of a text as long as the policy reads
-    a stretch                                     see `Appetite`
+    a stretch                                     see `Appetite`; for each reader
 
 The stretch is what can be chosen: the most tokens with which the sum stays within the budget.
 """
@@ -58,9 +58,9 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(forest: Forest, max_tokens: int) -> "Extent":
-        """When it is read in stretches of at most so many tokens."""
-        chapters = forest.chapters(max_tokens)
+    def of(forest: Forest, max_tokens: int, readers: int = 1) -> "Extent":
+        """When it is read in stretches of at most so many tokens, by so many readers."""
+        chapters = forest.chapters(max_tokens, readers)
         stretches = [each for some in chapters for each in some]
         bounds = np.searchsorted(np.sort(forest.at), [each.first for each in stretches] + [len(forest)])
         return Extent(
@@ -169,13 +169,15 @@ def appetite(policy: Policy) -> Appetite:
 def _moments(policy: Policy, sizes: Sequence[int], watch: "_Watch", *, narrow: bool) -> Moments:
     few, more = sizes[0] // 8, sizes[0] // 4
     found = [_held(policy, size, watch, trained=few, narrow=narrow) for size in sizes]
-    found.append(_held(policy, sizes[0], watch, trained=more, narrow=narrow))
+    # Reading for all tokens, what predicts is only gathered. (Each text that is watched leaves holes in the heap.)
+    found += [_held(policy, sizes[0], watch, trained=more, narrow=True)] if narrow else []
     if len({len(held) for held, _ in found}) > 1:
         # The moments are not the same ones: two can be told in any case.
         found = [(np.asarray([held[logits], held.max()]), 0) for held, logits in found]
     held = np.stack([held for held, _ in found])
-    each = (held[-1] - held[0]) / (more - few)
-    by_size = np.polyfit(sizes, held[:-1] - few * each, len(sizes) - 1)
+    gathered = np.full(held.shape[1], float(policy.dtype.itemsize * policy.head()[0].shape[1]))
+    each = (held[-1] - held[0]) / (more - few) if narrow else gathered
+    by_size = np.polyfit(sizes, held[: len(sizes)] - few * each, len(sizes) - 1)
     return Moments(held=np.concatenate([by_size, each[None]]), logits=found[0][1])
 
 
@@ -244,6 +246,7 @@ class Memory:
         path_tokens: Most tokens of a text.
         appetite: Of a stretch.
         entropy: Whether entropies are learned from.
+        readers: How many stretches are read at the same time.
     """
 
     always: Mapping[str, int]
@@ -251,10 +254,11 @@ class Memory:
     path_tokens: int
     appetite: Appetite
     entropy: bool
+    readers: int
 
     def bytes(self, extent: Extent, cache_tokens: int) -> int:
         """With stretches of that extent and so many tokens in the engine's cache."""
-        reading = self.appetite.bytes(extent, entropy=self.entropy)
+        reading = self.readers * self.appetite.bytes(extent, entropy=self.entropy)
         return sum(self.always.values()) + self.appetite.pair_bytes * cache_tokens + reading
 
     def most(self, tokens: int) -> int:
@@ -293,7 +297,13 @@ class Memory:
 
 
 def foresee(
-    policy: Policy, *, copies: Mapping[str, int], cache_tokens: int, entropy: bool, moment_bits: int = 32
+    policy: Policy,
+    *,
+    copies: Mapping[str, int],
+    cache_tokens: int,
+    entropy: bool,
+    moment_bits: int = 32,
+    readers: int = 1,
 ) -> Memory:
     """Measure a policy.
 
@@ -303,10 +313,12 @@ def foresee(
         cache_tokens: Most tokens whose keys and values the engine holds.
         entropy: Whether entropies are learned from.
         moment_bits: Of the optimizer's moments.
+        readers: How many stretches are read at the same time, each with gradients of its own.
     """
     learned = policy.parameters().values()
     moments = sum(moment_bytes(weight, moment_bits) for weight in learned)
-    always = {"weights": nbytes(policy.weights().values()), **copies, "gradients": nbytes(learned), "moments": moments}
+    always = {"weights": nbytes(policy.weights().values()), **copies, "moments": moments}
+    always["gradients"] = readers * nbytes(learned)
     always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
     return Memory(
         always=always,
@@ -314,6 +326,7 @@ def foresee(
         path_tokens=policy.context_tokens,
         appetite=appetite(policy),
         entropy=entropy,
+        readers=readers,
     )
 
 

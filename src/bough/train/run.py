@@ -133,6 +133,8 @@ class Optimizer:
             for steps that are nearly the same (arXiv 2110.02861). 8 is made for CUDA and needs torchao.
         recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for
             a small part of the memory.
+        readers: Threads that go through a batch together, on a CPU: each reads some of its trees, with gradients of
+            its own, and has its part of the run's `threads`. Faster than one where there are as many cores.
         compile: Whether updates run the model's layers as compiled code, attention aside: on one thread a few per
             cent faster. Takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
     """
@@ -152,13 +154,21 @@ class Optimizer:
     memory_gib: float | None = None
     moment_bits: Literal[8, 32] = 32
     recompute: bool = False
+    readers: int = 1
     compile: bool = False
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a number above 0")
-        for name, least in (("epochs", 1), ("parts", 1), ("micro_tokens", 1), ("warmup_steps", 0), ("weight_decay", 0)):
+        for name, least in (
+            ("epochs", 1),
+            ("parts", 1),
+            ("micro_tokens", 1),
+            ("readers", 1),
+            ("warmup_steps", 0),
+            ("weight_decay", 0),
+        ):
             if getattr(self, name) < least:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need at least {least}")
         if self.memory_gib is not None and not self.memory_gib > 0:

@@ -220,14 +220,7 @@ class Workshop:
         optimizer, entropy = self.run.optimizer, "entropy" in self.run.objective.needs
         if optimizer.memory_gib is None:
             return None
-        return Budget(
-            optimizer.memory_gib,
-            self.policy,
-            self.engine,
-            entropy=entropy,
-            moment_bits=optimizer.moment_bits,
-            reference=reference,
-        )
+        return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
