@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import pack
+from bough.batch import pack, spared
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Request, Sampling
 from bough.explore.growth import Growth, Node
@@ -108,10 +108,9 @@ def limit_s(shape: Shape) -> float:
     # Forward scores and a mean of values; backward those scores again and four more.
     attention = [((heads, *left), (heads, *right)) for left, right in (*(scores,) * 3, *(mixed,) * 4)]
     of_matrices, of_attention = shape.update_flops()
-    # What follows attention in the last layer is left out for tokens that predict nothing, where these are most.
-    silent, after = shape.tokens() - shape.trained(), SIZES.products[3:]
-    if shape.trained() <= silent:
-        of_matrices -= 6 * silent * sum(rows * columns for rows, columns in after)
+    # What follows attention in the last layer is left out for tokens that predict nothing, unless they are few.
+    silent, after = spared(shape.tokens(), shape.trained()), SIZES.products[3:]
+    of_matrices -= 6 * silent * sum(rows * columns for rows, columns in after)
     return of_matrices / rate(matrices) + of_attention / rate(attention)
 
 

@@ -8,9 +8,10 @@ the other every path by itself. Sides run in turn on one thread and are timed by
 work on the machine hardly matters; each round is a ratio, the table has their median. What can be saved is a count of
 multiplications and additions, forward and backward:
 
-    path by path / tree,   each   tokens * 6 N + trained * 8 V W + 14 L W * pairs
+    path by path / tree,   each   tokens * 6 N - spared * 6 A + trained * 8 V W + 14 L W * pairs
 
-with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees (see
+with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees; tokens
+that predict nothing are spared the last layer's A weights after attention, where they are a fifth or more (see
 `Arithmetic`). `share` is the measured speed-up over that ratio. `memory` is the most that tensors hold during an update
 in stretches as long as the longest path, besides weights and gradients, over the same for that path alone. Prints a
 Markdown table.
@@ -26,7 +27,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, Qwen3Config
 
-from bough.batch import Batch
+from bough.batch import Batch, spared
 from bough.objective import PpoClip, Share
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
@@ -138,7 +139,10 @@ def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
     assert max(losses) - min(losses) < 1e-3, losses
     times = [[timed(each) for each in (whole, apiece, parts)] for _ in range(rounds)]
     count, trained = policy.arithmetic().operations, len(given.at)
-    apart, together = (count(tokens=len(each), trained=trained, pairs=each.pairs) for each in (paths, tree))
+    apart, together = (
+        count(tokens=len(each), trained=trained, pairs=each.pairs, spared=spared(len(each), trained))
+        for each in (paths, tree)
+    )
     saving = apart / together
     fast, split = (statistics.median(row[1] / row[i] for row in times) for i in (0, 2))
     return (

@@ -5,7 +5,7 @@ from bough.batch.batch import Batch, Part
 from bough.batch.forest import Forest, plant
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
-from bough.batch.reading import FEW, Page, Reading
+from bough.batch.reading import FEW, Page, Reading, spared
 from bough.batch.stretch import Stretch
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "pack",
     "pack_demonstrations",
     "plant",
+    "spared",
 ]

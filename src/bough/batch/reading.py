@@ -27,8 +27,15 @@ from bough.tree import Ints
 Read: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None], Tensor]
 """A model: (tokens [n], positions [n], attend, wanted [u] or None) -> final hidden states [n, W], or [u, W]."""
 
-FEW = 0.5
-"""At most this share of a stretch's tokens is read apart from the others in the last layer."""
+FEW = 0.8
+"""At most this share of a stretch's tokens is read apart from the others in the last layer: it costs their queries,
+keys and values once more."""
+
+
+def spared(tokens: int, trained: int) -> int:
+    """How many of a stretch's tokens are not read to the end, as nothing is predicted after them."""
+    return tokens - max(trained, 1) if max(trained, 1) <= FEW * tokens else 0
+
 
 Join: TypeAlias = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
 """(layer, key [K, n, D], value [K, n, D]) -> the same with those of the past before them, [K, c + n, D] each."""
@@ -119,7 +126,7 @@ class Reading:
         trained = np.flatnonzero((at >= stretch.first) & (at < stretch.last))
         # After a token there may be several that are trained.
         once, rows = np.unique(at[trained] - stretch.first, return_inverse=True)
-        few = max(len(once), 1) <= FEW * len(stretch)
+        few = spared(len(stretch), len(once)) > 0
         # Layers want one token at least.
         wanted = torch.as_tensor(once if len(once) else [len(stretch) - 1], device=tokens.device) if few else None
         hidden = self._read(tokens, position, attend, wanted)

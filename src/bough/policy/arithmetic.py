@@ -12,14 +12,20 @@ class Arithmetic:
 
     Attributes:
         weights: How many a token meets, without the embeddings and the output layer.
+        after: Those that it meets after the last layer's attention, if a token can be spared them, or 0.
         head: Words times width.
         attention: Layers times query heads times their width.
     """
 
     weights: int
+    after: int
     head: int
     attention: int
 
-    def operations(self, *, tokens: int, trained: int, pairs: int) -> int:
-        """For so many tokens, trained tokens, and pairs of a token and one that it sees."""
-        return 6 * self.weights * tokens + 8 * self.head * trained + 14 * self.attention * pairs
+    def operations(self, *, tokens: int, trained: int, pairs: int, spared: int = 0) -> int:
+        """For so many tokens, trained tokens, and pairs of a token and one that it sees.
+
+        So many tokens are `spared` what comes after the last layer's attention.
+        """
+        products = self.weights * tokens - self.after * spared
+        return 6 * products + 8 * self.head * trained + 14 * self.attention * pairs

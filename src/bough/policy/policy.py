@@ -152,7 +152,9 @@ class Policy:
             if weight.shape != head.shape and "embed" not in name
         )
         attention = shape.layers * shape.heads * shape.head_width
-        return Arithmetic(weights=round(met), head=head.numel(), attention=attention)
+        before = (shape.heads + 2 * shape.kv_heads) * shape.head_width * head.shape[1]
+        after = max(0, round(met / shape.layers) - before) if self.narrows else 0
+        return Arithmetic(weights=round(met), after=after, head=head.numel(), attention=attention)
 
     def parameters(self) -> dict[str, nn.Parameter]:
         """What is trained, by name; tied weights appear once."""

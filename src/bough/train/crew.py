@@ -86,10 +86,13 @@ class Crew:
             return work(reader, reading)
 
         found = [self._pool.submit(own, *each) for each in zip(self._readers, readings, strict=True)]
-        wait(found)
-        # Threads that begin later have as many as the last that said a number.
-        torch.set_num_threads(threads)
-        return [each.result() for each in found]
+        try:
+            return [each.result() for each in found]
+        finally:
+            # When this fails or is interrupted, too: who reads on would leave gradients behind.
+            wait(found)
+            # Threads that begin later have as many as the last that said a number.
+            torch.set_num_threads(threads)
 
     @contextmanager
     def gathered(self) -> Generator[None]:

@@ -10,7 +10,7 @@ from typing import TypedDict
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, Forest, Page, Reading
+from bough.batch import Batch, Forest, Page, Reading, spared
 from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
@@ -149,8 +149,11 @@ class Learner:
     def _saving(self, batch: Batch, forest: Forest) -> float:
         """How many times the arithmetic would be needed to read every path by itself."""
         count, trained = self._arithmetic.operations, len(batch.at)
-        tree = count(tokens=len(forest), trained=trained, pairs=forest.pairs)
-        return count(tokens=forest.path_tokens, trained=trained, pairs=forest.path_pairs) / max(1, tree)
+        paths, tree = (
+            count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))
+            for tokens, pairs in ((forest.path_tokens, forest.path_pairs), (len(forest), forest.pairs))
+        )
+        return paths / max(1, tree)
 
     def _over_tokens(
         self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
