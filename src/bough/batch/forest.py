@@ -71,7 +71,8 @@ class Forest:
         depth = self.position.cpu().numpy()
         enough = CACHE_TOKENS if self.tokens.device.type == "cpu" else max_tokens
         if readers > 1:
-            enough = max(1, min(enough, len(self) // (SHARES * readers)))
+            # A little less than would be even: a tree that is a few tokens short must not draw in the next.
+            enough = max(1, min(enough, 7 * len(self) // (8 * SHARES * readers)))
         ends = np.append(np.flatnonzero(depth == 0), len(depth))
         cuts = [0]
         while cuts[-1] < len(self):
