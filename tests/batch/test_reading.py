@@ -23,7 +23,7 @@ from transformers import (
 )
 from transformers.models.llama.modeling_llama import LlamaDecoderLayer
 
-from bough.batch import Forest, Reading, plant
+from bough.batch import Attend, Forest, Reading, plant
 from bough.policy.attention import causal as attend_causally
 from bough.policy.causal import Causal
 from bough.policy.probe import probe
@@ -227,9 +227,9 @@ def test_every_token_is_read_once_and_the_path_to_a_cut_twice() -> None:
     forest = planted(some, merge=True)
     read: list[int] = []
 
-    def counted(tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None) -> Tensor:
+    def counted(tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None) -> Tensor:
         read.append(len(tokens))
-        return causal.hidden(tokens, positions, attend, wanted)  # type: ignore[arg-type]
+        return causal.hidden(tokens, positions, attend, wanted)
 
     for page in Reading(counted, forest, 10).backward():
         page.hidden.sum().backward()

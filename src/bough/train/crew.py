@@ -39,7 +39,7 @@ class Reader:
 
 
 class Crew:
-    """Readers of a policy's batches; one reads in the thread that asks."""
+    """Readers of a policy's batches, each in a thread; a single one reads in the thread that asks."""
 
     def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
         """Get so many ready.
@@ -52,7 +52,7 @@ class Crew:
                 f"Optimizer.readers: got {count} for a policy on {policy.device}; need 1: threads share the work of "
                 "CPUs alone"
             )
-        self._policy, self._arithmetic = policy, policy.arithmetic()
+        self._arithmetic = policy.arithmetic()
         self._readers = [Reader(policy=policy, critic=critic)]
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
