@@ -70,17 +70,19 @@ def test_stretches_see_every_pair_once(texts: list[list[int]], most: int) -> Non
         assert wanted.sum() == each.pairs
         assert np.array_equal(sees(each, None, torch.device("cpu")).numpy(), wanted)
         seen = np.zeros_like(wanted, dtype=np.int64)
-        opened = np.zeros(len(each), dtype=np.int64)
+        parts = np.zeros(len(each), dtype=np.int64)
+        assert [glance.column for glance in each.glances] == sorted(glance.column for glance in each.glances)
         for glance in each.glances:
             (q0, q1), (k0, k1) = glance.queries, glance.keys
             for q in np.split(np.arange(q0, q1), glance.rows):
                 keys = np.split(np.arange(k0, k1), glance.rows)[(int(q[0]) - q0) * glance.rows // (q1 - q0)]
-                assert glance.opens == (not opened[q].any()) or not glance.opens
-                assert glance.opens or opened[q].all()
-                opened[q] = 1
+                # Of each column one part at most, and all have the first.
+                assert (parts[q] <= glance.column).all()
+                assert glance.column == 0 or (parts[q] > 0).all()
+                parts[q] = glance.column + 1
                 for row, query in enumerate(q.tolist()):
                     seen[query, keys[: row + 1] if glance.causal else keys] += 1
-        assert opened.all()
+        assert parts.all()
         assert np.array_equal(seen, wanted.astype(np.int64))
 
 

@@ -1,6 +1,7 @@
 """Attention of a forest by stock flash kernels: one call for each run of keys, merged by their log-sum-exp."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias, cast
 
 import torch
@@ -28,10 +29,12 @@ def cascade(
 
         l = log sum_i exp l_i        o = sum_i o_i exp(l_i - l)
 
+    one column of parts after the other: the second of two weighs sigmoid(l_2 - l_1).
+
     Backward, each call is given the merged o and l instead of its own, which makes its gradients those of the whole.
 
     Args:
-        glances: All that is seen; for each query, the one that opens it comes first.
+        glances: All that is seen, column by column.
         query: [H, n, D], on a CPU.
         key: [K, m, D]; K divides H.
         value: [K, m, D].
@@ -47,20 +50,27 @@ class _Cascade(torch.autograd.Function):
         groups = len(query) // len(key)
         keys, values = (each.repeat_interleave(groups, 0) if groups > 1 else each for each in (key, value))
         wide = torch.float64 if query.dtype == torch.float64 else torch.float32
-        mixed = torch.empty(query.shape, dtype=wide)
-        total = torch.empty(query.shape[:2], dtype=wide)
-        for glance in glances:
-            q, k, v = _runs(glance, query, keys, values)
-            part, weight = _flash(q, k, v, 0.0, glance.causal, scale=scale)
-            out, lse = _run(mixed, glance.queries, glance.rows), _run(total, glance.queries, glance.rows)
-            if glance.opens:
-                out.copy_(part)
-                lse.copy_(weight)
+        mixed, total = _token_by_token(query, wide), torch.empty(query.shape[:2], dtype=wide)
+        # Where there is nothing it weighs nothing, but must be a number.
+        part, weight = torch.zeros_like(mixed), torch.empty_like(total)
+        for column, some in groupby(glances, lambda each: each.column):
+            shown = list(some)
+            found = (
+                (each, _flash(*_runs(each, query, keys, values), 0.0, each.causal, scale=scale)) for each in shown
+            )
+            if column and len(shown) == 1:
+                for each, (out, log) in found:
+                    places = (_run(whole, each.queries, each.rows) for whole in (mixed, total))
+                    _merge(*places, out.to(wide), log)
                 continue
-            both = torch.logaddexp(lse, weight)
-            out.mul_((lse - both).exp_()[..., None])
-            out.addcmul_(part.to(wide), (weight - both).exp_()[..., None])
-            lse.copy_(both)
+            into = (part, weight) if column else (mixed, total)
+            span = slice(min(each.queries[0] for each in shown), max(each.queries[1] for each in shown))
+            weight[:, span].fill_(-torch.inf)
+            for each, results in found:
+                for whole, result in zip(into, results, strict=True):
+                    _run(whole, each.queries, each.rows).copy_(result)
+            if column:
+                _merge(*(each[:, span] for each in (mixed, total, part, weight)))
         mixed = mixed.to(query.dtype)
         ctx.save_for_backward(query, key, value, mixed, total)
         ctx.glances, ctx.scale = glances, scale
@@ -69,22 +79,37 @@ class _Cascade(torch.autograd.Function):
     @staticmethod
     @once_differentiable  # which torch leaves untyped
     def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        pull = grad_outputs[0].contiguous()
+        pull = grad_outputs[0]
+        # All that the kernel asks for.
+        pull = pull if pull.stride(-1) == 1 else pull.contiguous()
         query, key, value, mixed, total = ctx.saved_tensors
         groups = len(query) // len(key)
         keys, values = (each.repeat_interleave(groups, 0) if groups > 1 else each for each in (key, value))
         wide = total.dtype
-        to_query, to_key, to_value = (torch.zeros(each.shape, dtype=wide) for each in (query, keys, values))
+        to_query, to_key, to_value = (_token_by_token(each, wide) for each in (query, keys, values))
         for glance in ctx.glances:
             q, k, v = _runs(glance, query, keys, values)
             out, lse, grad = (_run(each, glance.queries, glance.rows) for each in (mixed, total, pull))
             grads = _flash_backward(grad, q, k, v, out, lse, 0.0, glance.causal, scale=ctx.scale)
-            spans = (glance.queries, glance.keys, glance.keys)
-            for whole, span, part in zip((to_query, to_key, to_value), spans, grads, strict=True):
-                _run(whole, span, glance.rows).add_(part)
+            queried = _run(to_query, glance.queries, glance.rows)
+            queried.add_(grads[0]) if glance.column else queried.copy_(grads[0])
+            # Each key is in one glance alone.
+            for whole, part in zip((to_key, to_value), grads[1:], strict=True):
+                _run(whole, glance.keys, glance.rows).copy_(part)
         if groups > 1:
             to_key, to_value = (each.unflatten(0, (-1, groups)).sum(1) for each in (to_key, to_value))
         return to_query.to(query.dtype), to_key.to(key.dtype), to_value.to(value.dtype), None, None
+
+
+def _merge(mixed: Tensor, total: Tensor, part: Tensor, weight: Tensor) -> None:
+    """Take a further part of [..., D], with the log-sum-exp [...] of its scores, into what there is."""
+    mixed.lerp_(part, (weight - total).sigmoid_()[..., None])
+    torch.logaddexp(total, weight, out=total)
+
+
+def _token_by_token(like: Float[Tensor, "H U D"], dtype: torch.dtype) -> Float[Tensor, "H U D"]:
+    """Room for as much, in the order in memory of what the kernel returns and a layer goes on with."""
+    return torch.empty((like.shape[1], like.shape[0], like.shape[2]), dtype=dtype).transpose(0, 1)
 
 
 _Span: TypeAlias = tuple[int, int]
@@ -97,5 +122,8 @@ def _runs(glance: Glance, query: Tensor, key: Tensor, value: Tensor) -> Iterator
 
 def _run(whole: Tensor, span: _Span, rows: int) -> Tensor:
     """A run of tokens of [H, U, ...] as a view of [rows, H, tokens of a row, ...]."""
-    run = whole[:, span[0] : span[1]]
-    return run.view(len(run), rows, -1, *run.shape[2:]).transpose(0, 1)
+    size, (head, token, *rest) = (span[1] - span[0]) // rows, whole.stride()
+    place = whole.storage_offset() + token * span[0]
+    shape = (rows, len(whole), size, *whole.shape[2:])
+    # In one step, as there are many runs.
+    return whole.as_strided(shape, (token * size, head, token, *rest), place)

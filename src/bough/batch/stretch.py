@@ -1,7 +1,7 @@
 """A run of a forest's tokens, and the runs of keys that its queries see."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
 import numpy as np
@@ -21,14 +21,14 @@ class Glance:
         keys: (first, last), among the past and then the stretch's tokens.
         causal: Whether the keys are the queries' own tokens.
         rows: So many equal runs, laid end to end, each of which looks at itself alone.
-        opens: Whether these queries look at nothing before.
+        column: Which part of what its queries see; no query has two of one column, and each has part 0.
     """
 
     queries: tuple[int, int]
     keys: tuple[int, int]
     causal: bool
     rows: int
-    opens: bool
+    column: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,7 +44,7 @@ class Stretch:
         past: [C], ascending: the tokens on that path.
         position: [C + n], how deep each token of the past, then of the stretch stands.
         end: [C + n], where the tokens end that follow each, counted from `first` and within the stretch.
-        glances: Together, every pair of a query and a key that it sees, once.
+        glances: Together, every pair of a query and a key that it sees, once; column by column.
     """
 
     first: int
@@ -74,17 +74,32 @@ def stretch(end: Ints, position: Ints, first: int, last: int) -> Stretch:
         past=past,
         position=position[inside],
         end=own,
-        glances=tuple(_glances(own, position[inside], len(past))),
+        glances=_by_column(_glances(own, position[inside], len(past)), last - first),
     )
 
 
+def _by_column(glances: Iterator[Glance], queries: int) -> tuple[Glance, ...]:
+    """Each in the first column in which none of its queries has a part yet."""
+    parts = np.zeros(queries, dtype=np.int64)
+    found: list[Glance] = []
+    for glance in glances:
+        own = parts[slice(*glance.queries)]
+        column = int(own.max())
+        own[:] = column + 1
+        found.append(replace(glance, column=column))
+    return tuple(sorted(found, key=lambda glance: glance.column))
+
+
 def _glances(end: Ints, position: Ints, past: int) -> Iterator[Glance]:
-    """Runs of keys that the same run of queries sees: parts of the past, then each branch within the stretch."""
+    """Runs of keys that the same run of queries sees: parts of the past, then each branch within the stretch.
+
+    All are said to be of column 0.
+    """
     if past:
         bounds = [0, *(1 + np.flatnonzero(np.diff(end[:past]))).tolist(), past]
         for begin, stop in pairwise(bounds):
             queries = (0, int(end[begin]))
-            yield Glance(queries=queries, keys=(begin, stop), causal=False, rows=1, opens=begin == 0)
+            yield Glance(queries=queries, keys=(begin, stop), causal=False, rows=1, column=0)
     own, depth = end[past:], position[past:]
     # A branch ends where the next token is not its child, or is one of several.
     forks = 1 + np.flatnonzero((np.diff(own) != 0) | (np.diff(depth) != 1))
@@ -98,7 +113,7 @@ def _glances(end: Ints, position: Ints, past: int) -> Iterator[Glance]:
         if lonely:
             begin, stop = some[0][0], some[-1][1]
             keys = (past + begin, past + stop)
-            yield Glance(queries=(begin, stop), keys=keys, causal=True, rows=(stop - begin) // size, opens=opens)
+            yield Glance(queries=(begin, stop), keys=keys, causal=True, rows=(stop - begin) // size, column=0)
             continue
         for begin, stop, reach, _ in some:
-            yield Glance(queries=(begin, reach), keys=(past + begin, past + stop), causal=True, rows=1, opens=opens)
+            yield Glance(queries=(begin, reach), keys=(past + begin, past + stop), causal=True, rows=1, column=0)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import torch
 from jaxtyping import Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from bough.policy.adapters import merged
 from bough.policy.attention import Attend
@@ -19,6 +19,8 @@ class Replica:
     def __init__(self, causal: Causal, shape: Shape, context_tokens: int) -> None:
         causal.model.requires_grad_(False)
         causal.recompute(False)  # which the policy may do
+        if causal.device.type == "cpu":
+            _lay_out(causal)
         self._causal = causal
         self._shape = shape
         self._context_tokens = context_tokens
@@ -102,6 +104,16 @@ class Replica:
         check(weights, own, "Replica.load")
         for name, tensor in own.items():
             tensor.copy_(weights[name])
+
+
+def _lay_out(causal: Causal) -> None:
+    """Turn the matrices of the layers round in memory: what a token is multiplied by then lies side by side.
+
+    Few tokens, as are read when branches are written, are multiplied up to a third faster so, as nothing is packed.
+    """
+    for module in causal.model.base_model.modules():
+        if isinstance(module, nn.Linear):
+            module.weight.data = module.weight.t().contiguous().t()
 
 
 def check(got: Mapping[str, Tensor], need: Mapping[str, Tensor], where: str) -> None:
