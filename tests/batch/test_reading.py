@@ -206,6 +206,11 @@ def test_compiled_layers_change_nothing_but_rounding() -> None:
     found = gradient(compiled, some, pull, merge=True, most=9)
     # Norms are in float32, and in another order.
     assert float((found - expected).norm() / expected.norm()) < 1e-6
+    compiled.recompute(False)
+    # The last layer, left and taken up again.
+    compiled.narrows = True
+    found, expected = (gradient(each, some, pull, merge=True, most=9, every=7) for each in (compiled, plain))
+    assert float((found - expected).norm() / expected.norm()) < 1e-6
     # A copy is a plain model again: an engine has it read by attention of its own.
     copied = Causal(copy.deepcopy(compiled.model))
     assert torch.equal(hidden(copied, some, merge=True, most=9), hidden(plain, some, merge=True, most=9))

@@ -55,9 +55,7 @@ class _Cascade(torch.autograd.Function):
         part, weight = torch.zeros_like(mixed), torch.empty_like(total)
         for column, some in groupby(glances, lambda each: each.column):
             shown = list(some)
-            found = (
-                (each, _flash(*_runs(each, query, keys, values), 0.0, each.causal, scale=scale)) for each in shown
-            )
+            found = ((each, _flash(*_runs(each, query, keys, values), 0.0, each.causal, scale=scale)) for each in shown)
             if column and len(shown) == 1:
                 for each, (out, log) in found:
                     places = (_run(whole, each.queries, each.rows) for whole in (mixed, total))

@@ -105,10 +105,11 @@ def _glances(end: Ints, position: Ints, past: int) -> Iterator[Glance]:
     forks = 1 + np.flatnonzero((np.diff(own) != 0) | (np.diff(depth) != 1))
     begins = [0, *forks.tolist()] if len(own) else []
     branches = [
+        # Where a text begins there is a first part, as elsewhere there is before the branch.
         (begin, stop, int(own[begin]), bool(depth[begin] == 0))
         for begin, stop in zip(begins, [*begins[1:], len(own)], strict=True)
     ]
-    for (lonely, size, opens), run in groupby(branches, lambda each: (each[2] == each[1], each[1] - each[0], each[3])):
+    for (lonely, size, _), run in groupby(branches, lambda each: (each[2] == each[1], each[1] - each[0], each[3])):
         some = list(run)
         if lonely:
             begin, stop = some[0][0], some[-1][1]

@@ -22,13 +22,26 @@ class Attend(Protocol):
         ...
 
 
+class Asked:
+    """What is asked of a model besides its tokens: one object of one class, or compiled layers would be made anew.
+
+    Attributes:
+        attend: Does the attention.
+        wanted: [m], the rows that are wanted of the last layer; None is all.
+        last: Attends there instead of `attend`, if given, and answers for the wanted rows alone.
+    """
+
+    def __init__(self, attend: Attend, wanted: Tensor | None = None, last: Attend | None = None) -> None:
+        self.attend, self.wanted, self.last = attend, wanted, last
+
+
 ATTENTION = "bough"
 """The name under which a transformers model finds `hand_over` (`attn_implementation`)."""
 
 APART = "bough_apart"
 """The name of the same for layers that are compiled one by one: it is left to the caller, and not compiled."""
 
-HARMLESS = frozenset({"position_ids", "cache_position", "is_causal", "bough_wanted", "bough_last"})
+HARMLESS = frozenset({"position_ids", "cache_position", "is_causal"})
 """What models tell their attention function without meaning it to change the result."""
 
 
@@ -41,13 +54,13 @@ def hand_over(
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
-    bough_attend: Attend | None = None,
+    bough: Asked | None = None,
     **settings: object,
 ) -> tuple[Tensor, None]:
-    """Attention as transformers calls it, done by the `bough_attend` that was given to the model's forward pass.
+    """Attention as transformers calls it, done by who was given to the model's forward pass.
 
     Args:
-        module: The layer; its `layer_idx` is the layer that `bough_attend` is told.
+        module: The layer; its `layer_idx` is the layer that is told.
         query: [1, H, U, D].
         key: [1, K, U, D].
         value: [1, K, U, D].
@@ -55,17 +68,19 @@ def hand_over(
         scaling: Multiplies the scores; None means D ** -0.5.
         dropout: 0.
         sliding_window: How many tokens a query sees at most, itself included.
-        bough_attend: What does the work.
+        bough: Says who does the work.
         settings: Anything else a model tells its attention.
 
     Returns:
         [1, U, H, D], and no attention weights.
 
     Raises:
-        ValueError: when the model asks for what `bough_attend` would not do (capped scores, sinks, a mask).
+        ValueError: when the model asks for what nobody would do (capped scores, sinks, a mask).
     """
-    if bough_attend is None:
-        raise ValueError(f"{type(module).__name__}: got no bough_attend; need a model that hands it to its attention")
+    if bough is None:
+        raise ValueError(
+            f"{type(module).__name__}: got nobody who attends; need a model that hands its attention what it is told"
+        )
     asked = [
         name for name, value in settings.items() if name not in HARMLESS and value is not None and value is not False
     ]
@@ -84,7 +99,7 @@ def hand_over(
         )
     scale = scaling if scaling is not None else query.shape[-1] ** -0.5
     layer = int(getattr(module, "layer_idx"))  # noqa: B009
-    mixed = bough_attend(layer, query[0], key[0], value[0], scale, window=sliding_window)
+    mixed = bough.attend(layer, query[0], key[0], value[0], scale, window=sliding_window)
     # As the model is about to lay it out anyway; a compiled layer is made anew for every other layout.
     return mixed.transpose(0, 1).unsqueeze(0).contiguous(), None
 

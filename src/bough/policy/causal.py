@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
-from bough.policy.attention import APART, ATTENTION, Attend, causal
+from bough.policy.attention import APART, ATTENTION, Asked, Attend, causal
 from bough.policy.compiled import uncompilable
 from bough.policy.narrow import narrow
 
@@ -30,6 +30,8 @@ class Causal:
         if layers:
             # A copy of a model has it already, and then the second finds nothing left to do.
             layers[-1].register_forward_pre_hook(narrow, with_kwargs=True)
+            # Compiled code that a copy has is of the layer that it was copied from.
+            vars(layers[-1]).pop("forward", None)
 
     def _layers(self) -> list[GradientCheckpointingLayer]:
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
@@ -102,10 +104,12 @@ class Causal:
             raise ValueError(uncompilable(error)) from error
 
     def _compile_layers(self) -> None:
-        layers = self._layers()
-        # The last is left half-way for tokens that are not wanted, which a compiled layer cannot be.
-        for layer in layers[:-1] if self._narrows else layers:
+        *others, last = self._layers()
+        for layer in others:
             layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
+        # What makes the last run twice stays outside: it leaves compiled code as it leaves other code.
+        whole: Any = last.forward
+        vars(last)["forward"] = torch.compile(whole, dynamic=True)  # pyright: ignore[reportUnknownMemberType]
 
     @property
     def device(self) -> torch.device:
@@ -143,8 +147,8 @@ class Causal:
         # A compiled layer is made anew for a view that does not begin where its memory does.
         places = positions[None].clone()
         few = self.narrows and wanted is not None
-        more = {"bough_wanted": wanted, "bough_last": last} if few else {}
-        read = trunk(input_ids=tokens[None], position_ids=places, use_cache=False, bough_attend=attend, **more)
+        asked = Asked(attend, wanted, last) if few else Asked(attend)
+        read = trunk(input_ids=tokens[None], position_ids=places, use_cache=False, bough=asked)
         hidden = read.last_hidden_state[0]
         return hidden if few or wanted is None else hidden[wanted]
 

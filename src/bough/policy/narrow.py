@@ -8,10 +8,9 @@ from contextlib import suppress
 from typing import Any, cast
 
 import torch
-from jaxtyping import Int
 from torch import Tensor, nn
 
-from bough.policy.attention import Attend
+from bough.policy.attention import Asked
 
 
 class _Attended(Exception):
@@ -19,16 +18,11 @@ class _Attended(Exception):
 
 
 def narrow(layer: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """A forward pre-hook of the last layer; needs `bough_wanted` [m] to do anything, the rows that are wanted.
-
-    `bough_last`, if given, attends instead of `bough_attend`, and answers for these rows alone.
-    """
-    named = dict(named)
-    wanted: Int[Tensor, " m"] | None = named.pop("bough_wanted", None)
-    last: Attend | None = named.pop("bough_last", None)
-    if wanted is None:
+    """A forward pre-hook of the last layer; does nothing unless it is asked for some rows."""
+    asked: Asked | None = named.get("bough")
+    if asked is None or asked.wanted is None:
         return args, named
-    whole: Attend = named["bough_attend"]
+    wanted, whole, last = asked.wanted, asked.attend, asked.last
     found: list[Tensor] = []
 
     def attend_and_leave(
@@ -47,10 +41,10 @@ def narrow(layer: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> tu
         return found[0]
 
     with suppress(_Attended):
-        layer.forward(*args, **{**named, "bough_attend": attend_and_leave})
+        layer.forward(*args, **{**named, "bough": Asked(attend_and_leave)})
     tokens = args[0].shape[1] if args else named["hidden_states"].shape[1]
     few = {name: _rows(told, tokens, wanted) for name, told in named.items()}
-    return tuple(_rows(told, tokens, wanted) for told in args), {**few, "bough_attend": recall}
+    return tuple(_rows(told, tokens, wanted) for told in args), {**few, "bough": Asked(recall)}
 
 
 def _rows(told: Any, tokens: int, wanted: Tensor) -> Any:
