@@ -1,5 +1,7 @@
 """Texts laid out depth first, stretches of them, and what each token sees there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -97,6 +99,19 @@ def test_within_a_tree_it_is_cut_where_the_path_is_short() -> None:
     # From 7 or 8 tokens on: the third branch begins at 8 with one token before it.
     assert [each.first for each in forest.stretches(9)] == [0, 8]
     assert [len(each.past) for each in forest.stretches(9)] == [0, 1]
+
+
+def test_stretches_take_no_more_effort_than_the_longest_text() -> None:
+    prompt = [0] * 8
+    texts = [np.asarray([*prompt, *([branch] * 4)]) for branch in range(1, 9)]
+    after = np.tile(np.arange(9, 13), len(texts))
+    plain = plant(texts, np.repeat(np.arange(len(texts)), 4), after)
+    assert [len(each) for each in plain.stretches(12)] == [12, 12, 12, 4]
+    # A text of 12 tokens, 4 of them trained, takes as much as 8 + 4 * 3 others; 5 trained tokens would fit, too.
+    heavy = replace(plain, effort=3.0)
+    assert [len(each) for each in heavy.stretches(12)] == [12, 6, 6, 6, 6, 4]
+    (alone,) = replace(plant(texts[:1], np.zeros(4, dtype=np.int64), after[:4]), effort=3.0).stretches(12)
+    assert len(alone) == 12
 
 
 def test_texts_of_one_length_lie_side_by_side_and_are_one_glance() -> None:

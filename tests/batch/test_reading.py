@@ -232,9 +232,11 @@ def test_every_token_is_read_once_and_the_path_to_a_cut_twice() -> None:
     forest = planted(some, merge=True)
     read: list[int] = []
 
-    def counted(tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None) -> Tensor:
+    def counted(
+        tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None, last: Attend | None
+    ) -> Tensor:
         read.append(len(tokens))
-        return causal.hidden(tokens, positions, attend, wanted)
+        return causal.hidden(tokens, positions, attend, wanted, last)
 
     for page in Reading(counted, forest, 10).backward():
         page.hidden.sum().backward()

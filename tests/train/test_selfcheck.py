@@ -29,7 +29,9 @@ def leak(model: Policy) -> None:
     """Have every token take a little of the one before it in memory, as a convolution or a recurrence would."""
     plain = model.hidden
 
-    def hidden(tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None = None) -> Tensor:
+    def hidden(
+        tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None = None, last: object = None
+    ) -> Tensor:
         out = plain(tokens, positions, attend)  # type: ignore[arg-type]
         leaking = out + 0.5 * torch.cat([out[:1], out[:-1]])
         return leaking if wanted is None else leaking[wanted]

@@ -40,6 +40,7 @@ class Forest:
         at: [M] int64, where the tokens stand after which something is predicted.
         path_tokens: How many tokens the texts have that were planted.
         path_pairs: How many pairs of a token and one that it sees they have.
+        effort: How many times the work, and the memory, a token takes after which something is predicted.
     """
 
     tokens: Int[Tensor, " U"]
@@ -48,6 +49,7 @@ class Forest:
     at: Ints
     path_tokens: int
     path_pairs: int
+    effort: float = 1.0
 
     def __len__(self) -> int:
         return len(self.end)
@@ -60,8 +62,9 @@ class Forest:
     def stretches(self, max_tokens: int, readers: int = 1) -> list[Stretch]:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
-        On a CPU a stretch ends with a tree once it has `CACHE_TOKENS`: longer ones are no faster, or slower. Where
-        several `readers` share them, there are a few for each, if there are so many trees.
+        Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch ends with a tree once
+        it has `CACHE_TOKENS`: longer ones are no faster, or slower. Where several `readers` share them, there are a few
+        for each, if there are so many trees.
 
         Raises:
             ValueError: when `max_tokens` is below 1.
@@ -74,14 +77,32 @@ class Forest:
             # A little less than would be even: a tree that is a few tokens short must not draw in the next.
             enough = max(1, min(enough, 7 * len(self) // (8 * SHARES * readers)))
         ends = np.append(np.flatnonzero(depth == 0), len(depth))
+        until = self._until(depth, max_tokens)
         cuts = [0]
         while cuts[-1] < len(self):
             first = cuts[-1]
-            after = np.searchsorted(ends, [first + min(enough, max_tokens), first + max_tokens + 1]).tolist()
+            last = int(until[first])
+            after = np.searchsorted(ends, [min(first + enough, last), last + 1]).tolist()
             # With the first tree that makes it long enough, or the last that fits.
             end = int(ends[min(after[0], after[1] - 1)])
-            cuts.append(end if end > first else _cut(depth, first + max_tokens, max_tokens // 4))
+            cuts.append(end if end > first else _cut(depth, last, (last - first) // 4))
         return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts)]
+
+    def _until(self, depth: Ints, max_tokens: int) -> Ints:
+        """[U], before which token a stretch that begins with each must end."""
+        place = np.arange(len(self))
+        until = place + max_tokens
+        if self.effort == 1 or not len(self):
+            return until
+        effort = np.ones(len(self))
+        effort[self.at] = self.effort
+        deepest = int(depth.argmax())
+        longest = effort[: deepest + 1][self.end[: deepest + 1] > deepest]
+        before = np.append(0.0, effort.cumsum())
+        # A text that just fits must not be cut for a sum's rounding.
+        most = (1 + 1e-9) * max_tokens * longest.mean()
+        there = np.searchsorted(before, before[:-1] + most, side="right") - 1
+        return np.maximum(np.minimum(until, there), place + 1)
 
     def chapters(self, max_tokens: int, readers: int = 1) -> list[list[Stretch]]:
         """The stretches, put together where one sees tokens of another: only within a tree, and in no other chapter."""

@@ -24,8 +24,9 @@ from bough.batch.kept import Kept, Lesson
 from bough.batch.stretch import Stretch
 from bough.tree import Ints
 
-Read: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None], Tensor]
-"""A model: (tokens [n], positions [n], attend, wanted [u] or None) -> final hidden states [n, W], or [u, W]."""
+Read: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None, Attend | None], Tensor]
+"""A model: (tokens [n], positions [n], attend, wanted [u] or None, last) -> final hidden states [n, W], or [u, W]; `last`
+may attend in the last layer, for the wanted alone."""
 
 FEW = 0.8
 """At most this share of a stretch's tokens is read apart from the others in the last layer: it costs their queries,
@@ -94,11 +95,11 @@ class Reading:
                 yield self._page(stretch, lesson.join)
                 lesson.end()
 
-    def _forward(self, stretches: Sequence[Stretch], shelf: "_Shelf") -> Iterator[Page]:
+    def _forward(self, stretches: Sequence[Stretch], shelf: "_Shelf", *, predicts: bool = True) -> Iterator[Page]:
         for stretch in stretches:
             own, past = shelf.own(stretch), shelf.place(stretch.past)
             with torch.no_grad():
-                page = self._page(stretch, partial(shelf.kept.pass_on, own, past))
+                page = self._page(stretch, partial(shelf.kept.pass_on, own, past), predicts=predicts)
             yield page
 
     def _recall(self, origin: Ints) -> "_Shelf":
@@ -109,11 +110,11 @@ class Reading:
             # In that forest a token's place is where it is kept, and every token is.
             whole = _Shelf(np.arange(len(origin)), shelf.kept)
             for stretches in again.chapters:
-                for _ in again._forward(stretches, whole):
+                for _ in again._forward(stretches, whole, predicts=False):
                     pass
         return shelf
 
-    def _page(self, stretch: Stretch, join: Join) -> Page:
+    def _page(self, stretch: Stretch, join: Join, *, predicts: bool = True) -> Page:
         own, at, look = slice(stretch.first, stretch.last), self._forest.at, Attention(stretch)
 
         def attend(
@@ -122,6 +123,14 @@ class Reading:
             keys, values = join(layer, key, value)
             return look(query, keys, values, scale, window)
 
+        def keep(
+            layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+        ) -> Tensor:
+            """Nobody asks for more than keys and values."""
+            del scale, window
+            join(layer, key, value)
+            return query[:, :1]
+
         tokens, position = self._forest.tokens[own], self._forest.position[own]
         trained = np.flatnonzero((at >= stretch.first) & (at < stretch.last))
         # After a token there may be several that are trained.
@@ -129,7 +138,7 @@ class Reading:
         few = spared(len(stretch), len(once)) > 0
         # Layers want one token at least.
         wanted = torch.as_tensor(once if len(once) else [len(stretch) - 1], device=tokens.device) if few else None
-        hidden = self._read(tokens, position, attend, wanted)
+        hidden = self._read(tokens, position, attend, wanted, None if predicts else keep)
         at_rows = torch.as_tensor(rows if few else once[rows], device=tokens.device)
         return Page(hidden=hidden[at_rows], trained=torch.as_tensor(trained, device=tokens.device))
 

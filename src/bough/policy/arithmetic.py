@@ -22,6 +22,11 @@ class Arithmetic:
     head: int
     attention: int
 
+    @property
+    def effort(self) -> float:
+        """How many times as much a token takes after which something is predicted, attention aside."""
+        return (6 * self.weights + 8 * self.head) / (6 * (self.weights - self.after))
+
     def operations(self, *, tokens: int, trained: int, pairs: int, spared: int = 0) -> int:
         """For so many tokens, trained tokens, and pairs of a token and one that it sees.
 

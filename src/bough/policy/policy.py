@@ -100,6 +100,7 @@ class Policy:
         positions: Int[Tensor, " U"],
         attend: Attend,
         wanted: Int[Tensor, " m"] | None = None,
+        last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
         """Final hidden states, after the last norm, of U tokens laid end to end, with gradients.
 
@@ -109,8 +110,9 @@ class Policy:
             attend: Does the attention, and so says which token sees which.
             wanted: [m], the tokens whose states are wanted; None means all. Where they are few, it saves the last
                 layer's work on the others.
+            last: Attends in the last layer where it runs for the tokens `wanted`, and answers for them alone.
         """
-        return self._causal.hidden(tokens, positions, attend, wanted)
+        return self._causal.hidden(tokens, positions, attend, wanted, last)
 
     @property
     def narrows(self) -> bool:

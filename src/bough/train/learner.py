@@ -135,7 +135,7 @@ class Learner:
         """
         weight = shares(batch, share)
         aids = replace(aids, scale=scales(batch, weight))
-        forest = batch.forest(merge=self.merges)
+        forest = self._forest(batch)
         reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
         given = _Given(batch=batch, share=weight, old=old, reference=reference)
         if self.settings.memory_gib is not None:
@@ -145,6 +145,11 @@ class Learner:
             metrics, gap = learn(forest, given, objective, share, aids)
         read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
         return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+
+    def _forest(self, batch: Batch) -> Forest:
+        # What a budget of memory allows is counted with all tokens trained.
+        effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
+        return replace(batch.forest(merge=self.merges), effort=effort)
 
     def _saving(self, batch: Batch, forest: Forest) -> float:
         """How many times the arithmetic would be needed to read every path by itself."""
@@ -218,7 +223,7 @@ class Learner:
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
-        return self._survey(batch.forest(merge=self.merges), batch, frozenset()).logprob
+        return self._survey(self._forest(batch), batch, frozenset()).logprob
 
     def _look(self, reader: Reader, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
         return look(reader.policy, page, batch, **self._wanted(reader, needs))

@@ -17,8 +17,18 @@ from bough.policy.critic import Critic
 class Forward(Protocol):
     """What log-probabilities are computed with: the policy, or a frozen replica of it."""
 
-    def hidden(self, tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None = None) -> Tensor:
-        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of those wanted."""
+    def hidden(
+        self,
+        tokens: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        wanted: Tensor | None = None,
+        last: Attend | None = None,
+    ) -> Tensor:
+        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of those wanted.
+
+        `last` may attend in the last layer, and answers for those wanted alone.
+        """
         ...
 
     def head(self) -> tuple[Tensor, Tensor | None]:

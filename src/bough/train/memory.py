@@ -219,7 +219,8 @@ def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narr
     # Logits are counted apart.
     target = torch.zeros(1, dtype=torch.int64, device=policy.device)
 
-    def read(tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None) -> Tensor:
+    def read(tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None, last: Attend | None) -> Tensor:
+        del last  # which is asked for longer texts
         if narrow or wanted is None:
             return policy.hidden(tokens, positions, watch.over(attend), wanted)
         return policy.hidden(tokens, positions, watch.over(attend))[wanted]
