@@ -51,24 +51,26 @@ class _Cascade(torch.autograd.Function):
         keys, values = (each.repeat_interleave(groups, 0) if groups > 1 else each for each in (key, value))
         wide = torch.float64 if query.dtype == torch.float64 else torch.float32
         mixed, total = _token_by_token(query, wide), torch.empty(query.shape[:2], dtype=wide)
-        # Where there is nothing it weighs nothing, but must be a number.
-        part, weight = torch.zeros_like(mixed), torch.empty_like(total)
+        part, weight = mixed[:, :0], total[:, :0]
         for column, some in groupby(glances, lambda each: each.column):
             shown = list(some)
-            found = ((each, _flash(*_runs(each, query, keys, values), 0.0, each.causal, scale=scale)) for each in shown)
+            parts = (_flash(*_runs(each, query, keys, values), 0.0, each.causal, scale=scale) for each in shown)
             if column and len(shown) == 1:
-                for each, (out, log) in found:
-                    places = (_run(whole, each.queries, each.rows) for whole in (mixed, total))
-                    _merge(*places, out.to(wide), log)
+                out, lse = (_run(whole, shown[0].queries, shown[0].rows) for whole in (mixed, total))
+                found, log = next(parts)
+                _merge(out, lse, found.to(wide), log)
                 continue
+            if column and not part.shape[1]:
+                # Where there is nothing it weighs nothing, but must be a number.
+                part, weight = torch.zeros_like(mixed), torch.empty_like(total)
             into = (part, weight) if column else (mixed, total)
             span = slice(min(each.queries[0] for each in shown), max(each.queries[1] for each in shown))
-            weight[:, span].fill_(-torch.inf)
-            for each, results in found:
-                for whole, result in zip(into, results, strict=True):
-                    _run(whole, each.queries, each.rows).copy_(result)
+            into[1][:, span].fill_(-torch.inf)
+            for each, found in zip(shown, parts, strict=True):
+                for whole, run in zip(into, found, strict=True):
+                    _run(whole, each.queries, each.rows).copy_(run)
             if column:
-                _merge(*(each[:, span] for each in (mixed, total, part, weight)))
+                _merge(mixed[:, span], total[:, span], part[:, span], weight[:, span])
         mixed = mixed.to(query.dtype)
         ctx.save_for_backward(query, key, value, mixed, total)
         ctx.glances, ctx.scale = glances, scale

@@ -100,8 +100,8 @@ class Forest:
         longest = effort[: deepest + 1][self.end[: deepest + 1] > deepest]
         before = np.append(0.0, effort.cumsum())
         # A text that just fits must not be cut for a sum's rounding.
-        most = (1 + 1e-9) * max_tokens * longest.mean()
-        there = np.searchsorted(before, before[:-1] + most, side="right") - 1
+        most = (1 + 1e-9) * max_tokens * float(longest.mean())
+        there: Ints = np.searchsorted(before, before[:-1] + most, side="right") - 1
         return np.maximum(np.minimum(until, there), place + 1)
 
     def chapters(self, max_tokens: int, readers: int = 1) -> list[list[Stretch]]:

@@ -25,8 +25,9 @@ from bough.batch.stretch import Stretch
 from bough.tree import Ints
 
 Read: TypeAlias = Callable[[Tensor, Tensor, Attend, Tensor | None, Attend | None], Tensor]
-"""A model: (tokens [n], positions [n], attend, wanted [u] or None, last) -> final hidden states [n, W], or [u, W]; `last`
-may attend in the last layer, for the wanted alone."""
+"""A model: (tokens [n], positions [n], attend, wanted [u] or None, last) -> final hidden states [n, W], or [u, W].
+
+`last` may attend in the last layer, and answers for those wanted alone."""
 
 FEW = 0.8
 """At most this share of a stretch's tokens is read apart from the others in the last layer: it costs their queries,

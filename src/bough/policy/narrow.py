@@ -17,7 +17,7 @@ class _Attended(Exception):
     """The layer has done what is needed of all tokens."""
 
 
-def narrow(layer: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def narrow(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A forward pre-hook of the last layer; does nothing unless it is asked for some rows."""
     asked: Asked | None = named.get("bough")
     if asked is None or asked.wanted is None:
@@ -26,22 +26,22 @@ def narrow(layer: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> tu
     found: list[Tensor] = []
 
     def attend_and_leave(
-        number: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+        layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
     ) -> Tensor:
         if last is not None:
-            found.append(last(number, query, key, value, scale, window=window))
+            found.append(last(layer, query, key, value, scale, window=window))
         else:
-            found.append(whole(number, query, key, value, scale, window=window)[:, wanted])
+            found.append(whole(layer, query, key, value, scale, window=window)[:, wanted])
         raise _Attended
 
     def recall(
-        number: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+        layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
     ) -> Tensor:
-        del number, query, key, value, scale, window
+        del layer, query, key, value, scale, window
         return found[0]
 
     with suppress(_Attended):
-        layer.forward(*args, **{**named, "bough": Asked(attend_and_leave)})
+        module.forward(*args, **{**named, "bough": Asked(attend_and_leave)})
     tokens = args[0].shape[1] if args else named["hidden_states"].shape[1]
     few = {name: _rows(told, tokens, wanted) for name, told in named.items()}
     return tuple(_rows(told, tokens, wanted) for told in args), {**few, "bough": Asked(recall)}
