@@ -211,6 +211,11 @@ def test_compiled_layers_change_nothing_but_rounding() -> None:
     compiled.narrows = True
     found, expected = (gradient(each, some, pull, merge=True, most=9, every=7) for each in (compiled, plain))
     assert float((found - expected).norm() / expected.norm()) < 1e-6
+    # A shadow's gradients are its own, those of its last layer, too.
+    compiled.model.zero_grad(set_to_none=True)
+    found = gradient(compiled.shadow(), some, pull, merge=True, most=9, every=7)
+    assert float((found - expected).norm() / expected.norm()) < 1e-6
+    assert all(weight.grad is None for weight in compiled.model.parameters())
     # A copy is a plain model again: an engine has it read by attention of its own.
     copied = Causal(copy.deepcopy(compiled.model))
     assert torch.equal(hidden(copied, some, merge=True, most=9), hidden(plain, some, merge=True, most=9))

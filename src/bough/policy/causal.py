@@ -30,8 +30,7 @@ class Causal:
         if layers:
             # A copy of a model has it already, and then the second finds nothing left to do.
             layers[-1].register_forward_pre_hook(narrow, with_kwargs=True)
-            # Compiled code that a copy has is of the layer that it was copied from.
-            vars(layers[-1]).pop("forward", None)
+            _forget_compiled(layers[-1])
 
     def _layers(self) -> list[GradientCheckpointingLayer]:
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]
@@ -107,6 +106,7 @@ class Causal:
         *others, last = self._layers()
         for layer in others:
             layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]
+        _forget_compiled(last)
         # What makes the last run twice stays outside: it leaves compiled code as it leaves other code.
         whole: Any = last.forward
         vars(last)["forward"] = torch.compile(whole, dynamic=True)  # pyright: ignore[reportUnknownMemberType]
@@ -160,3 +160,8 @@ class Causal:
         """Next-token logits, float32 (float64 if the model is)."""
         logits = nn.functional.linear(hidden, *self.head())
         return logits if logits.dtype == torch.float64 else logits.float()
+
+
+def _forget_compiled(layer: nn.Module) -> None:
+    """What a copy of a compiled layer has is the code of the other, with the other's weights."""
+    vars(layer).pop("forward", None)
