@@ -8,7 +8,7 @@ average over some of its keys; with lse_i the log of the sum of the exponentials
 which is done one part after the other: the second of two weighs sigmoid(lse_2 - lse_1).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from bough.engine.cache import Cache
 from bough.engine.model import Attend
 from bough.engine.pages import PAGE_TOKENS, Pages
-from bough.engine.plan import Block, Even, plan
+from bough.engine.plan import CHUNK_TOKENS, Block, Even, plan
 from bough.engine.slots import Ints
 
 
@@ -38,27 +38,33 @@ class Attention:
             count: [B], how many new tokens each slot reads, > 0.
         """
         self._cache, self._pages = cache, pages
-        self._device = cache.keys[0].device
+        self._device, self._seen = cache.keys[0].device, cache.keys[0].new_zeros(())
+        self._decodes = bool((count == 1).all())
         self._plan = plan(pages, slots, first, count)
         self._places = self._put(self._plan.places)
         self._merge = self._make_merge()
         self._ready: dict[int | None, list[_Ready]] = {}
         self._group = 1
+        # How often it can still go on; not known before that is asked.
+        self._passes: int | None = None
 
     def advance(self) -> bool:
         """Go on to a pass in which each slot, having read one token, reads one more.
 
         Nobody may have got or lost pages since. False when it must be planned anew: then this is of no use any more.
         """
-        planned = self._plan.onward() if list(self._ready) == [None] else None
-        if planned is None:
+        if not self._decodes or list(self._ready) != [None]:
             return False
-        before, self._plan = self._plan.blocks, planned
-        self._places = self._put(planned.places)
-        for number, (block, old) in enumerate(zip(planned.blocks, before, strict=True)):
-            if (block.last != old.last).any():
-                mask = self._mask(block, None)
-                self._ready[None][number] = replace(self._ready[None][number], mask=mask)
+        if self._passes is None:
+            self._passes = self._plan.onward()
+        if not self._passes:
+            return False
+        self._passes -= 1
+        self._places += 1
+        for ready in self._ready[None]:
+            if ready.mask is not None and ready.newest is not None:
+                ready.newest.add_(1)
+                ready.mask.view(-1).index_fill_(0, ready.newest, 0.0)
         return True
 
     def __call__(
@@ -124,30 +130,36 @@ class Attention:
 
     def _make(self, block: Block, window: int | None) -> "_Ready":
         mask: Tensor | None = None
+        newest: Tensor | None = None
         if window is not None or (block.key_position.max(axis=1) > block.last.min(axis=1)).any():
-            mask = self._mask(block, window)
+            mask, newest = self._mask(block, window)
         place = block.place
         return _Ready(
             stretches=len(block.token),
             keys=block.key_position.shape[1],
             tokens=self._rows(block.token.ravel()),
             mask=mask,
-            place=place if isinstance(place, Even) else self._put(place.pages.ravel()),
+            newest=newest,
+            place=place if isinstance(place, Even) else self._put(_chunks(place.pages, block.key_position.shape[1])),
             with_lse=self._plan.parts.shape[1] > 1,
         )
 
-    def _mask(self, block: Block, window: int | None) -> Float[Tensor, "N 1 #G L"]:
-        group = self._group
-        key_position = self._put(block.key_position)[:, None]
-        alike = window is None and bool((block.last == block.last[:, :1]).all())
-        last = block.last[:, :1] if alike else block.last.repeat(group, axis=1)
-        hidden = key_position > self._put(last)[..., None]
+    def _mask(self, block: Block, window: int | None) -> tuple[Float[Tensor, "N 1 #G L"], Int[Tensor, " k"] | None]:
+        """The mask of a block and, where all slots decode, the places in it of the queries' own keys."""
+        last, own, position = (array[..., None] for array in (block.last, block.own, block.position))
+        group, keys = self._group, block.key_position[:, None]
+        if window is None and (last == last[:, :1]).all() and (own == own[:, :1]).all():
+            last, own, group = last[:, :1], own[:, :1], 1
+        hidden = keys > last
         if window is not None:
-            hidden |= key_position <= self._put(block.position.repeat(group, axis=1) - window)[..., None]
-        dtype = self._cache.keys[0].dtype
-        mask = torch.zeros(hidden.shape, dtype=dtype, device=self._device)
+            hidden |= keys <= position - window
         # Finite, so that a query which sees nothing of a part gets weight 0 and not nan.
-        return mask.masked_fill_(hidden, torch.finfo(dtype).min / 2)[:, None]
+        low = torch.finfo(self._seen.dtype).min / 2
+        each = self._put(hidden)[:, :, None].expand(-1, -1, group, -1)
+        mask = torch.where(each, self._seen.new_tensor(low), self._seen).view(len(hidden), 1, -1, hidden.shape[2])
+        if not self._decodes:
+            return mask, None
+        return mask, self._put(np.flatnonzero(np.repeat((keys == last) & own, group, axis=1)))
 
     def _rows(self, rows: Ints) -> "slice | Tensor":
         """Rows that lie one behind the other need no copy."""
@@ -213,7 +225,9 @@ class _Ready:
         keys: L.
         tokens: Q = N n, the token of each query.
         mask: [N, 1, G or 1, L]; 0 where a query may look, very negative elsewhere; None where all look at all.
-        place: Where keys and values are read in place; else [P], the pages that are copied together.
+        newest: [k], where in the mask the keys are that queries see of themselves; None without a mask, or if nobody
+            asks.
+        place: Where keys and values are read in place; else [C], the chunks of pages that are copied together.
         with_lse: Whether there is something to merge.
     """
 
@@ -221,7 +235,8 @@ class _Ready:
     keys: int
     tokens: slice | Int[Tensor, " Q"]
     mask: Float[Tensor, "N 1 #G L"] | None
-    place: Even | Int[Tensor, " P"]
+    newest: Int[Tensor, " k"] | None
+    place: Even | Int[Tensor, " C"]
     with_lse: bool
 
     def attend(
@@ -248,8 +263,15 @@ class _Ready:
             page = PAGE_TOKENS * width
             strides = (self.place.step * page, pool.stride(0), width, 1)
             return pool.as_strided((self.stretches, heads, self.keys, width), strides, self.place.first * page)
-        pages = pool.reshape(heads, -1, PAGE_TOKENS * width).index_select(1, self.place)
-        return pages.reshape(heads, self.stretches, -1, width)[:, :, : self.keys].transpose(0, 1)
+        chunks = pool.reshape(heads, -1, CHUNK_TOKENS * width).index_select(1, self.place)
+        return chunks.reshape(heads, self.stretches, self.keys, width).transpose(0, 1)
+
+
+def _chunks(pages: Ints, keys: int) -> Ints:
+    """The chunks of the cache that hold so many keys of N stretches, given the pages [N, M] of each."""
+    per_page = PAGE_TOKENS // CHUNK_TOKENS
+    chunks = pages[..., None] * per_page + np.arange(per_page)
+    return chunks.reshape(len(pages), -1)[:, : keys // CHUNK_TOKENS].ravel()
 
 
 def _taken(tensor: Tensor, rows: slice | Tensor) -> Tensor:

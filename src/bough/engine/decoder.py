@@ -264,7 +264,7 @@ class Decoder:
         drawn = sample(
             logits,
             self._put(uniform),
-            self._put(np.where(greedy, 1.0, temperature)),
+            self._put(np.where(greedy, 1.0, temperature)) if (temperature != 1).any() else None,
             self._put(top_p) if (top_p < 1).any() else None,
             self._put(greedy) if greedy.any() else None,
         )
@@ -279,12 +279,13 @@ class Decoder:
 
     def _note_alternatives(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
         """Keep the most likely tokens of the jobs that want them."""
-        for row, slot in enumerate(slots.tolist()):
-            job = self.running[slot]
-            if isinstance(job, Generate) and (wanted := job.request.sampling.alternatives):
-                best = logits[row].double().softmax(-1).topk(min(wanted, self._model.vocab_tokens))
-                token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
-                job.alternatives.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
+        wanted = self._slots.alternatives[slots]
+        for row in np.flatnonzero(wanted).tolist():
+            job = self.running[int(slots[row])]
+            assert isinstance(job, Generate)
+            best = logits[row].double().softmax(-1).topk(min(int(wanted[row]), self._model.vocab_tokens))
+            token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
+            job.alternatives.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
 
     def _complete(self, slot: int) -> None:
         held, job = self._slots, self.running[slot]

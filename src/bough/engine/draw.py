@@ -25,10 +25,13 @@ def _mix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def log_distribution(
-    logits: Float[Tensor, "B V"], temperature: Float[Tensor, " B"], top_p: Float[Tensor, " B"] | None = None
+    logits: Float[Tensor, "B V"],
+    temperature: Float[Tensor, " B"] | None = None,
+    top_p: Float[Tensor, " B"] | None = None,
 ) -> Float[Tensor, "B V"]:
-    """Log-probabilities after temperature (> 0) and top-p, in float64; -inf where top-p cut. None is no top-p."""
-    full = (logits.double() / temperature[:, None]).log_softmax(-1)
+    """Log-probabilities after temperature (> 0) and top-p, in float64; -inf where top-p cut. None is 1 in all rows."""
+    exact = logits.double()
+    full = (exact if temperature is None else exact / temperature[:, None]).log_softmax(-1)
     if top_p is None:
         return full
     ordered, order = full.sort(dim=-1, descending=True, stable=True)
@@ -50,15 +53,15 @@ def draw(probability: Float[Tensor, "B V"], uniform: Float[Tensor, " B"]) -> Int
 def sample(
     logits: Float[Tensor, "B V"],
     uniform: Float[Tensor, " B"],
-    temperature: Float[Tensor, " B"],
+    temperature: Float[Tensor, " B"] | None = None,
     top_p: Float[Tensor, " B"] | None = None,
     greedy: Bool[Tensor, " B"] | None = None,
 ) -> tuple[Int[Tensor, " B"], Float[Tensor, " B"], Float[Tensor, " B"]]:
     """One token a row, with the log-probability and the entropy (nats) of the distribution it was drawn from.
 
     A row that is `greedy` takes its most likely token, the first of equals: log-probability 0, entropy 0; its
-    temperature does not matter. Logits that are not finite give a log-probability that is not finite. None, for `top_p`
-    or `greedy`, is no row.
+    temperature does not matter. Logits that are not finite give a log-probability that is not finite. None is a
+    temperature or a top-p of 1 in all rows, and no greedy row.
     """
     distribution = log_distribution(logits, temperature, top_p)
     probability = distribution.exp()

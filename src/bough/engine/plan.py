@@ -7,7 +7,7 @@ split where its pages are not side by side, which is rare: see `pages`.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,8 @@ CALL_TOKENS = 2048
 QUERY_TOKENS = 256
 """Queries of a slot that are taken together: more would look at many keys behind them, in vain."""
 
-ALIGNED_TOKENS = 16
-"""Keys beyond the last that is seen are left out, up to a multiple of this."""
+CHUNK_TOKENS = 16
+"""A part of a page: keys beyond the last that is seen are left out, up to a multiple of this."""
 
 NOWHERE = np.iinfo(np.int64).max
 """The position of a key that no one may see."""
@@ -72,6 +72,11 @@ class Block:
     position: Ints
     real: NDArray[np.bool_]
 
+    @property
+    def own(self) -> NDArray[np.bool_]:
+        """[N, n], the queries that see themselves here, and so will see here what their slots read next."""
+        return self.last == self.position
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
@@ -87,22 +92,20 @@ class Plan:
     blocks: tuple[Block, ...]
     parts: Ints
 
-    def onward(self) -> "Plan | None":
-        """Of the next pass, when each slot has read one token and reads one more; None when that begins a page.
+    def onward(self) -> int:
+        """Over how many later passes nothing but masks and places changes, if each slot reads one more token in each.
 
-        Nobody may have got or lost pages since.
+        Nobody may get or lose pages meanwhile. It ends where one begins a page, or has come to the last key of a block.
         """
-        places, blocks = self.places + 1, list[Block]()
-        if (places % PAGE_TOKENS == 0).any():
-            return None
+        room = [int(PAGE_TOKENS - 1 - (self.places % PAGE_TOKENS).max())]
         for block in self.blocks:
-            # What a query saw up to itself it sees up to itself; what it shares has an end.
-            own = block.last == block.position
-            last = block.last + own
-            if not (block.key_position[:, None] == last[..., None]).any(axis=-1)[own].all():
-                return None
-            blocks.append(replace(block, last=last, position=block.position + 1))
-        return replace(self, places=places, blocks=tuple(blocks))
+            stretch, query = np.nonzero(block.own)
+            if len(stretch):
+                later = block.key_position[stretch] - block.last[stretch, query][:, None]
+                ahead: Ints = np.arange(later.shape[1]) - (later == 0).argmax(axis=1)[:, None]
+                # Behind a gap in the text or in memory the two never agree again.
+                room.append(int(((later == ahead) & (ahead > 0)).sum(axis=1).min()))
+        return min(room)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -208,7 +211,7 @@ def _blocks(
         key_position = np.where(inside < filled[..., None], start[entry][..., None] + inside, NOWHERE)
         key_position = key_position.reshape(len(group), -1)
         seen = np.flatnonzero((key_position <= last[query].max(axis=1)[:, None]).any(axis=0))[-1] + 1
-        key_position = key_position[:, : -(-seen // ALIGNED_TOKENS) * ALIGNED_TOKENS]
+        key_position = key_position[:, : -(-seen // CHUNK_TOKENS) * CHUNK_TOKENS]
         first = page[entry[:, 0]]
         in_place = beside[group].all() and first[-1] + len(leaf) <= pool_pages
         evens = _evens(first, len(leaf) * PAGE_TOKENS, len(step)) if in_place else None

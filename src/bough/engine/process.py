@@ -1,6 +1,7 @@
 """What runs inside a process of a `Fleet`: an engine, the requests it is sent, and what it answers."""
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -91,6 +92,8 @@ def serve(connection: Connection, config: Local, model: Model, policy_version: i
         return
     assert isinstance(engine, LocalEngine)
     engine.renew(policy_version)
+    # What is here by now stays: nothing is gained by looking through it for garbage again and again.
+    gc.freeze()
     with suppress(ConnectionError):
         connection.send(None)
         asyncio.run(_Desk(connection, engine).serve())

@@ -158,8 +158,15 @@ class Causal:
 
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
         """Next-token logits, float32 (float64 if the model is)."""
-        logits = nn.functional.linear(hidden, *self.head())
-        return logits if logits.dtype == torch.float64 else logits.float()
+        return logits(hidden, *self.head())
+
+
+def logits(
+    hidden: Float[Tensor, "M W"], weight: Float[Tensor, "V W"], bias: Float[Tensor, " V"] | None
+) -> Float[Tensor, "M V"]:
+    """Those of a head, float32 (float64 if it is)."""
+    found = nn.functional.linear(hidden, weight, bias)
+    return found if found.dtype == torch.float64 else found.float()
 
 
 def _forget_compiled(layer: nn.Module) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from bough.policy.adapters import merged
 from bough.policy.attention import Attend
-from bough.policy.causal import Causal
+from bough.policy.causal import Causal, logits
 from bough.policy.compiled import Compiled, Hidden
 from bough.policy.probe import Shape
 
@@ -22,6 +22,7 @@ class Replica:
         if causal.device.type == "cpu":
             _lay_out(causal)
         self._causal = causal
+        self._head = causal.head()
         self._shape = shape
         self._context_tokens = context_tokens
         self._read: Hidden = causal.hidden
@@ -86,12 +87,12 @@ class Replica:
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
         """The matrix, and the bias if there is one, that turn hidden states into logits."""
-        return self._causal.head()
+        return self._head
 
     @torch.no_grad()
     def logits(self, hidden: Float[Tensor, "M W"]) -> Float[Tensor, "M V"]:
         """Next-token logits, float32 (float64 if the model is)."""
-        return self._causal.logits(hidden)
+        return logits(hidden, *self._head)
 
     @torch.no_grad()
     def load(self, weights: Mapping[str, Tensor]) -> None:
