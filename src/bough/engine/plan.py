@@ -101,10 +101,11 @@ class Plan:
         for block in self.blocks:
             stretch, query = np.nonzero(block.own)
             if len(stretch):
-                later = block.key_position[stretch] - block.last[stretch, query][:, None]
-                ahead: Ints = np.arange(later.shape[1]) - (later == 0).argmax(axis=1)[:, None]
+                later: Ints = block.key_position[stretch] - block.last[stretch, query][:, None]
+                now = np.flatnonzero(later == 0) % len(later[0])
+                ahead = np.arange(len(later[0])) - now[:, None]
                 # Behind a gap in the text or in memory the two never agree again.
-                room.append(int(((later == ahead) & (ahead > 0)).sum(axis=1).min()))
+                room.append(int(np.count_nonzero((later == ahead) & (ahead > 0), axis=1).min()))
         return min(room)
 
 
