@@ -107,14 +107,19 @@ class Attention:
         if window not in self._ready:
             self._ready[window] = [self._make(block, window) for block in self._plan.blocks]
         # Token by token, and the heads that share a key head apart: so a block's queries are whole rows.
-        rows = query.view(-1, group, *query.shape[1:]).permute(2, 1, 0, 3).reshape(query.shape[1], -1)
+        tokens, width, (head, token, number) = query.shape[1], query.shape[2], query.stride()
+        place = query.storage_offset()
+        # As few operations as can be, here and below: of a token each, they take as long to call as to do.
+        apart = query.as_strided((tokens, group, kv_heads, width), (token, head, head * group, number), place)
+        rows = apart.contiguous()
         merged = self._merge([ready.attend(rows, keys, values, scale) for ready in self._ready[window]])
-        merged = merged.view(-1, group, kv_heads, query.shape[-1]).transpose(1, 2)
-        return merged.reshape(-1, heads, query.shape[-1]).transpose(0, 1)
+        merged = merged.view(tokens, group, kv_heads, width).transpose(1, 2)
+        return merged.reshape(tokens, heads, width).transpose(0, 1)
 
     def _make_merge(self) -> "_Merge":
         parts = self._plan.parts
-        ends = np.cumsum([block.token.size for block in self._plan.blocks])
+        sizes = [block.token.size for block in self._plan.blocks]
+        ends = np.cumsum(sizes)
         columns: list[_Column] = []
         for part in parts.T:
             first, last = np.searchsorted(ends, [part.clip(0).min(), part.max()], side="right")
@@ -122,7 +127,7 @@ class Attention:
             columns.append(
                 _Column(
                     block=int(first) if first == last else None,
-                    rows=self._rows(part.clip(begin) - begin),
+                    rows=self._rows(part.clip(begin) - begin, sizes[first] if first == last else sum(sizes)),
                     missing=self._put(part[:, None] < 0) if part.min() < 0 else None,
                 )
             )
@@ -137,7 +142,7 @@ class Attention:
         return _Ready(
             stretches=len(block.token),
             keys=block.key_position.shape[1],
-            tokens=self._rows(block.token.ravel()),
+            tokens=self._rows(block.token.ravel(), len(self._plan.places)),
             mask=mask,
             newest=newest,
             place=place if isinstance(place, Even) else self._put(_chunks(place.pages, block.key_position.shape[1])),
@@ -161,10 +166,11 @@ class Attention:
             return mask, None
         return mask, self._put(np.flatnonzero(np.repeat((keys == last) & own, group, axis=1)))
 
-    def _rows(self, rows: Ints) -> "slice | Tensor":
-        """Rows that lie one behind the other need no copy."""
-        beside = bool((np.diff(rows) == 1).all())
-        return slice(int(rows[0]), int(rows[-1]) + 1) if beside else self._put(rows)
+    def _rows(self, rows: Ints, of: int) -> "slice | Tensor | None":
+        """Some rows of so many, None for all: those that lie one behind the other need no copy."""
+        if not (np.diff(rows) == 1).all():
+            return self._put(rows)
+        return None if len(rows) == of else slice(int(rows[0]), int(rows[-1]) + 1)
 
     def _put(self, array: Ints | NDArray[np.bool_]) -> Tensor:
         return torch.as_tensor(array, device=self._device)
@@ -176,12 +182,12 @@ class _Column:
 
     Attributes:
         block: The block that all of them are of; None where they are of several.
-        rows: [U], their rows in that block, else among those of all blocks.
+        rows: [U], their rows in that block, else among those of all blocks; None where they are all there are.
         missing: [U, 1], which tokens have fewer parts; None when none has.
     """
 
     block: int | None
-    rows: slice | Int[Tensor, " U"]
+    rows: slice | Int[Tensor, " U"] | None
     missing: Bool[Tensor, "U 1"] | None
 
 
@@ -208,7 +214,7 @@ class _Merge:
             if not number:
                 merged, so_far = out, lse
                 continue
-            merged = merged.lerp(out, (lse - so_far).sigmoid_().to(out.dtype)[..., None])
+            merged = merged.lerp(out, (lse - so_far).sigmoid_().to(out.dtype).unsqueeze(-1))
             if number + 1 < len(self.columns):
                 so_far = torch.logaddexp(so_far, lse)
         return merged
@@ -223,7 +229,7 @@ class _Ready:
     Attributes:
         stretches: N.
         keys: L.
-        tokens: Q = N n, the token of each query.
+        tokens: Q = N n, the token of each query; None where they are all of the pass, in order.
         mask: [N, 1, G or 1, L]; 0 where a query may look, very negative elsewhere; None where all look at all.
         newest: [k], where in the mask the keys are that queries see of themselves; None without a mask, or if nobody
             asks.
@@ -233,16 +239,20 @@ class _Ready:
 
     stretches: int
     keys: int
-    tokens: slice | Int[Tensor, " Q"]
+    tokens: slice | Int[Tensor, " Q"] | None
     mask: Float[Tensor, "N 1 #G L"] | None
     newest: Int[Tensor, " k"] | None
     place: Even | Int[Tensor, " C"]
     with_lse: bool
 
     def attend(
-        self, query: Float[Tensor, "U _"], keys: Float[Tensor, "K T D"], values: Float[Tensor, "K T D"], scale: float
+        self,
+        query: Float[Tensor, "U g K D"],
+        keys: Float[Tensor, "K T D"],
+        values: Float[Tensor, "K T D"],
+        scale: float,
     ) -> tuple[Float[Tensor, "Q H D"], Float[Tensor, "Q H"]]:
-        heads, _, width = keys.shape
+        _, group, heads, width = query.shape
         mine = _taken(query, self.tokens).view(self.stretches, -1, heads, width).transpose(1, 2)
         mine_keys, mine_values = self._cached(keys), self._cached(values)
         if self.with_lse:
@@ -250,12 +260,9 @@ class _Ready:
         else:
             mixed = scaled_dot_product_attention(mine, mine_keys, mine_values, attn_mask=self.mask, scale=scale)
             lse = mixed[..., 0]
-        queries, group = self.stretches * mine.shape[2], query.shape[1] // (heads * width)
+        tokens = self.stretches * mine.shape[2] // group
         # As they lie in memory.
-        return (
-            mixed.transpose(1, 2).reshape(queries // group, -1, width),
-            lse.transpose(1, 2).reshape(queries // group, -1),
-        )
+        return mixed.transpose(1, 2).reshape(tokens, -1, width), lse.transpose(1, 2).reshape(tokens, -1)
 
     def _cached(self, pool: Float[Tensor, "K T D"]) -> Float[Tensor, "N K L D"]:
         heads, _, width = pool.shape
@@ -263,8 +270,11 @@ class _Ready:
             page = PAGE_TOKENS * width
             strides = (self.place.step * page, pool.stride(0), width, 1)
             return pool.as_strided((self.stretches, heads, self.keys, width), strides, self.place.first * page)
-        chunks = pool.reshape(heads, -1, CHUNK_TOKENS * width).index_select(1, self.place)
-        return chunks.reshape(heads, self.stretches, self.keys, width).transpose(0, 1)
+        chunks = pool.view(heads, -1, CHUNK_TOKENS * width).index_select(1, self.place)
+        stretch = self.keys * width
+        return chunks.as_strided(
+            (self.stretches, heads, self.keys, width), (stretch, self.stretches * stretch, width, 1)
+        )
 
 
 def _chunks(pages: Ints, keys: int) -> Ints:
@@ -274,7 +284,9 @@ def _chunks(pages: Ints, keys: int) -> Ints:
     return chunks.reshape(len(pages), -1)[:, : keys // CHUNK_TOKENS].ravel()
 
 
-def _taken(tensor: Tensor, rows: slice | Tensor) -> Tensor:
+def _taken(tensor: Tensor, rows: slice | Tensor | None) -> Tensor:
+    if rows is None:
+        return tensor
     return tensor[rows] if isinstance(rows, slice) else tensor.index_select(0, rows)
 
 
