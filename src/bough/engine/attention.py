@@ -122,12 +122,13 @@ class Attention:
         ends = np.cumsum(sizes)
         columns: list[_Column] = []
         for part in parts.T:
-            first, last = np.searchsorted(ends, [part.clip(0).min(), part.max()], side="right")
-            begin = 0 if first != last or not first else int(ends[first - 1])
+            first, last = map(int, np.searchsorted(ends, [part.clip(0).min(), part.max()], side="right"))
+            block = first if first == last else None
+            begin = 0 if block is None else int(ends[block]) - sizes[block]
             columns.append(
                 _Column(
-                    block=int(first) if first == last else None,
-                    rows=self._rows(part.clip(begin) - begin, sizes[first] if first == last else sum(sizes)),
+                    block=block,
+                    rows=self._rows(part.clip(begin) - begin, sum(sizes) if block is None else sizes[block]),
                     missing=self._put(part[:, None] < 0) if part.min() < 0 else None,
                 )
             )
