@@ -107,11 +107,8 @@ class Attention:
         if window not in self._ready:
             self._ready[window] = [self._make(block, window) for block in self._plan.blocks]
         # Token by token, and the heads that share a key head apart: so a block's queries are whole rows.
-        tokens, width, (head, token, number) = query.shape[1], query.shape[2], query.stride()
-        place = query.storage_offset()
-        # As few operations as can be, here and below: of a token each, they take as long to call as to do.
-        apart = query.as_strided((tokens, group, kv_heads, width), (token, head, head * group, number), place)
-        rows = apart.contiguous()
+        tokens, width = query.shape[1:]
+        rows = query.view(kv_heads, group, tokens, width).permute(2, 1, 0, 3).contiguous()
         merged = self._merge([ready.attend(rows, keys, values, scale) for ready in self._ready[window]])
         merged = merged.view(tokens, group, kv_heads, width).transpose(1, 2)
         return merged.reshape(tokens, heads, width).transpose(0, 1)
@@ -272,10 +269,7 @@ class _Ready:
             strides = (self.place.step * page, pool.stride(0), width, 1)
             return pool.as_strided((self.stretches, heads, self.keys, width), strides, self.place.first * page)
         chunks = pool.view(heads, -1, CHUNK_TOKENS * width).index_select(1, self.place)
-        stretch = self.keys * width
-        return chunks.as_strided(
-            (self.stretches, heads, self.keys, width), (stretch, self.stretches * stretch, width, 1)
-        )
+        return chunks.view(heads, self.stretches, self.keys, width).transpose(0, 1)
 
 
 def _chunks(pages: Ints, keys: int) -> Ints:
