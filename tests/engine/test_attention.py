@@ -1,4 +1,5 @@
 import random
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,10 +9,14 @@ from hypothesis import strategies as st
 from torch import Tensor
 from toys import Toy
 
-from bough.engine.attention import Attention, attend, written_out
+from bough.engine.attention import Attention
+from bough.engine.blocks import BlockAttention, attend, written_out
 from bough.engine.cache import Cache
+from bough.engine.native import NativeAttention, kernel_for
 from bough.engine.pages import PAGE_TOKENS, Pages
-from bough.engine.plan import Even, Scattered, plan
+from bough.engine.plan import Block, Even, Scattered, plan
+from bough.engine.slots import Ints
+from bough.engine.stretches import stretches
 
 HEADS, KV_HEADS, WIDTH = 6, 2, 8
 SCALE = 0.6
@@ -20,8 +25,19 @@ SCALE = 0.6
 class Readers:
     """Slots that read random tokens, beside all keys and values of each, kept apart."""
 
-    def __init__(self, seed: int = 0, rows: int = 6, most_pages: int = 400, dtype: torch.dtype = torch.float64) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        rows: int = 6,
+        most_pages: int = 400,
+        dtype: torch.dtype = torch.float64,
+        *,
+        native: bool = False,
+    ) -> None:
         model = Toy(dtype=dtype, heads=HEADS, kv_heads=KV_HEADS)
+        kernel = kernel_for(model)
+        assert kernel is not None, "these tests need a C++ compiler"
+        self.attends = partial(NativeAttention, kernel) if native else BlockAttention
         self.cache, self.pages, self.dtype = Cache(model), Pages(rows=rows, most_pages=most_pages), dtype
         self.random = torch.Generator().manual_seed(seed)
         self.keys = [self._noise(KV_HEADS, 0) for _ in range(rows)]
@@ -64,7 +80,7 @@ class Readers:
         query, key, value = self._noise(HEADS, total), self._noise(KV_HEADS, total), self._noise(KV_HEADS, total)
         self.went_on = goes_on and self.attention is not None and self.attention.advance()
         if not self.went_on:
-            self.attention = Attention(self.cache, self.pages, slots, first, many)
+            self.attention = self.attends(self.cache, self.pages, slots, first, many)
         assert self.attention
         got = self.attention(0, query, key, value, SCALE, window=window)
         wanted: list[Tensor] = []
@@ -76,9 +92,10 @@ class Readers:
         return got, torch.cat(wanted, dim=1)
 
 
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("window", [None, 9])
-def test_attention_of_what_was_read_last_alone(window: int | None) -> None:
-    readers = Readers()
+def test_attention_of_what_was_read_last_alone(window: int | None, native: bool) -> None:
+    readers = Readers(native=native)
     _check(readers, {0: 70, 1: 5})
     readers.fork(0, 2, 66)
     for slot, end in ((0, 375), (1, 6), (2, 70)):
@@ -86,13 +103,14 @@ def test_attention_of_what_was_read_last_alone(window: int | None) -> None:
     slots, count = np.arange(3), np.asarray([305, 1, 4])
     first = np.asarray([readers.length(slot) for slot in range(3)])
     query, key, value = (readers._noise(heads, 310) for heads in (HEADS, KV_HEADS, KV_HEADS))
-    whole = Attention(readers.cache, readers.pages, slots, first, count)
+    whole = readers.attends(readers.cache, readers.pages, slots, first, count)
     every = whole(0, query, key, value, SCALE, window=window)
     rows = np.asarray([304, 309])
     few, attend_last = whole.last(slots[[0, 2]], (first + count - 1)[[0, 2]], rows)
     found = attend_last(0, query, key, value, SCALE, window=window)
     torch.testing.assert_close(found, every[:, rows], atol=1e-12, rtol=1e-12)
-    assert few.advance() == (window is None)
+    # Masks of torch's operations know nothing of a window that moves.
+    assert few.advance() == (native or window is None)
 
 
 def alone(query: Tensor, key: Tensor, value: Tensor, window: int | None) -> Tensor:
@@ -107,16 +125,23 @@ def alone(query: Tensor, key: Tensor, value: Tensor, window: int | None) -> Tens
     return score.softmax(-1) @ value
 
 
+def _blocks(readers: Readers, slots: Ints, read: int) -> tuple[Block, ...]:
+    """Of a pass in which slots that have read so many tokens read one more."""
+    count = np.ones_like(slots)
+    return plan(stretches(readers.pages, slots, read * count, count), len(readers.pages.readers)).blocks
+
+
 def _check(readers: Readers, count: dict[int, int], window: int | None = None, tolerance: float = 1e-12) -> None:
     got, wanted = readers.read(count, window)
     torch.testing.assert_close(got, wanted, atol=tolerance, rtol=tolerance)
 
 
+@pytest.mark.parametrize("native", [False, True])
 @settings(max_examples=15)
-@given(st.integers(0, 10**6))
-def test_slots_that_only_go_on_are_planned_once_for_many_passes(seed: int) -> None:
+@given(seed=st.integers(0, 10**6))
+def test_slots_that_only_go_on_are_planned_once_for_many_passes(seed: int, native: bool) -> None:
     draw = random.Random(seed)
-    readers = Readers(seed)
+    readers = Readers(seed, native=native)
     _check(readers, {0: draw.randint(1, 150)})
     for slot in range(1, 6):
         source = draw.randrange(slot)
@@ -132,20 +157,22 @@ def test_slots_that_only_go_on_are_planned_once_for_many_passes(seed: int) -> No
     assert went_on >= 40 - 1 - len(some) * (1 + 3)
 
 
-def test_a_pass_with_a_window_is_planned_anew() -> None:
-    readers = Readers()
+@pytest.mark.parametrize("native", [False, True])
+def test_only_machine_code_goes_on_with_a_window(native: bool) -> None:
+    readers = Readers(native=native)
     _check(readers, {0: 10, 1: 5})
     for number in range(4):
         got, wanted = readers.read({0: 1, 1: 1}, window=3, goes_on=number > 0)
         torch.testing.assert_close(got, wanted, atol=1e-12, rtol=1e-12)
-        assert not readers.went_on
+        assert readers.went_on == (native and number > 0)
 
 
+@pytest.mark.parametrize("native", [False, True])
 @settings(max_examples=15)
-@given(st.integers(0, 10**6), st.sampled_from([None, 1, 5, 63, 64, 65, 150]))
-def test_any_tree_of_forks_attends_as_each_of_its_texts_alone(seed: int, window: int | None) -> None:
+@given(seed=st.integers(0, 10**6), window=st.sampled_from([None, 1, 5, 63, 64, 65, 150]))
+def test_any_tree_of_forks_attends_as_each_of_its_texts_alone(seed: int, window: int | None, native: bool) -> None:
     draw = random.Random(seed)
-    readers = Readers(seed)
+    readers = Readers(seed, native=native)
     for _ in range(12):
         for _ in range(draw.randint(0, 3)):
             source = draw.randrange(6)
@@ -157,9 +184,10 @@ def test_any_tree_of_forks_attends_as_each_of_its_texts_alone(seed: int, window:
         _check(readers, {slot: draw.choice([1, 1, 1, 2, 7, 40, 130]) for slot in some}, window)
 
 
+@pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize("window", [None, 3, 70])
-def test_forks_of_forks_while_their_parents_go_on(window: int | None) -> None:
-    readers = Readers()
+def test_forks_of_forks_while_their_parents_go_on(window: int | None, native: bool) -> None:
+    readers = Readers(native=native)
     _check(readers, {0: 150}, window)
     readers.fork(0, 1, 150)
     readers.fork(0, 2, 100)
@@ -170,8 +198,9 @@ def test_forks_of_forks_while_their_parents_go_on(window: int | None) -> None:
         _check(readers, {0: 1, 1: 1, 2: 1, 3: 1, 4: 1}, window)
 
 
-def test_what_others_read_outlives_the_slot_that_read_it() -> None:
-    readers = Readers()
+@pytest.mark.parametrize("native", [False, True])
+def test_what_others_read_outlives_the_slot_that_read_it(native: bool) -> None:
+    readers = Readers(native=native)
     _check(readers, {0: 150})
     readers.fork(0, 1, 140)
     readers.cut(0, 0)
@@ -181,8 +210,9 @@ def test_what_others_read_outlives_the_slot_that_read_it() -> None:
     _check(readers, {1: 100, 2: 3})
 
 
-def test_a_slot_that_goes_back_does_not_overwrite_what_others_read() -> None:
-    readers = Readers()
+@pytest.mark.parametrize("native", [False, True])
+def test_a_slot_that_goes_back_does_not_overwrite_what_others_read(native: bool) -> None:
+    readers = Readers(native=native)
     _check(readers, {0: 100})
     readers.fork(0, 1, 90)
     readers.cut(0, 70)
@@ -190,14 +220,14 @@ def test_a_slot_that_goes_back_does_not_overwrite_what_others_read() -> None:
     _check(readers, {0: 1, 1: 1})
 
 
-def test_scattered_pages_are_read_too() -> None:
-    readers = Readers(rows=8)
+@pytest.mark.parametrize("native", [False, True])
+def test_scattered_pages_are_read_too(native: bool) -> None:
+    readers = Readers(rows=8, native=native)
     for _ in range(3):
         for slot in range(8):
             _check(readers, {slot: 63})
     some = np.array([3, 0, 6])
-    planned = plan(readers.pages, some, np.full(3, 188), np.full(3, 1))
-    assert any(isinstance(block.place, Scattered) for block in planned.blocks)
+    assert any(isinstance(block.place, Scattered) for block in _blocks(readers, some, 188))
     _check(readers, dict.fromkeys(some.tolist(), 1))
     _check(readers, dict.fromkeys(some.tolist(), 2))
 
@@ -207,8 +237,7 @@ def test_a_small_gap_is_read_for_nothing() -> None:
     for slot in range(12):
         _check(readers, {slot: 100})
     some = np.array([0, 2, 3, 4, 6, 7, 8, 9, 10])
-    planned = plan(readers.pages, some, np.full(9, 99), np.full(9, 1))
-    (block,) = planned.blocks
+    (block,) = _blocks(readers, some, 99)
     assert block.place == Even(first=0, step=2)
     assert block.token[block.real].tolist() == list(range(9))
     assert np.flatnonzero(~block.real[:, 0]).tolist() == [1, 5]
@@ -221,12 +250,12 @@ def test_a_large_gap_is_left_out() -> None:
     for slot in range(24):
         _check(readers, {slot: 200})
     some = np.array([*range(9), *range(15, 24)])
-    planned = plan(readers.pages, some, np.full(18, 199), np.full(18, 1))
-    assert [block.place for block in planned.blocks] == [Even(first=0, step=4), Even(first=60, step=4)]
-    assert all(block.real.all() for block in planned.blocks)
+    blocks = _blocks(readers, some, 199)
+    assert [block.place for block in blocks] == [Even(first=0, step=4), Even(first=60, step=4)]
+    assert all(block.real.all() for block in blocks)
     _check(readers, dict.fromkeys(some.tolist(), 1))
     # Of few, all are copied.
-    (block,) = plan(readers.pages, np.array([0, 5, 20]), np.full(3, 199), np.full(3, 1)).blocks
+    (block,) = _blocks(readers, np.array([0, 5, 20]), 199)
     assert isinstance(block.place, Scattered)
 
 
@@ -235,13 +264,10 @@ def test_branches_read_what_they_share_once() -> None:
     _check(readers, {0: 3 * PAGE_TOKENS})
     for slot in range(1, 9):
         readers.fork(0, slot, 3 * PAGE_TOKENS)
-    slots = np.arange(9)
     for slot in range(9):
         readers.pages.extend(slot, 3 * PAGE_TOKENS + 1)
-    shared, own = sorted(
-        plan(readers.pages, slots, np.full(9, 3 * PAGE_TOKENS), np.full(9, 1)).blocks,
-        key=lambda block: -block.token.shape[1],
-    )
+    blocks = _blocks(readers, np.arange(9), 3 * PAGE_TOKENS)
+    shared, own = sorted(blocks, key=lambda block: -block.token.shape[1])
     # Nine queries over 192 keys, once; and nine over a key of their own, in place.
     assert shared.token.tolist() == [list(range(9))]
     assert (shared.key_position <= shared.last.max()).sum() == 3 * PAGE_TOKENS
@@ -249,8 +275,9 @@ def test_branches_read_what_they_share_once() -> None:
     assert isinstance(own.place, Even)
 
 
-def test_float32_is_exact_to_its_rounding() -> None:
-    readers = Readers(dtype=torch.float32)
+@pytest.mark.parametrize("native", [False, True])
+def test_float32_is_exact_to_its_rounding(native: bool) -> None:
+    readers = Readers(dtype=torch.float32, native=native)
     _check(readers, {0: 300}, tolerance=1e-5)
     for slot in range(1, 6):
         readers.fork(0, slot, 250 + slot)
@@ -267,3 +294,36 @@ def test_both_kernels_say_the_same(masked: bool) -> None:
         *(f(query, key, value, mask if masked else None, SCALE) for f in (attend, written_out)), strict=True
     ):
         torch.testing.assert_close(got, wanted, atol=1e-12, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_machine_code_is_exact_where_few_keys_weigh_all(dtype: torch.dtype) -> None:
+    readers = Readers(dtype=dtype, native=True)
+    readers.extend(0, 150)
+    noise = 40 * readers._noise(HEADS, 150), 40 * readers._noise(KV_HEADS, 150), readers._noise(KV_HEADS, 150)
+    whole = readers.attends(readers.cache, readers.pages, np.arange(1), np.zeros(1, np.int64), np.asarray([150]))
+    wanted = alone(*(x.double() for x in noise), None)
+    tolerance = 1e-3 if dtype == torch.float32 else 1e-11
+    torch.testing.assert_close(whole(0, *noise, SCALE).double(), wanted, atol=tolerance, rtol=tolerance)
+
+
+def test_what_is_no_number_stays_none() -> None:
+    readers = Readers(dtype=torch.float32, native=True)
+    readers.extend(0, 70)
+    query, key, value = (readers._noise(heads, 70) for heads in (HEADS, KV_HEADS, KV_HEADS))
+    query[0, 5] = torch.nan
+    whole = readers.attends(readers.cache, readers.pages, np.arange(1), np.zeros(1, np.int64), np.asarray([70]))
+    bad = whole(0, query, key, value, SCALE).isnan().any(-1)
+    assert bad.nonzero().tolist() == [[0, 5]]
+
+
+def test_machine_code_says_the_same_however_many_threads() -> None:
+    found: list[Tensor] = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        readers = Readers(native=True)
+        _check(readers, {0: 300, 1: 90})
+        readers.fork(0, 2, 250)
+        found.append(readers.read({0: 1, 1: 100, 2: 70})[0])
+    torch.set_num_threads(1)
+    assert torch.equal(*found)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from bough.engine.pages import FIRST_PAGES, PAGE_TOKENS, Pages
 from bough.engine.plan import plan
+from bough.engine.stretches import stretches
 
 
 def _table(pages: Pages, slot: int) -> list[int]:
@@ -215,7 +216,8 @@ def test_chains_that_take_turns_have_their_own_pages_in_one_piece() -> None:
             memory.write(slot, 48)
         decoding = draw.sample(range(24), 16)
         read = np.array([len(memory.texts[slot]) - 1 for slot in decoding])
-        planned = plan(memory.pages, np.array(decoding), read, np.ones(16, dtype=np.int64))
+        found = stretches(memory.pages, np.array(decoding), read, np.ones(16, dtype=np.int64))
+        planned = plan(found, len(memory.pages.readers))
         assert planned.parts.shape[1] == 2, turn
     memory.check()
     # As with any list that doubles when it is full.

@@ -7,6 +7,7 @@ one that is not there yet. Whoever has then read all it holds samples one token,
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import torch
@@ -16,13 +17,15 @@ from torch import Tensor
 
 from bough.engine import Completion, Finish, Request
 from bough.engine.attention import Attention
+from bough.engine.blocks import BlockAttention
 from bough.engine.cache import Cache
 from bough.engine.draw import log_distribution, sample, uniforms
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model
+from bough.engine.native import NativeAttention, kernel_for
 from bough.engine.pages import PAGE_TOKENS, Pages
-from bough.engine.plan import ragged
 from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
+from bough.engine.stretches import ragged
 
 SCORED_NUMBERS = 1 << 24
 """Most log-probabilities held at once while scoring."""
@@ -94,6 +97,8 @@ class Decoder:
     def __init__(self, config: Local, model: Model) -> None:
         """Take a model over; nobody else may change it."""
         self._config, self._model = config, model
+        kernel = kernel_for(model)
+        self._attends = BlockAttention if kernel is None else partial(NativeAttention, kernel)
         self.running: dict[int, Generate | Score] = {}
         self.policy_version = 0
         self.context_tokens = config.context_of(model)
@@ -241,7 +246,7 @@ class Decoder:
             before, changes, attention = self._decoded
             if changes == self._pages.changes and np.array_equal(before, slots) and attention.advance():
                 return attention
-        attention = Attention(self._cache, self._pages, slots, first, count)
+        attention = self._attends(self._cache, self._pages, slots, first, count)
         self._decoded = (slots, self._pages.changes, attention) if decodes else None
         return attention
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from bough.policy.attention import Attend, causal
@@ -119,32 +120,38 @@ def _the_first(tokens: int) -> Attend:
     return first
 
 
-# To the compiler an operation of which it knows the shape of the result: it neither looks into it nor moves it.
-@torch.library.custom_op("bough::attend", mutates_args=())
+# To the compiler an operation of which it knows the shape of the result: it neither looks into it nor moves it. Compiled
+# code is found on disk by the operations' names, so another layout of a result needs another name.
+@torch.library.custom_op("bough::attend_by_token", mutates_args=())
 def _attend(query: Tensor, key: Tensor, value: Tensor, layer: int, scale: float, window: int) -> Tensor:
     attend: Attend = _caller.attend
-    return attend(layer, query, key, value, scale, window=window or None).contiguous()
+    return _by_token(attend(layer, query, key, value, scale, window=window or None))
 
 
 @_attend.register_fake  # pyright: ignore[reportUnknownMemberType]
 def _shape(query: Tensor, key: Tensor, value: Tensor, layer: int, scale: float, window: int) -> Tensor:
     del key, value, layer, scale, window
-    return query.new_empty(query.shape)
+    return query.new_empty((query.shape[1], query.shape[0], query.shape[2])).transpose(0, 1)
 
 
-@torch.library.custom_op("bough::attend_last", mutates_args=())
+@torch.library.custom_op("bough::attend_last_by_token", mutates_args=())
 def _attend_last(
     query: Tensor, key: Tensor, value: Tensor, wanted: Tensor, layer: int, scale: float, window: int
 ) -> Tensor:
     del wanted
     last: Attend = _caller.last
-    return last(layer, query, key, value, scale, window=window or None).contiguous()
+    return _by_token(last(layer, query, key, value, scale, window=window or None))
 
 
 @_attend_last.register_fake  # pyright: ignore[reportUnknownMemberType]
 def _few(query: Tensor, key: Tensor, value: Tensor, wanted: Tensor, layer: int, scale: float, window: int) -> Tensor:
     del key, value, layer, scale, window
-    return query.new_empty((query.shape[0], wanted.shape[0], query.shape[2]))
+    return query.new_empty((wanted.shape[0], query.shape[0], query.shape[2])).transpose(0, 1)
+
+
+def _by_token(mixed: Float[Tensor, "H U D"]) -> Float[Tensor, "H U D"]:
+    """The same, as the compiler is told that it lies in memory: token by token, as it is read next."""
+    return mixed.transpose(0, 1).contiguous().transpose(0, 1)
 
 
 def _hand_back(

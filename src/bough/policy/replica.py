@@ -22,7 +22,8 @@ class Replica:
         if causal.device.type == "cpu":
             _lay_out(causal)
         self._causal = causal
-        self._head = causal.head()
+        # The model looks for these again whenever it is asked.
+        self._head, self._device = causal.head(), causal.device
         self._shape = shape
         self._context_tokens = context_tokens
         self._read: Hidden = causal.hidden
@@ -55,7 +56,7 @@ class Replica:
     @property
     def device(self) -> torch.device:
         """Where tensors live."""
-        return self._causal.device
+        return self._device
 
     @property
     def dtype(self) -> torch.dtype:

@@ -1,0 +1,254 @@
+// Attention of one pass over a cache in pages, for a CPU: see native.py, which compiles and calls this.
+//
+// Keys of a page are read once for all queries that see them. They lie turned round, [WIDTH, PAGE], so that the scores
+// of a query are computed side by side and none must be summed across a register. A query meets its pages one after the
+// other and keeps the greatest score so far and the sum of the exponentials, as in FlashAttention (arXiv 2205.14135).
+//
+// Given by the compiler's command line: NUMBER (float or double), WIDTH (numbers of a head), PAGE (tokens).
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+constexpr bool SINGLE = std::is_same_v<NUMBER, float>;
+using Integer = std::conditional_t<SINGLE, int32_t, int64_t>;
+
+#ifdef __AVX512F__
+constexpr int REGISTER = 64, ROWS = 8;
+#else
+constexpr int REGISTER = 32, ROWS = 4;
+#endif
+
+constexpr int LANES = std::gcd(REGISTER / static_cast<int>(sizeof(NUMBER)), WIDTH);
+constexpr int VECTORS = WIDTH / LANES;
+constexpr int SIDE = VECTORS % 2 ? 1 : 2;  // vectors of a value that are summed together
+constexpr int TOKENS = 64;  // of one piece of work
+constexpr NUMBER NOTHING = -std::numeric_limits<NUMBER>::infinity();
+constexpr NUMBER LEAST = std::numeric_limits<NUMBER>::lowest() / 4;  // finite: nothing minus nothing is no number
+
+typedef NUMBER Vector __attribute__((vector_size(LANES * sizeof(NUMBER)), aligned(sizeof(NUMBER)), may_alias));
+typedef Integer Integers __attribute__((vector_size(LANES * sizeof(NUMBER)), aligned(sizeof(NUMBER)), may_alias));
+
+#ifdef __clang__
+#define SHUFFLE(v, ...) __builtin_shufflevector(v, v, __VA_ARGS__)
+#else
+#define SHUFFLE(v, ...) __builtin_shuffle(v, Integers{__VA_ARGS__})
+#endif
+
+Vector load(const NUMBER* at) { return *reinterpret_cast<const Vector*>(at); }
+void store(NUMBER* at, Vector what) { *reinterpret_cast<Vector*>(at) = what; }
+
+// Lanes change places with those H further.
+template <int H, int... I>
+Vector swap(Vector v, std::integer_sequence<int, I...>) { return SHUFFLE(v, (I ^ H)...); }
+
+// All lanes as one.
+template <int H = LANES / 2, typename Join>
+NUMBER fold(Vector v, Join join) {
+    if constexpr (H == 0) return v[0];
+    else return fold<H / 2>(join(v, swap<H>(v, std::make_integer_sequence<int, LANES>{})), join);
+}
+
+Vector greater(Vector a, Vector b) { return a > b ? a : b; }
+Vector sum(Vector a, Vector b) { return a + b; }
+
+// 1 / k!
+template <int... K>
+constexpr std::array<NUMBER, sizeof...(K)> factors(std::integer_sequence<int, K...>) {
+    std::array<NUMBER, sizeof...(K)> found{NUMBER(1)};
+    double each = 1;
+    for (int k = 1; k < int(sizeof...(K)); ++k) found[k] = static_cast<NUMBER>(each /= k);
+    return found;
+}
+
+// e^x of x <= 0, exact to about a unit in the last place; 0 where that is hardly a number.
+//
+// x = n ln 2 + r with a whole n and |r| <= ln 2 / 2: a Taylor series for e^r, and n added to its binary exponent.
+Vector exponential(Vector x) {
+    constexpr NUMBER lowest = SINGLE ? -87 : -708;
+    constexpr int bits = SINGLE ? 23 : 52, terms = SINGLE ? 8 : 14;
+    constexpr auto factor = factors(std::make_integer_sequence<int, terms>{});
+    constexpr NUMBER round = NUMBER(3) * (Integer(1) << (bits - 1));  // added, it leaves whole numbers
+    // Two parts of ln 2: n times the first is exact.
+    constexpr NUMBER high = SINGLE ? 0x1.62ep-1 : 0x1.62e42feep-1;
+    constexpr NUMBER low = SINGLE ? 0x1.0bfbe8e7bcd5ep-15 : 0x1.a39ef35793c76p-33;
+    const Integers none = x < lowest;
+    x = none ? Vector{} : x;
+    const Vector whole = x * NUMBER(1.4426950408889634) + round;
+    const Vector n = whole - round;
+    const Vector r = (x - n * high) - n * low;
+    Vector power = Vector{} + factor[terms - 1];
+    for (int k = terms - 2; k >= 0; --k) power = power * r + factor[k];
+    const Integers scaled = reinterpret_cast<Integers&>(power) + (reinterpret_cast<const Integers&>(whole) << bits);
+    return none ? Vector{} : reinterpret_cast<const Vector&>(scaled);
+}
+
+// A query of one head, and what it has met so far.
+struct Row {
+    const NUMBER* query;
+    NUMBER* mixed;  // [WIDTH], the sum of values, each times its exponential
+    NUMBER* state;  // greatest score, sum of exponentials
+    int64_t first, last;  // the keys of the page that it sees
+};
+
+// Scores of V vectors of keys from `begin` on.
+template <int N, int V>
+void score(const Row* rows, const NUMBER* keys, NUMBER (*scores)[PAGE], int begin, NUMBER scale) {
+    Vector sums[N][V] = {};
+    for (int d = 0; d < WIDTH; ++d) {
+        Vector key[V];
+        for (int v = 0; v < V; ++v) key[v] = load(keys + d * PAGE + begin + v * LANES);
+        for (int n = 0; n < N; ++n)
+            for (int v = 0; v < V; ++v) sums[n][v] += rows[n].query[d] * key[v];
+    }
+    for (int n = 0; n < N; ++n)
+        for (int v = 0; v < V; ++v) store(scores[n] + begin + v * LANES, sums[n][v] * scale);
+}
+
+// Scores become exponentials. Returns what all that was met before is multiplied by.
+NUMBER weigh(const Row& row, NUMBER* scores, int padded) {
+    std::fill(scores, scores + std::min<int64_t>(row.first, padded), NOTHING);
+    std::fill(scores + std::min<int64_t>(row.last + 1, padded), scores + padded, NOTHING);
+    Vector best = load(scores);
+    for (int j = LANES; j < padded; j += LANES) best = greater(load(scores + j), best);
+    const NUMBER greatest = std::max(row.state[0], fold(best, greater));
+    Vector sums{};
+    for (int j = 0; j < padded; j += LANES) {
+        const Vector weight = exponential(load(scores + j) - greatest);
+        store(scores + j, weight);
+        sums += weight;
+    }
+    const NUMBER shrink = exponential(Vector{} + (row.state[0] - greatest))[0];
+    row.state[0] = greatest;
+    row.state[1] = row.state[1] * shrink + fold(sums, sum);
+    return shrink;
+}
+
+// N rows meet the first tokens of a page.
+template <int N>
+void meet(const Row* rows, const NUMBER* keys, const NUMBER* values, int tokens, NUMBER scale) {
+    alignas(64) NUMBER scores[N][PAGE];
+    const int padded = (tokens + LANES - 1) / LANES * LANES;
+    int begin = 0;
+    for (; begin + 2 * LANES <= padded; begin += 2 * LANES) score<N, 2>(rows, keys, scores, begin, scale);
+    if (begin < padded) score<N, 1>(rows, keys, scores, begin, scale);
+    NUMBER shrink[N];
+    for (int n = 0; n < N; ++n) shrink[n] = weigh(rows[n], scores[n], padded);
+    for (int at = 0; at < WIDTH; at += SIDE * LANES) {
+        Vector mixed[N][SIDE];
+        for (int n = 0; n < N; ++n)
+            for (int v = 0; v < SIDE; ++v) mixed[n][v] = load(rows[n].mixed + at + v * LANES) * shrink[n];
+        for (int j = 0; j < tokens; ++j) {
+            Vector value[SIDE];
+            for (int v = 0; v < SIDE; ++v) value[v] = load(values + j * WIDTH + at + v * LANES);
+            for (int n = 0; n < N; ++n)
+                for (int v = 0; v < SIDE; ++v) mixed[n][v] += scores[n][j] * value[v];
+        }
+        for (int n = 0; n < N; ++n)
+            for (int v = 0; v < SIDE; ++v) store(rows[n].mixed + at + v * LANES, mixed[n][v]);
+    }
+}
+
+using Meet = void (*)(const Row*, const NUMBER*, const NUMBER*, int, NUMBER);
+
+template <int... N>
+constexpr std::array<Meet, sizeof...(N) + 1> meets(std::integer_sequence<int, N...>) {
+    return {nullptr, meet<N + 1>...};
+}
+
+constexpr auto MEET = meets(std::make_integer_sequence<int, ROWS>{});
+
+// [heads, tokens, WIDTH]; strides in numbers.
+struct Heads {
+    NUMBER* at;
+    int64_t head, token;
+    NUMBER* of(int64_t h, int64_t t) const { return at + h * head + t * token; }
+};
+
+// See `Stretches` in stretches.py; arrays of S stretches, E pages, Q queries, U tokens.
+struct Stretches {
+    int64_t tokens, stretches;
+    const int64_t *place, *position, *page_begin, *page, *start, *filled, *query_begin, *token, *until;
+};
+
+// Query heads [begin, end) share one head of keys: what they find for tokens [from, to).
+void attend_some(
+    const Stretches& found, Heads query, const NUMBER* keys, const NUMBER* values, Heads out, int64_t begin,
+    int64_t end, int64_t from, int64_t to, NUMBER scale, int64_t window) {
+    std::vector<NUMBER> state(2 * (to - from) * (end - begin));
+    const auto state_of = [&](int64_t h, int64_t t) { return &state[2 * ((t - from) * (end - begin) + h - begin)]; };
+    for (int64_t t = from; t < to; ++t)
+        for (int64_t h = begin; h < end; ++h) {
+            state_of(h, t)[0] = LEAST;
+            std::memset(out.of(h, t), 0, WIDTH * sizeof(NUMBER));
+        }
+    for (int64_t s = 0; s < found.stretches; ++s) {
+        const int64_t* last = found.token + found.query_begin[s + 1];
+        const int64_t* q_begin = std::lower_bound(found.token + found.query_begin[s], last, from);
+        const int64_t* q_end = std::lower_bound(q_begin, last, to);
+        int64_t sees = -1;
+        for (const int64_t* q = q_begin; q < q_end; ++q)
+            sees = std::max(sees, std::min(found.position[*q], found.until[q - found.token]));
+        for (int64_t p = found.page_begin[s]; p < found.page_begin[s + 1]; ++p) {
+            const int64_t start = found.start[p], tokens = std::min(sees - start + 1, found.filled[p]);
+            const int64_t place = found.page[p] * PAGE * WIDTH;
+            Row rows[ROWS];
+            int ready = 0;
+            for (const int64_t* q = q_begin; q < q_end; ++q) {
+                const int64_t at = found.position[*q] - start;
+                const int64_t far = std::min({at, found.until[q - found.token] - start, tokens - 1});
+                const int64_t near = window ? std::max<int64_t>(at - window + 1, 0) : 0;
+                if (near > far) continue;
+                for (int64_t h = begin; h < end; ++h) {
+                    rows[ready++] = {query.of(h, *q), out.of(h, *q), state_of(h, *q), near, far};
+                    if (ready < ROWS) continue;
+                    meet<ROWS>(rows, keys + place, values + place, tokens, scale);
+                    ready = 0;
+                }
+            }
+            if (ready) MEET[ready](rows, keys + place, values + place, tokens, scale);
+        }
+    }
+    for (int64_t t = from; t < to; ++t)
+        for (int64_t h = begin; h < end; ++h) {
+            NUMBER* mixed = out.of(h, t);
+            const NUMBER part = 1 / state_of(h, t)[1];
+            for (int d = 0; d < WIDTH; ++d) mixed[d] *= part;
+        }
+}
+
+}  // namespace
+
+// New keys and values, to where they belong in the cache: keys turned round.
+extern "C" void put(const Stretches* found, Heads key, Heads value, Heads keys, Heads values, int64_t heads) {
+    for (int64_t h = 0; h < heads; ++h)
+        for (int64_t t = 0; t < found->tokens; ++t) {
+            const int64_t place = found->place[t];
+            NUMBER* turned = keys.of(h, place - place % PAGE) + place % PAGE;
+            for (int d = 0; d < WIDTH; ++d) turned[d * PAGE] = key.of(h, t)[d];
+            std::memcpy(values.of(h, place), value.of(h, t), WIDTH * sizeof(NUMBER));
+        }
+}
+
+// What each of `group * heads` query heads finds; `heads` are those of the keys. Work is cut the same way however many
+// threads there are, so results are the same, too.
+extern "C" void attend(
+    const Stretches* found, Heads query, Heads keys, Heads values, Heads out, int64_t heads, int64_t group,
+    double scale, int64_t window, int32_t threads) {
+    const int64_t pieces = (found->tokens + TOKENS - 1) / TOKENS;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t piece = 0; piece < pieces * heads; ++piece) {
+        const int64_t h = piece % heads, from = piece / heads * TOKENS;
+        attend_some(
+            *found, query, keys.of(h, 0), values.of(h, 0), out, h * group, (h + 1) * group, from,
+            std::min(from + TOKENS, found->tokens), static_cast<NUMBER>(scale), window);
+    }
+}

@@ -1,0 +1,64 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from toys import ask, engine, together
+
+from bough.engine import native
+from bough.engine.machine import machine_code
+
+TWICE = """
+extern "C" int twice(int x) { return FACTOR * x; }
+"""
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for known in (machine_code, native._kernel):
+        known.cache_clear()
+    yield tmp_path / "cache" / "bough"
+    for known in (machine_code, native._kernel):
+        known.cache_clear()
+
+
+def _source(folder: Path, text: str = TWICE) -> Path:
+    (folder / "twice.cpp").write_text(text)
+    return folder / "twice.cpp"
+
+
+def test_code_is_compiled_once_a_machine(tmp_path: Path, empty_cache: Path) -> None:
+    source = _source(tmp_path)
+    assert machine_code(source, "FACTOR=2").twice(21) == 42
+    (made,) = empty_cache.iterdir()
+    when = made.stat().st_mtime_ns
+    machine_code.cache_clear()
+    assert machine_code(source, "FACTOR=2").twice(21) == 42
+    assert [file.stat().st_mtime_ns for file in empty_cache.iterdir()] == [when]
+    assert machine_code(source, "FACTOR=3").twice(21) == 63
+    machine_code.cache_clear()
+    assert machine_code(_source(tmp_path, TWICE.replace("* x", "+ x")), "FACTOR=2").twice(21) == 23
+    assert len(list(empty_cache.iterdir())) == 3
+
+
+def test_code_that_does_not_compile_leaves_nothing_behind(tmp_path: Path, empty_cache: Path) -> None:
+    with pytest.raises(OSError, match=r"failed .*twice.cpp.*FACTOR"):
+        machine_code(_source(tmp_path))
+    assert list(empty_cache.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert machine_code(_source(tmp_path), "FACTOR=2").twice(4) == 8
+
+
+def test_generation_without_a_compiler_says_so_and_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = [ask([1, 2, 3, 4] * 20, seed=seed) for seed in range(4)]
+    wanted = together(engine(), requests)
+    native._kernel.cache_clear()
+    machine_code.cache_clear()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.warns(UserWarning, match=r"found no C\+\+ compiler \(no-such-compiler\); install"):
+        got = together(engine(), requests)
+    assert [completion.tokens for completion in got] == [completion.tokens for completion in wanted]
