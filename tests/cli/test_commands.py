@@ -58,6 +58,7 @@ def test_doctor(bough: Bough, tmp_path: Path) -> None:
         "packages",
         "cpu",
         "gpu",
+        "compiler",
         "extra lora",
         "extra openai",
         "extra textworld",

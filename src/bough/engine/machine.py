@@ -24,8 +24,7 @@ def machine_code(source: Path, *defines: str) -> ctypes.CDLL:
     Raises:
         OSError: when there is no compiler, or it fails; says which and why.
     """
-    compiler = _compiler()
-    command = [compiler, *FLAGS, *(("-fopenmp",) if sys.platform == "linux" else ()), *(f"-D{x}" for x in defines)]
+    command = [compiler(), *FLAGS, *(("-fopenmp",) if sys.platform == "linux" else ()), *(f"-D{x}" for x in defines)]
     # All that the result depends on: these say what the processor can do, and the compiler's version, too.
     known = _run([*command, "-dM", "-E", "-x", "c++", os.devnull])
     name = hashlib.sha256(b"\0".join([" ".join(command).encode(), known, source.read_bytes()])).hexdigest()[:32]
@@ -39,7 +38,12 @@ def machine_code(source: Path, *defines: str) -> ctypes.CDLL:
     return ctypes.CDLL(str(file))
 
 
-def _compiler() -> str:
+def compiler() -> str:
+    """The C++ compiler of this machine: what CXX names, else g++ or clang++.
+
+    Raises:
+        OSError: when there is none; says what was looked for.
+    """
     wanted = os.environ.get("CXX")
     for name in [wanted] if wanted else ["g++", "clang++"]:
         if found := shutil.which(name):

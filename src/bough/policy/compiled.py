@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, TypeAlias
 
 import torch
@@ -48,8 +49,10 @@ class Compiled:
 
         self._run, self._run_few = _compile(run), _compile(run_few)
         try:
-            # As it is going to be called, or it would be compiled again then.
-            with torch.inference_mode():
+            # As it is going to be called, or it would be compiled again then. The model's own numbers are constants:
+            # else each is handed in anew, as a tensor.
+            compiler: Any = import_module("torch._dynamo.config")
+            with torch.inference_mode(), compiler.patch(specialize_float=True):
                 place = torch.arange(5, device=device)
                 self(place, place.clone(), causal)
                 self(place, place.clone(), causal, place[:3].clone(), _the_first(3))
@@ -84,7 +87,7 @@ def _compile(run: Callable[..., Tensor]) -> Callable[..., Tensor]:
     # by the code that it was made of, which therefore must be this model's own.
     run.__code__ = run.__code__.replace()
     compiler: Any = torch.compiler
-    options: Any = {"guard_filter_fn": compiler.skip_all_guards_unsafe}
+    options: Any = {"guard_filter_fn": compiler.skip_all_guards_unsafe, "size_asserts": False}
     return torch.compile(run, dynamic=True, options=options)  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -120,8 +123,8 @@ def _the_first(tokens: int) -> Attend:
     return first
 
 
-# To the compiler an operation of which it knows the shape of the result: it neither looks into it nor moves it. Compiled
-# code is found on disk by the operations' names, so another layout of a result needs another name.
+# To the compiler an operation of which it knows the shape of the result: it neither looks into it nor moves it.
+# Compiled code is found on disk by the operations' names, so another layout of a result needs another name.
 @torch.library.custom_op("bough::attend_by_token", mutates_args=())
 def _attend(query: Tensor, key: Tensor, value: Tensor, layer: int, scale: float, window: int) -> Tensor:
     attend: Attend = _caller.attend
