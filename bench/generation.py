@@ -5,9 +5,10 @@
 Unrelated prompts, branches that share a prompt, and trees of agents whose branches end at different times. `generate`
 is given all rows of a turn at once, of one length, so that it needs no padding; at every turn it reads them from their
 beginning. A third side is `Local` where there is no C++ compiler, and attention is done by operations of torch. All run
-in turn, so that other work on the machine hits all; what counts is the ratio. The second table says where the time of a pass goes, on average over all of them, and how long a pass takes in which all rows
-decode and no prompt is read. The third says what a fork costs, in milliseconds of the fastest decode pass: (8 branches
-that share 512 tokens - (8 branches - 1 branch, both of one token)) / (1 branch of 512 tokens). Prints Markdown tables.
+in turn, so that other work on the machine hits all; what counts is the ratio. The second table says where the time of
+a pass goes, on average over all of them, and how long a pass takes in which all rows decode and no prompt is read. The
+third says what a fork costs, in milliseconds of the fastest decode pass: (8 branches that share 512 tokens -
+(8 branches - 1 branch, both of one token)) / (1 branch of 512 tokens). Prints Markdown tables.
 """
 
 import argparse

@@ -15,6 +15,7 @@ from toys import Toy, ask, engine, run, teacher_forced, together
 from bough.engine import Completion, Local, Request
 from bough.engine.cache import Cache
 from bough.engine.generation import LocalEngine
+from bough.engine.native import NativeAttention
 from bough.engine.pages import PAGE_TOKENS
 
 TOY = Toy()
@@ -32,13 +33,11 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found = Seen()
-    write, reserve, move = Cache.write, Cache.reserve, Cache.move
+    write, reserve, move = NativeAttention._write, Cache.reserve, Cache.move
 
-    def counted(
-        self: Cache, layer: int, places: Int[Tensor, " U"], key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]
-    ) -> None:
-        found.written += len(places) * (layer == 0)
-        write(self, layer, places, key, value)
+    def counted(self: NativeAttention, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
+        found.written += key.shape[1] * (layer == 0)
+        write(self, layer, key, value)
 
     def measured(self: Cache, tokens: int) -> None:
         reserve(self, tokens)
@@ -49,7 +48,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         found.moved += len(source)
 
     monkeypatch.setattr(Cache, "move", followed)
-    monkeypatch.setattr(Cache, "write", counted)
+    monkeypatch.setattr(NativeAttention, "_write", counted)
     monkeypatch.setattr(Cache, "reserve", measured)
     return found
 

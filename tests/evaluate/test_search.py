@@ -90,7 +90,7 @@ def test_a_folder_belongs_to_one_search(finished: RunDirectory, tmp_path: Path) 
 
 
 def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, tmp_path: Path) -> None:
-    changes = ["explorer=BestOf(n=40,enough=null)", "heldout.tasks.count=6", *EXACT]
+    changes = ["explorer=BestOf(n=16,enough=null)", "heldout.tasks.count=6", *EXACT]
     command = [sys.executable, "-m", "bough", "search", str(finished.path), *[changes[0].removeprefix("explorer=")]]
     command += [*changes[1:], "--out", str(tmp_path / "killed")]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)

@@ -14,7 +14,7 @@ class Cache:
     Memory is zero until it is written: masked attention multiplies it by zero, which a nan would survive.
 
     Attributes:
-        keys: Per layer, [K, T, D].
+        keys: Per layer, [K, T, D]; machine code has those of a page turned round, [D, PAGE_TOKENS] in their place.
         values: Per layer, [K, T, D].
     """
 
