@@ -48,24 +48,24 @@ void store(NUMBER* at, Vector what) { *reinterpret_cast<Vector*>(at) = what; }
 
 // Lanes change places with those H further.
 template <int H, int... I>
-Vector swap(Vector v, std::integer_sequence<int, I...>) { return SHUFFLE(v, (I ^ H)...); }
+Vector swapped(Vector v, std::integer_sequence<int, I...>) { return SHUFFLE(v, (I ^ H)...); }
 
 // All lanes as one.
 template <int H = LANES / 2, typename Join>
 NUMBER fold(Vector v, Join join) {
     if constexpr (H == 0) return v[0];
-    else return fold<H / 2>(join(v, swap<H>(v, std::make_integer_sequence<int, LANES>{})), join);
+    else return fold<H / 2>(join(v, swapped<H>(v, std::make_integer_sequence<int, LANES>{})), join);
 }
 
 Vector greater(Vector a, Vector b) { return a > b ? a : b; }
 Vector sum(Vector a, Vector b) { return a + b; }
 
-// 1 / k!
-template <int... K>
-constexpr std::array<NUMBER, sizeof...(K)> factors(std::integer_sequence<int, K...>) {
-    std::array<NUMBER, sizeof...(K)> found{NUMBER(1)};
+// 1 / k! of k < N.
+template <int N>
+constexpr std::array<NUMBER, N> factors() {
+    std::array<NUMBER, N> found{NUMBER(1)};
     double each = 1;
-    for (int k = 1; k < int(sizeof...(K)); ++k) found[k] = static_cast<NUMBER>(each /= k);
+    for (int k = 1; k < N; ++k) found[k] = static_cast<NUMBER>(each /= k);
     return found;
 }
 
@@ -75,7 +75,7 @@ constexpr std::array<NUMBER, sizeof...(K)> factors(std::integer_sequence<int, K.
 Vector exponential(Vector x) {
     constexpr NUMBER lowest = SINGLE ? -87 : -708;
     constexpr int bits = SINGLE ? 23 : 52, terms = SINGLE ? 8 : 14;
-    constexpr auto factor = factors(std::make_integer_sequence<int, terms>{});
+    constexpr auto factor = factors<terms>();
     constexpr NUMBER round = NUMBER(3) * (Integer(1) << (bits - 1));  // added, it leaves whole numbers
     // Two parts of ln 2: n times the first is exact.
     constexpr NUMBER high = SINGLE ? 0x1.62ep-1 : 0x1.62e42feep-1;
@@ -194,27 +194,24 @@ void attend_some(
         const int64_t* last = found.token + found.query_begin[s + 1];
         const int64_t* q_begin = std::lower_bound(found.token + found.query_begin[s], last, from);
         const int64_t* q_end = std::lower_bound(q_begin, last, to);
-        int64_t sees = -1;
-        for (const int64_t* q = q_begin; q < q_end; ++q)
-            sees = std::max(sees, std::min(found.position[*q], found.until[q - found.token]));
         for (int64_t p = found.page_begin[s]; p < found.page_begin[s + 1]; ++p) {
-            const int64_t start = found.start[p], tokens = std::min(sees - start + 1, found.filled[p]);
-            const int64_t place = found.page[p] * PAGE * WIDTH;
+            const int64_t start = found.start[p], place = found.page[p] * PAGE * WIDTH;
             Row rows[ROWS];
-            int ready = 0;
+            int64_t ready = 0, seen = 0;
             for (const int64_t* q = q_begin; q < q_end; ++q) {
                 const int64_t at = found.position[*q] - start;
-                const int64_t far = std::min({at, found.until[q - found.token] - start, tokens - 1});
+                const int64_t far = std::min({at, found.until[q - found.token] - start, found.filled[p] - 1});
                 const int64_t near = window ? std::max<int64_t>(at - window + 1, 0) : 0;
                 if (near > far) continue;
                 for (int64_t h = begin; h < end; ++h) {
                     rows[ready++] = {query.of(h, *q), out.of(h, *q), state_of(h, *q), near, far};
+                    seen = std::max(seen, far + 1);
                     if (ready < ROWS) continue;
-                    meet<ROWS>(rows, keys + place, values + place, tokens, scale);
-                    ready = 0;
+                    meet<ROWS>(rows, keys + place, values + place, seen, scale);
+                    ready = seen = 0;
                 }
             }
-            if (ready) MEET[ready](rows, keys + place, values + place, tokens, scale);
+            if (ready) MEET[ready](rows, keys + place, values + place, seen, scale);
         }
     }
     for (int64_t t = from; t < to; ++t)

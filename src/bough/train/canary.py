@@ -30,7 +30,7 @@ class Canary:
         """Compare after a sync.
 
         Args:
-            engine: Has just been synced.
+            engine: Has just been synced; nothing is in flight.
             policy: What it was synced with.
             waits: The run's register.
             moved: Whether the weights have changed since the last check.
@@ -42,6 +42,8 @@ class Canary:
         Raises:
             DeadRun: when they disagree, or when the engine's answer is the old one although the weights changed.
         """
+        # An engine that was not synced may know the prompt, and would round the same scores otherwise.
+        engine.forget()
         scored = engine.score(self.prompt, self.continuation)
         seen = await waits.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         true = self._learner(policy)
