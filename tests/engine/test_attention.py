@@ -327,3 +327,13 @@ def test_machine_code_says_the_same_however_many_threads() -> None:
         found.append(readers.read({0: 1, 1: 100, 2: 70})[0])
     torch.set_num_threads(1)
     assert torch.equal(*found)
+
+
+def test_numbers_of_another_type_are_refused() -> None:
+    readers = Readers(native=True)
+    readers.extend(0, 3)
+    query, key, value = (readers._noise(heads, 3) for heads in (HEADS, KV_HEADS, KV_HEADS))
+    whole = readers.attends(readers.cache, readers.pages, np.arange(1), np.zeros(1, np.int64), np.asarray([3]))
+    for wrong in ((query.float(), key, value), (query, key.float(), value), (query, key, value.float())):
+        with pytest.raises(TypeError, match=r"got numbers of torch.float32; need torch.float64"):
+            whole(0, *wrong, SCALE)

@@ -41,7 +41,7 @@ class Attention(ABC):
         if not self._decodes:
             return False
         if self._passes is None:
-            self._passes = min(self._found.room, self._room())
+            self._passes = self._room()
         if not self._passes:
             return False
         self._passes -= 1
@@ -91,9 +91,9 @@ class Attention(ABC):
     def _look(self, layer: int, query: Float[Tensor, "H U D"], scale: float, window: int | None) -> Tensor:
         """What the queries find, [H, U, D]."""
 
-    @abstractmethod
     def _room(self) -> int:
-        """How often it can go on, as far as that is not a matter of pages."""
+        """How often it can go on."""
+        return self._found.room
 
     @abstractmethod
     def _go_on(self) -> None:

@@ -41,7 +41,7 @@ class BlockAttention(Attention):
         return type(self)(self._cache, self._pages, slots, first, count)
 
     def _room(self) -> int:
-        return self._plan.onward() if list(self._ready) == [None] else 0
+        return min(super()._room(), self._plan.onward()) if list(self._ready) == [None] else 0
 
     def _go_on(self) -> None:
         self._places += 1

@@ -75,13 +75,13 @@ class NativeAttention(Attention):
         return type(self)(self._kernel, self._cache, self._pages, slots, first, count)
 
     def _write(self, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
-        new = [each if each.stride(2) == 1 else each.contiguous() for each in (key, value)]
         pools = self._cache.keys[layer], self._cache.values[layer]
+        new = [_rows(each, like=pools[0]) for each in (key, value)]
         self._kernel.put(self._argument, *map(_heads, (*new, *pools)), len(key))
 
     def _look(self, layer: int, query: Float[Tensor, "H U D"], scale: float, window: int | None) -> Tensor:
         keys, values = self._cache.keys[layer], self._cache.values[layer]
-        query = query if query.stride(2) == 1 else query.contiguous()
+        query = _rows(query, like=keys)
         heads, tokens, width = query.shape
         # Token by token, as it is read next.
         out = query.new_empty((tokens, heads, width)).transpose(0, 1)
@@ -96,12 +96,16 @@ class NativeAttention(Attention):
         )
         return out
 
-    def _room(self) -> int:
-        return self._found.room
-
     def _go_on(self) -> None:
         self._found.place[...] += 1
         self._found.position[...] += 1
+
+
+def _rows(tensor: Float[Tensor, "H U D"], *, like: Tensor) -> Float[Tensor, "H U D"]:
+    """What the code may read: it looks at neither type nor strides."""
+    if tensor.dtype != like.dtype:
+        raise TypeError(f"attention: got numbers of {tensor.dtype}; need {like.dtype}, as the model said")
+    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
 
 
 def _heads(tensor: Float[Tensor, "H U D"]) -> _Heads:
