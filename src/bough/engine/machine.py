@@ -54,10 +54,10 @@ def compiler() -> str:
 def _folder() -> Path:
     """Where only this user writes."""
     home = os.environ.get("XDG_CACHE_HOME")
-    folder = (Path(home) if home else Path.home() / ".cache") / "bough"
     try:
+        folder = (Path(home) if home else Path.home() / ".cache") / "bough"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # there is no home, or it is not ours
         return _own_folder()
     return folder if os.access(folder, os.W_OK) else _own_folder()
 
