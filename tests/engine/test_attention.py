@@ -35,9 +35,10 @@ class Readers:
         native: bool = False,
     ) -> None:
         model = Toy(dtype=dtype, heads=HEADS, kv_heads=KV_HEADS)
-        kernel = kernel_for(model)
-        assert kernel is not None, "these tests need a C++ compiler"
-        self.attends = partial(NativeAttention, kernel) if native else BlockAttention
+        kernel = kernel_for(model) if native else None
+        if native and kernel is None:
+            pytest.skip("there is no C++ compiler")
+        self.attends = BlockAttention if kernel is None else partial(NativeAttention, kernel)
         self.cache, self.pages, self.dtype = Cache(model), Pages(rows=rows, most_pages=most_pages), dtype
         self.random = torch.Generator().manual_seed(seed)
         self.keys = [self._noise(KV_HEADS, 0) for _ in range(rows)]

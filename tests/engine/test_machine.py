@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -6,6 +7,8 @@ from toys import ask, engine, together
 
 from bough.engine import native
 from bough.engine.machine import machine_code
+
+pytestmark = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="there is no C++ compiler")
 
 TWICE = """
 extern "C" int twice(int x) { return FACTOR * x; }

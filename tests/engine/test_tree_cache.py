@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
@@ -13,6 +14,8 @@ from torch import Tensor
 from toys import Toy, ask, engine, run, teacher_forced, together
 
 from bough.engine import Completion, Local, Request
+from bough.engine.attention import Attention
+from bough.engine.blocks import BlockAttention
 from bough.engine.cache import Cache
 from bough.engine.generation import LocalEngine
 from bough.engine.native import NativeAttention
@@ -33,11 +36,16 @@ class Seen:
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found = Seen()
-    write, reserve, move = NativeAttention._write, Cache.reserve, Cache.move
+    reserve, move = Cache.reserve, Cache.move
 
-    def counted(self: NativeAttention, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
-        found.written += key.shape[1] * (layer == 0)
-        write(self, layer, key, value)
+    def counting(kind: type[Attention]) -> Callable[..., None]:
+        write = kind._write
+
+        def counted(self: Attention, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
+            found.written += key.shape[1] * (layer == 0)
+            write(self, layer, key, value)
+
+        return counted
 
     def measured(self: Cache, tokens: int) -> None:
         reserve(self, tokens)
@@ -48,7 +56,8 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
         found.moved += len(source)
 
     monkeypatch.setattr(Cache, "move", followed)
-    monkeypatch.setattr(NativeAttention, "_write", counted)
+    for kind in (NativeAttention, BlockAttention):
+        monkeypatch.setattr(kind, "_write", counting(kind))
     monkeypatch.setattr(Cache, "reserve", measured)
     return found
 
