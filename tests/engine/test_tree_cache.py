@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -90,6 +90,7 @@ def test_siblings_share_memory(seen: Seen) -> None:
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(0, 10**6), st.sampled_from([None, 4, 5, 9]), st.integers(1, 7), st.sampled_from([5, 2048]))
+@example(120403, None, 3, 5)  # goes on, in the middle of a page, to its next
 def test_any_growth_under_any_budget(seen: Seen, seed: int, pages: int | None, slots: int, prefill_tokens: int) -> None:
     """Forks anywhere, of forks, while their parents go on; cancelled ones; more than fits."""
     draw, most = random.Random(seed), None if pages is None else pages * PAGE_TOKENS + 7

@@ -14,7 +14,7 @@ QUERY_TOKENS = 256
 """Queries of a slot that are taken together: more would look at many keys behind them, in vain."""
 
 EVER = 1 << 62
-"""The last position that a slot reads on the page it is at: it will read on there."""
+"""The last position that a slot reads on its last page: it will read on there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,6 +26,7 @@ class Stretches:
     Attributes:
         place: [U], where in the cache the new tokens belong.
         position: [U], where they stand in the text.
+        rest: [U], how many more tokens of its slot belong on a token's page.
         page_begin: [S + 1].
         page: [E].
         start: [E], the position of a page's first token.
@@ -37,6 +38,7 @@ class Stretches:
 
     place: Ints
     position: Ints
+    rest: Ints
     page_begin: Ints
     page: Ints
     start: Ints
@@ -51,7 +53,7 @@ class Stretches:
 
         Nobody may get or lose pages meanwhile.
         """
-        return int(PAGE_TOKENS - 1 - (self.place % PAGE_TOKENS).max())
+        return int(self.rest.min())
 
 
 def stretches(pages: Pages, slots: Ints, first: Ints, count: Ints) -> Stretches:
@@ -70,12 +72,11 @@ def stretches(pages: Pages, slots: Ints, first: Ints, count: Ints) -> Stretches:
     count = np.minimum(count[piece] - skipped, QUERY_TOKENS)
     row, offset = ragged(pages.count[slots])
     page = pages.table[slots[row], offset]
-    # A slot may hold pages that it has not come to yet.
-    reached = pages.start[page] < (first + count)[row]
-    row, page = row[reached], page[reached]
     start = pages.start[page]
-    final = np.append(row[1:] != row[:-1], True)
-    until = np.where(final, EVER, np.append(start[1:], 0) - 1)
+    until = np.where(np.append(row[1:] != row[:-1], True), EVER, np.append(start[1:], 0) - 1)
+    # A slot may hold pages that it has not come to yet.
+    reached = start < (first + count)[row]
+    row, page, start, until = row[reached], page[reached], start[reached], until[reached]
     token_row, offset = ragged(count)
     position = first[token_row] + offset
     # Pages are in order of row and start, so one search finds the page of every token.
@@ -94,6 +95,7 @@ def stretches(pages: Pages, slots: Ints, first: Ints, count: Ints) -> Stretches:
     return Stretches(
         place=page[at] * PAGE_TOKENS + position - start[at],
         position=position,
+        rest=np.minimum(start[at] + PAGE_TOKENS - 1, until[at]) - position,
         page_begin=_ends(many[one]),
         page=page[entry],
         start=start[entry],
