@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bough.view import paired, wilson
@@ -33,6 +33,7 @@ def test_paired_gives_the_published_examples() -> None:
 
 
 @given(successes=st.integers(0, 50), more=st.integers(0, 50), level=st.floats(0.5, 0.999))
+@example(successes=0, more=2, level=0.7859549965373105)  # rounds to just above the rate
 def test_wilson_holds_the_rate_and_mirrors(successes: int, more: int, level: float) -> None:
     trials = successes + more + 1
     low, high = wilson(successes, trials, level)

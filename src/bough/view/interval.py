@@ -28,7 +28,8 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
     rate = successes / trials
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z * math.sqrt(rate * (1 - rate) / trials + (z / (2 * trials)) ** 2) / (1 + z * z / trials)
-    return max(0.0, middle - half), min(1.0, middle + half)
+    # The rate is in it, also where rounding says otherwise.
+    return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 
 def paired(before: Sequence[bool], after: Sequence[bool], level: float = 0.95) -> tuple[float, float]:
