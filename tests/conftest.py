@@ -40,3 +40,20 @@ def bough() -> Iterator[Bough]:
     process = Bough()
     yield process
     process.close()
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine without a C++ compiler; PyTorch's operations take the place of code of ours."""
+    from bough.batch import native as batch
+    from bough.engine import native as engine
+    from bough.machine import machine_code
+
+    def forget() -> None:
+        for known in (machine_code, batch.kernel, engine._kernel):
+            known.cache_clear()
+
+    forget()
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    yield
+    forget()

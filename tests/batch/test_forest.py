@@ -12,6 +12,7 @@ from bough.batch import Forest, plant
 from bough.batch.attention import sees
 from bough.batch.flex import BLOCK, block_mask
 from bough.batch.forest import CACHE_TOKENS
+from bough.batch.glances import glances
 from bough.batch.stretch import Stretch
 
 TEXTS = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=9), min_size=1, max_size=12)
@@ -73,8 +74,8 @@ def test_stretches_see_every_pair_once(texts: list[list[int]], most: int) -> Non
         assert np.array_equal(sees(each, None, torch.device("cpu")).numpy(), wanted)
         seen = np.zeros_like(wanted, dtype=np.int64)
         parts = np.zeros(len(each), dtype=np.int64)
-        assert [glance.column for glance in each.glances] == sorted(glance.column for glance in each.glances)
-        for glance in each.glances:
+        assert [glance.column for glance in glances(each)] == sorted(glance.column for glance in glances(each))
+        for glance in glances(each):
             (q0, q1), (k0, k1) = glance.queries, glance.keys
             for q in np.split(np.arange(q0, q1), glance.rows):
                 keys = np.split(np.arange(k0, k1), glance.rows)[(int(q[0]) - q0) * glance.rows // (q1 - q0)]
@@ -116,7 +117,7 @@ def test_stretches_take_no_more_effort_than_the_longest_text() -> None:
 
 def test_texts_of_one_length_lie_side_by_side_and_are_one_glance() -> None:
     (whole,) = planted([[0, 1, 1], [0, 2, 2, 2], [0, 3, 3], [0, 4, 4]]).stretches(100)
-    assert [(each.queries, each.rows) for each in whole.glances] == [((0, 10), 1), ((1, 7), 3), ((7, 10), 1)]
+    assert [(each.queries, each.rows) for each in glances(whole)] == [((0, 10), 1), ((1, 7), 3), ((7, 10), 1)]
 
 
 def test_what_a_text_says_does_not_move_the_others() -> None:

@@ -1,5 +1,7 @@
 """The kernels for a stretch of a forest against one dense mask, forward and backward."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -11,6 +13,7 @@ from bough.batch import plant
 from bough.batch.attention import Attention, sees
 from bough.batch.cascade import cascade
 from bough.batch.flex import block_mask, flex
+from bough.batch.glances import glances
 from bough.batch.stretch import Stretch
 
 CPU = torch.device("cpu")
@@ -24,10 +27,10 @@ def stretches(seed: int, most: int, texts: int = 9) -> list[Stretch]:
     return plant(lines, np.arange(texts), after).stretches(most)
 
 
-def heads(stretch: Stretch, kv_heads: int, dtype: torch.dtype = torch.float64) -> list[Tensor]:
+def heads(stretch: Stretch, kv_heads: int, dtype: torch.dtype = torch.float64, width: int = 8) -> list[Tensor]:
     """Random queries of 4 heads, keys and values."""
     n, m = len(stretch), len(stretch.past) + len(stretch)
-    shapes = [(4, n, 8), (kv_heads, m, 8), (kv_heads, m, 8)]
+    shapes = [(4, n, width), (kv_heads, m, width), (kv_heads, m, width)]
     return [torch.randn(shape, dtype=dtype, requires_grad=True) for shape in shapes]
 
 
@@ -43,13 +46,22 @@ def test_cascade(seed: int, most: int, kv_heads: int) -> None:
     torch.manual_seed(seed)
     for stretch in stretches(seed, most):
         given_ = heads(stretch, kv_heads)
-        ours, theirs = cascade(stretch.glances, *given_, 0.3), by_mask(stretch, *given_, 0.3, None)
+        ours, theirs = cascade(glances(stretch), *given_, 0.3), by_mask(stretch, *given_, 0.3, None)
         assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
         pull = torch.randn_like(ours)
         for a, b in zip(
             torch.autograd.grad(ours, given_, pull), torch.autograd.grad(theirs, given_, pull), strict=True
         ):
             assert torch.allclose(a, b, rtol=0, atol=1e-12)
+
+
+def check(stretch: Stretch, given_: list[Tensor], window: int | None) -> None:
+    """Attention and its gradients, by whatever is chosen, against one mask."""
+    ours, theirs = Attention(stretch)(*given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
+    assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
+    pull = torch.randn_like(ours)
+    mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
+    assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in zip(mine, other, strict=True))
 
 
 @pytest.mark.parametrize("window", [None, 1, 3, 100])
@@ -59,12 +71,71 @@ def test_whichever_kernel_is_chosen(window: int | None, most: int, kv_heads: int
     """Few tokens and many, with and without a window."""
     for texts in (1, 9, 60):
         for stretch in stretches(texts, most, texts):
-            given_ = heads(stretch, kv_heads)
-            ours, theirs = Attention(stretch)(*given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
-            assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
-            pull = torch.randn_like(ours)
-            mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
-            assert all(torch.allclose(a, b, rtol=0, atol=1e-12) for a, b in zip(mine, other, strict=True))
+            check(stretch, heads(stretch, kv_heads), window)
+
+
+@pytest.mark.parametrize("window", [None, 3])
+@pytest.mark.usefixtures("no_compiler")
+def test_without_a_compiler(window: int | None) -> None:
+    with pytest.warns(UserWarning, match=r"updates take .*no C\+\+ compiler \(no-such-compiler\); install"):
+        check(stretches(0, 1000)[0], heads(stretches(0, 1000)[0], 2), window)
+    for texts in (1, 9, 60):
+        for stretch in stretches(texts, 1000, texts) + stretches(texts, 7, texts):
+            check(stretch, heads(stretch, 2), window)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 400), st.sampled_from([4, 2, 1]), st.sampled_from([None, 2, 70]))
+@settings(max_examples=40)
+def test_long_branches(seed: int, most: int, kv_heads: int, window: int | None) -> None:
+    """Of more tokens than a tile has rows, or a block keys."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    lines = [rng.integers(2, size=6) for _ in range(6)]
+    lines = [np.concatenate([np.repeat(line, rng.integers(1, 60, size=6)), line]) for line in lines]
+    for stretch in plant(lines, np.arange(6), np.asarray([len(line) for line in lines])).stretches(most):
+        check(stretch, heads(stretch, kv_heads), window)
+
+
+def test_machine_code_says_the_same_however_many_threads() -> None:
+    torch.manual_seed(0)
+    (stretch,) = stretches(5, 1000, 60)
+    given_ = heads(stretch, 2, torch.float32)
+    found: list[tuple[Tensor, ...]] = []
+    for threads in (1, 3):
+        torch.set_num_threads(threads)
+        mixed = Attention(stretch)(*given_, 0.3)
+        found.append((mixed, *torch.autograd.grad(mixed.sum(), given_)))
+    torch.set_num_threads(1)
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("width", [4, 12, 20, 48, 80, 256])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_machine_code_for_any_width(width: int, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    (stretch,) = stretches(3, 1000, 30)
+    given_ = heads(stretch, 2, dtype, width)
+    ours, theirs = Attention(stretch)(*given_, 0.3), by_mask(stretch, *given_, 0.3, None)
+    pull = torch.randn_like(ours)
+    mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
+    for one, truth in zip((ours, *mine), (theirs, *other), strict=True):
+        assert (one - truth).norm() <= (1e-13 if dtype == torch.float64 else 1e-5) * truth.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_machine_code_is_exact_where_few_keys_weigh_all(dtype: torch.dtype) -> None:
+    """Scores of hundreds, of either sign: exponentials of them alone are no numbers."""
+    torch.manual_seed(0)
+    (stretch,) = stretches(4, 1000, 30)
+    given_ = [30 * each.detach().double() for each in heads(stretch, 2, dtype)]
+    inputs = [each.to(dtype).requires_grad_() for each in given_]
+    truths = [each.detach().double().requires_grad_() for each in inputs]
+    ours, theirs = Attention(stretch)(*inputs, 0.3), by_mask(stretch, *truths, 0.3, None)
+    pull = torch.randn_like(ours)
+    mine = torch.autograd.grad(ours, inputs, pull)
+    other = torch.autograd.grad(theirs, truths, pull.double())
+    for one, truth in zip((ours, *mine), (theirs, *other), strict=True):
+        assert (one - truth).norm() <= (1e-12 if dtype == torch.float64 else 1e-3) * truth.norm()
 
 
 @pytest.mark.parametrize("window", [None, 4])
@@ -82,21 +153,23 @@ def test_low_precision_is_merged_in_float32(dtype: torch.dtype) -> None:
     (stretch,) = stretches(5, 1000, 40)
     given_ = [each.detach() for each in heads(stretch, 4, dtype)]
     truth = by_mask(stretch, *(each.double() for each in given_), 0.3, None)
-    error = (cascade(stretch.glances, *given_, 0.3) - truth).norm() / truth.norm()
+    error = (cascade(glances(stretch), *given_, 0.3) - truth).norm() / truth.norm()
     plain = (by_mask(stretch, *given_, 0.3, None) - truth).norm() / truth.norm()
     assert error < 1.3 * plain
 
 
-def test_changing_one_branch_leaves_the_others_bit_equal() -> None:
+@pytest.mark.parametrize("native", [True, False])
+def test_changing_one_branch_leaves_the_others_bit_equal(native: bool) -> None:
     torch.manual_seed(0)
     lines = [np.asarray(line) for line in ([0, 0, 1, 1], [0, 0, 2, 2, 2], [0, 0, 3, 3])]
     (stretch,) = plant(lines, np.arange(3), np.asarray([4, 5, 4])).stretches(99)
+    attend = Attention(stretch) if native else partial(cascade, glances(stretch))
     given_ = [torch.randn(2, 9, 8) for _ in range(3)]
-    before = cascade(stretch.glances, *given_, 0.5)
+    before = attend(*given_, 0.5)
     changed = [each.clone() for each in given_]
     for each in changed:
         each[:, 4:6] += 1.0
-    after = cascade(stretch.glances, *changed, 0.5)
+    after = attend(*changed, 0.5)
     still = [0, 1, 2, 3, 6, 7, 8]
     assert torch.equal(before[:, still], after[:, still])
     assert not torch.equal(before[:, 4:6], after[:, 4:6])

@@ -239,3 +239,12 @@ def test_closing_fails_what_is_in_flight_and_what_comes_later() -> None:
 def test_settings_that_make_no_sense(config: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Local(**config)
+
+
+def test_generation_without_a_compiler_says_so_and_writes_the_same(request: pytest.FixtureRequest) -> None:
+    requests = [ask([1, 2, 3, 4] * 20, seed=seed) for seed in range(4)]
+    wanted = together(engine(), requests)
+    request.getfixturevalue("no_compiler")
+    with pytest.warns(UserWarning, match=r"found no C\+\+ compiler \(no-such-compiler\); install"):
+        got = together(engine(), requests)
+    assert [completion.tokens for completion in got] == [completion.tokens for completion in wanted]

@@ -1,5 +1,6 @@
 """Attention over a stretch of a forest: who sees whom, and by which kernel."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -8,6 +9,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from bough.batch.cascade import cascade
+from bough.batch.glances import Glance, glances
+from bough.batch.native import Runs, kernel, native
 from bough.batch.stretch import Stretch
 
 DENSE_PAIRS = 64 * 64
@@ -46,14 +49,17 @@ class Attend(Protocol):
 class Attention:
     """Attention of a stretch's n tokens to its past and itself, m tokens, in every layer.
 
-    On a CPU a cascade of flash kernels; on CUDA FlexAttention; a dense mask where there are few tokens, or a window
-    shorter than the texts. A mask is made once for all layers with the same window.
+    On a CPU machine code of our own or, where there is none, a cascade of flash kernels; on CUDA FlexAttention. Besides
+    these two a dense mask, where there are few tokens, or a window shorter than the texts. What is made to attend is
+    made once for all layers with the same window.
     """
 
     def __init__(self, stretch: Stretch) -> None:
         self._stretch, self._deepest = stretch, int(stretch.position.max())
         self._masks: dict[int | None, Tensor] = {}
         self._blocks: dict[int | None, Any] = {}
+        self._runs: Runs | None = None
+        self._glances: Sequence[Glance] | None = None
 
     def __call__(
         self,
@@ -66,6 +72,10 @@ class Attention:
         """Mix values by how much queries care for keys; a query sees at most `window` tokens of its text, or all."""
         stretch, device = self._stretch, query.device
         seen = None if window is None or window > self._deepest else window
+        code = kernel(query.dtype, query.shape[2]) if device.type == "cpu" else None
+        if code is not None:
+            self._runs = self._runs or Runs(stretch)
+            return native(code, self._runs, query, key, value, scale, seen)
         pairs = query.shape[1] * key.shape[1]
         if device.type == "cuda" and pairs > DENSE_PAIRS:
             from bough.batch.flex import block_mask, flex
@@ -73,8 +83,9 @@ class Attention:
             if seen not in self._blocks:
                 self._blocks[seen] = block_mask(stretch, seen, device)
             return flex(query, key, value, scale, self._blocks[seen])
-        if seen is None and device.type == "cpu" and (len(stretch.glances) == 1 or pairs > DENSE_PAIRS):
-            return cascade(stretch.glances, query, key, value, scale)
+        if seen is None and device.type == "cpu" and (len(stretch.runs) == 1 or pairs > DENSE_PAIRS):
+            self._glances = self._glances or glances(stretch)
+            return cascade(self._glances, query, key, value, scale)
         if seen not in self._masks:
             self._masks[seen] = sees(stretch, seen, device)
         mask = self._masks[seen]

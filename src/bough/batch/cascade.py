@@ -9,7 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from bough.batch.stretch import Glance
+from bough.batch.glances import Glance
 
 # What scaled_dot_product_attention calls on a CPU: torch has no public name for one that tells its log-sum-exp.
 _flash: Any = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # pyright: ignore

@@ -1,7 +1,6 @@
 """Attention of one pass in machine code of our own (attend.cpp), on a CPU: nothing is copied, padded or merged."""
 
 import ctypes
-import warnings
 from functools import cache
 from pathlib import Path
 
@@ -11,13 +10,11 @@ from torch import Tensor
 
 from bough.engine.attention import Attention
 from bough.engine.cache import Cache
-from bough.engine.machine import machine_code
 from bough.engine.model import Model
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 from bough.engine.stretches import Stretches
-
-NUMBERS = {torch.float32: "float", torch.float64: "double"}
+from bough.machine import Heads, code_for, heads, plain
 
 ARRAYS = ("place", "position", "page_begin", "page", "start", "filled", "query_begin", "token", "until")
 """Of `Stretches`, in the order in which the code has them."""
@@ -31,34 +28,24 @@ class _Stretches(ctypes.Structure):
     )
 
 
-class _Heads(ctypes.Structure):
-    _fields_ = (("at", ctypes.c_void_p), ("head", ctypes.c_int64), ("token", ctypes.c_int64))
-
-
 def kernel_for(model: Model) -> ctypes.CDLL | None:
     """The code for a model's keys and values; None where there is none, and torch's operations are to be used.
 
-    Compiling it takes seconds, once a machine. Warns where that fails.
+    Warns where it cannot be compiled.
     """
-    if model.device.type != "cpu" or model.dtype not in NUMBERS or model.head_width % 4:
-        return None
-    try:
-        return _kernel(NUMBERS[model.dtype], model.head_width)
-    except OSError as error:
-        warnings.warn(
-            f"generation takes about a third longer than it needs to: {error}; install g++ or clang++", stacklevel=2
-        )
-        return None
+    return _kernel(model.dtype, model.head_width) if model.device.type == "cpu" else None
 
 
 @cache
-def _kernel(number: str, width: int) -> ctypes.CDLL:
-    defines = (f"NUMBER={number}", f"WIDTH={width}", f"PAGE={PAGE_TOKENS}")
-    code = machine_code(Path(__file__).with_name("attend.cpp"), *defines)
-    many, found = ctypes.c_int64, ctypes.POINTER(_Stretches)
-    code.put.argtypes = (found, _Heads, _Heads, _Heads, _Heads, many)
-    code.attend.argtypes = (found, _Heads, _Heads, _Heads, _Heads, many, many, ctypes.c_double, many, ctypes.c_int32)
-    code.put.restype = code.attend.restype = None
+def _kernel(dtype: torch.dtype, width: int) -> ctypes.CDLL | None:
+    source, page = Path(__file__).with_name("attend.cpp"), f"PAGE={PAGE_TOKENS}"
+    code = code_for(source, dtype, width, page, without="generation takes about a third longer than it needs to")
+    if code is not None:
+        many, found = ctypes.c_int64, ctypes.POINTER(_Stretches)
+        scale, threads = ctypes.c_double, ctypes.c_int32
+        code.put.argtypes = (found, *(Heads,) * 4, many)
+        code.attend.argtypes = (found, *(Heads,) * 4, many, many, scale, many, threads)
+        code.put.restype = code.attend.restype = None
     return code
 
 
@@ -76,20 +63,20 @@ class NativeAttention(Attention):
 
     def _write(self, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
         pools = self._cache.keys[layer], self._cache.values[layer]
-        new = [_rows(each, like=pools[0]) for each in (key, value)]
-        self._kernel.put(self._argument, *map(_heads, (*new, *pools)), len(key))
+        new = [plain(each, like=pools[0]) for each in (key, value)]
+        self._kernel.put(self._argument, *map(heads, (*new, *pools)), len(key))
 
     def _look(self, layer: int, query: Float[Tensor, "H U D"], scale: float, window: int | None) -> Tensor:
         keys, values = self._cache.keys[layer], self._cache.values[layer]
-        query = _rows(query, like=keys)
-        heads, tokens, width = query.shape
+        query = plain(query, like=keys)
+        many, tokens, width = query.shape
         # Token by token, as it is read next.
-        out = query.new_empty((tokens, heads, width)).transpose(0, 1)
+        out = query.new_empty((tokens, many, width)).transpose(0, 1)
         self._kernel.attend(
             self._argument,
-            *map(_heads, (query, keys, values, out)),
+            *map(heads, (query, keys, values, out)),
             len(keys),
-            heads // len(keys),
+            many // len(keys),
             scale,
             window or 0,
             torch.get_num_threads(),
@@ -99,17 +86,6 @@ class NativeAttention(Attention):
     def _go_on(self) -> None:
         self._found.place[...] += 1
         self._found.position[...] += 1
-
-
-def _rows(tensor: Float[Tensor, "H U D"], *, like: Tensor) -> Float[Tensor, "H U D"]:
-    """What the code may read: it looks at neither type nor strides."""
-    if tensor.dtype != like.dtype:
-        raise TypeError(f"attention: got numbers of {tensor.dtype}; need {like.dtype}, as the model said")
-    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
-
-
-def _heads(tensor: Float[Tensor, "H U D"]) -> _Heads:
-    return _Heads(tensor.data_ptr(), tensor.stride(0), tensor.stride(1))
 
 
 def _pointers(found: Stretches) -> _Stretches:

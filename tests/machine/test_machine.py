@@ -3,10 +3,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from toys import ask, engine, together
 
-from bough.engine import native
-from bough.engine.machine import machine_code
+from bough.machine import machine_code
 
 pytestmark = pytest.mark.skipif(not (shutil.which("g++") or shutil.which("clang++")), reason="there is no C++ compiler")
 
@@ -18,11 +16,9 @@ extern "C" int twice(int x) { return FACTOR * x; }
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for known in (machine_code, native._kernel):
-        known.cache_clear()
+    machine_code.cache_clear()
     yield tmp_path / "cache" / "bough"
-    for known in (machine_code, native._kernel):
-        known.cache_clear()
+    machine_code.cache_clear()
 
 
 def _source(folder: Path, text: str = TWICE) -> Path:
@@ -54,14 +50,3 @@ def test_a_home_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert machine_code(_source(tmp_path), "FACTOR=2").twice(4) == 8
-
-
-def test_generation_without_a_compiler_says_so_and_writes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    requests = [ask([1, 2, 3, 4] * 20, seed=seed) for seed in range(4)]
-    wanted = together(engine(), requests)
-    native._kernel.cache_clear()
-    machine_code.cache_clear()
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    with pytest.warns(UserWarning, match=r"found no C\+\+ compiler \(no-such-compiler\); install"):
-        got = together(engine(), requests)
-    assert [completion.tokens for completion in got] == [completion.tokens for completion in wanted]

@@ -15,7 +15,7 @@ FLAGS = ("-std=c++17", "-O3", "-march=native", "-ffp-contract=fast", "-Wno-psabi
 
 @cache
 def machine_code(source: Path, *defines: str) -> ctypes.CDLL:
-    """A C++ file as a loaded library. It must need nothing but the language's own.
+    """A C++ file as a loaded library. It must need nothing but the language's own and the headers beside this file.
 
     Args:
         source: The file.
@@ -24,16 +24,18 @@ def machine_code(source: Path, *defines: str) -> ctypes.CDLL:
     Raises:
         OSError: when there is no compiler, or it fails; says which and why.
     """
+    here = Path(__file__).parent
     command = [compiler(), *FLAGS, *(("-fopenmp",) if sys.platform == "linux" else ()), *(f"-D{x}" for x in defines)]
     # All that the result depends on: these say what the processor can do, and the compiler's version, too.
     known = _run([*command, "-dM", "-E", "-x", "c++", os.devnull])
-    name = hashlib.sha256(b"\0".join([" ".join(command).encode(), known, source.read_bytes()])).hexdigest()[:32]
+    read = [each.read_bytes() for each in (*sorted(here.glob("*.h")), source)]
+    name = hashlib.sha256(b"\0".join([" ".join(command).encode(), known, *read])).hexdigest()[:32]
     file = _folder() / f"{source.stem}-{name}.so"
     if not file.exists():
         # Whoever compiles the same at the same time puts the same in its place.
         with tempfile.TemporaryDirectory(dir=file.parent) as folder:
             made = Path(folder) / file.name
-            _run([*command, "-o", str(made), str(source)])
+            _run([*command, f"-I{here}", "-o", str(made), str(source)])
             made.replace(file)
     return ctypes.CDLL(str(file))
 

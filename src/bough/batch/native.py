@@ -1,0 +1,116 @@
+"""Attention over a stretch of a forest in machine code of our own (attend.cpp), on a CPU."""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from bough.batch.stretch import Stretch
+from bough.machine import Heads, code_for, heads, plain
+
+ARRAYS = ("plot", "query_begin", "query_end", "key_begin", "key_end", "token", "position")
+"""Of `Runs`, in the order in which the code has them."""
+
+
+class _Runs(ctypes.Structure):
+    _fields_ = (("past", ctypes.c_int64), ("plots", ctypes.c_int64), *((name, ctypes.c_void_p) for name in ARRAYS))
+
+
+class Runs:
+    """The runs of a stretch as the code reads them."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        """Get ready."""
+        begin = stretch.runs[:, 2]
+        # Texts that share nothing: each begins with a root.
+        roots = np.flatnonzero(stretch.position[begin] == 0)
+        self._arrays = [
+            np.ascontiguousarray(array, dtype=np.int64)
+            for array in (np.append(roots, len(begin)), *stretch.runs.T, np.arange(len(stretch)), stretch.position)
+        ]
+        runs = _Runs(len(stretch.past), len(roots), *(array.ctypes.data for array in self._arrays))
+        self.argument = ctypes.byref(runs)
+
+
+@cache
+def kernel(dtype: torch.dtype, width: int) -> ctypes.CDLL | None:
+    """The code for heads of such numbers; None where there is none, and torch's operations are to be used.
+
+    Warns where it cannot be compiled.
+    """
+    code = code_for(
+        Path(__file__).with_name("attend.cpp"), dtype, width, without="updates take longer than they need to"
+    )
+    if code is not None:
+        many, settings = ctypes.c_int64, (ctypes.c_double, ctypes.c_int64, ctypes.c_int32)
+        code.forward.argtypes = (ctypes.POINTER(_Runs), *(Heads,) * 5, many, many, *settings)
+        code.backward.argtypes = (ctypes.POINTER(_Runs), *(Heads,) * 9, many, many, *settings)
+        code.forward.restype = code.backward.restype = None
+    return code
+
+
+def native(
+    code: ctypes.CDLL,
+    runs: Runs,
+    query: Float[Tensor, "H n D"],
+    key: Float[Tensor, "K m D"],
+    value: Float[Tensor, "K m D"],
+    scale: float,
+    window: int | None = None,
+) -> Float[Tensor, "H n D"]:
+    """Softmax attention of the n queries of a stretch to all the keys that each sees.
+
+    Args:
+        code: The kernel.
+        runs: Of the stretch.
+        query: [H, n, D], on a CPU.
+        key: [K, m, D]; K divides H.
+        value: [K, m, D].
+        scale: Of the scores.
+        window: How many tokens of its text a query sees at most, or all.
+    """
+    apply = cast("Callable[..., Tensor]", _Native.apply)  # pyright: ignore[reportUnknownMemberType]
+    return apply(query, key, value, code, runs, scale, window)
+
+
+class _Native(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        code: ctypes.CDLL,
+        runs: Runs,
+        scale: float,
+        window: int | None,
+    ) -> Tensor:
+        query, key, value = (plain(each, like=query) for each in (query, key, value))
+        mixed = _room(query)
+        lse = query.new_empty(query.shape[1::-1]).T
+        settings = (len(key), len(query) // len(key), scale, window or 0, torch.get_num_threads())
+        code.forward(runs.argument, *map(heads, (query, key, value, mixed, lse)), *settings)
+        ctx.save_for_backward(query, key, value, mixed, lse)
+        ctx.code, ctx.runs, ctx.settings = code, runs, settings
+        return mixed
+
+    @staticmethod
+    @once_differentiable  # which torch leaves untyped
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        saved: tuple[Tensor, ...] = ctx.saved_tensors
+        pull = plain(grad_outputs[0], like=saved[0])
+        slopes = [_room(each) for each in saved[:3]]
+        ctx.code.backward(ctx.runs.argument, *map(heads, (*saved, pull, *slopes)), *ctx.settings)
+        return *slopes, None, None, None, None
+
+
+def _room(like: Float[Tensor, "H U D"]) -> Float[Tensor, "H U D"]:
+    """Room for as much, token by token in memory, as a layer goes on with it."""
+    return like.new_empty((like.shape[1], like.shape[0], like.shape[2])).transpose(0, 1)

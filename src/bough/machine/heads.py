@@ -1,0 +1,56 @@
+"""Tensors of attention heads, as code of ours reads them in memory."""
+
+import ctypes
+import warnings
+from pathlib import Path
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bough.machine.code import machine_code
+
+NUMBERS = {torch.float32: "float", torch.float64: "double"}
+
+
+class Heads(ctypes.Structure):
+    """[heads, tokens, width]: where they begin, and how far a head, and a token, are apart."""
+
+    _fields_ = (("at", ctypes.c_void_p), ("head", ctypes.c_int64), ("token", ctypes.c_int64))
+
+
+def code_for(source: Path, dtype: torch.dtype, width: int, *defines: str, without: str) -> ctypes.CDLL | None:
+    """A C++ file as code for heads of such numbers, so many in each; None where there is none.
+
+    Compiling it takes seconds, once a machine.
+
+    Args:
+        source: The file.
+        dtype: Of the numbers.
+        width: How many a head has.
+        defines: Of the preprocessor, besides NUMBER and WIDTH.
+        without: What to warn of where it cannot be compiled.
+    """
+    if dtype not in NUMBERS or width % 4:
+        return None
+    try:
+        return machine_code(source, f"NUMBER={NUMBERS[dtype]}", f"WIDTH={width}", *defines)
+    except OSError as error:
+        warnings.warn(f"{without}: {error}; install g++ or clang++", stacklevel=3)
+        return None
+
+
+def heads(tensor: Tensor) -> Heads:
+    """Where [heads, tokens, ...] lie. The tensor must outlive what reads it."""
+    return Heads(tensor.data_ptr(), tensor.stride(0), tensor.stride(1))
+
+
+def plain(tensor: Float[Tensor, "H U D"], *, like: Tensor) -> Float[Tensor, "H U D"]:
+    """The same as code may read it, which looks at neither type nor strides within a head.
+
+    Raises:
+        TypeError: when its numbers are not of the type of `like`.
+    """
+    if tensor.dtype != like.dtype:
+        raise TypeError(f"attention: got numbers of {tensor.dtype}; need {like.dtype}, as the model said")
+    return tensor if tensor.stride(2) == 1 else tensor.contiguous()
