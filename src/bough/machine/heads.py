@@ -19,7 +19,9 @@ class Heads(ctypes.Structure):
     _fields_ = (("at", ctypes.c_void_p), ("head", ctypes.c_int64), ("token", ctypes.c_int64))
 
 
-def code_for(source: Path, dtype: torch.dtype, width: int, *defines: str, without: str) -> ctypes.CDLL | None:
+def code_for(
+    source: Path, dtype: torch.dtype, width: int, *defines: str, without: str | None = None
+) -> ctypes.CDLL | None:
     """A C++ file as code for heads of such numbers, so many in each; None where there is none.
 
     Compiling it takes seconds, once a machine.
@@ -29,14 +31,15 @@ def code_for(source: Path, dtype: torch.dtype, width: int, *defines: str, withou
         dtype: Of the numbers.
         width: How many a head has.
         defines: Of the preprocessor, besides NUMBER and WIDTH.
-        without: What to warn of where it cannot be compiled.
+        without: What to warn of where it cannot be compiled; None is nothing, as others do.
     """
     if dtype not in NUMBERS or width % 4:
         return None
     try:
         return machine_code(source, f"NUMBER={NUMBERS[dtype]}", f"WIDTH={width}", *defines)
     except OSError as error:
-        warnings.warn(f"{without}: {error}; install g++ or clang++", stacklevel=3)
+        if without is not None:
+            warnings.warn(f"{without}: {error}; install g++ or clang++", stacklevel=3)
         return None
 
 

@@ -12,6 +12,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from bough.policy.attention import APART, ATTENTION, Asked, Attend, causal
 from bough.policy.compiled import uncompilable
 from bough.policy.narrow import narrow
+from bough.policy.norm import fuse_norms, part_norms
 
 
 class Causal:
@@ -26,6 +27,7 @@ class Causal:
         self.model = model.eval()
         self._narrows, self._recomputes, self._compiled = narrows, False, False
         self.attend_with(ATTENTION)
+        fuse_norms(model)
         layers = self._layers()
         if layers:
             # A copy of a model has it already, and then the second finds nothing left to do.
@@ -78,6 +80,10 @@ class Causal:
             # Layers do so in training only. What is in them stays in evaluation mode: no dropout.
             layer.training = on
 
+    def part(self) -> None:
+        """Get ready to be compiled as a whole: nothing is left to code of ours but attention."""
+        part_norms(self.model)
+
     def compile(self) -> None:
         """From now on run each layer as compiled code, forward and backward, but for attention, its caller's.
 
@@ -103,6 +109,7 @@ class Causal:
             raise ValueError(uncompilable(error)) from error
 
     def _compile_layers(self) -> None:
+        part_norms(self.model)
         *others, last = self._layers()
         for layer in others:
             layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]

@@ -84,6 +84,7 @@ class Replica:
         Raises:
             ValueError: when the model cannot be compiled here.
         """
+        self._causal.part()
         self._read = Compiled(self._causal.hidden, self.device)
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:

@@ -1,0 +1,124 @@
+"""Root mean square norms of a transformers model in machine code of our own (norm.cpp), on a CPU.
+
+What a model does in six operations, and in a dozen on the way back, is one pass over its numbers.
+"""
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from bough.machine import code_for
+
+CHUNK = 128
+"""Rows over which the code sums up the gradient of a weight."""
+
+ROUNDING = 1e-5
+"""A norm that differs by more from what the code computes is another norm."""
+
+
+def fuse_norms(model: nn.Module) -> None:
+    """Have the norms of a model computed by the code, where it is made for them and says the same."""
+    known: dict[type[nn.Module], float | None] = {}
+    for module in model.modules():
+        if not type(module).__name__.endswith("RMSNorm") or "forward" in vars(module):
+            continue
+        if type(module) not in known:
+            known[type(module)] = _unit(module)
+        unit = known[type(module)]
+        if unit is not None:
+            vars(module)["forward"] = Norm(module, unit)
+
+
+def part_norms(model: nn.Module) -> None:
+    """Have them computed as the model says, by operations that a compiler may join with others."""
+    for module in model.modules():
+        if isinstance(vars(module).get("forward"), Norm):
+            del vars(module)["forward"]
+
+
+class Norm:
+    """The `forward` of a norm: the code for float32 on a CPU, and the norm's own for everything else."""
+
+    def __init__(self, module: nn.Module, unit: float) -> None:
+        """Take the place of a norm's forward pass; its weight has `unit` added to it, 0 or 1."""
+        self._module, self._unit, self._eps = module, unit, _eps(module)
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        """[..., W] -> the same, normalised."""
+        module = self._module
+        weight = cast("Tensor", module.weight)
+        both = hidden.dtype == weight.dtype == torch.float32 and hidden.device.type == "cpu"
+        code = _code(len(weight)) if both else None
+        if code is None:
+            return type(module).forward(module, hidden)
+        if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
+            apply = cast("Callable[..., Tensor]", _Normed.apply)  # pyright: ignore[reportUnknownMemberType]
+            return apply(hidden, weight, code, self._eps, self._unit)
+        return _forward(hidden.contiguous(), weight, code, self._eps, self._unit)[0]
+
+
+class _Normed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, code: ctypes.CDLL, eps: float, unit: float) -> Tensor:
+        hidden = hidden.contiguous()
+        normed, scales = _forward(hidden, weight, code, eps, unit)
+        ctx.save_for_backward(hidden, weight, scales)
+        ctx.code, ctx.unit = code, unit
+        return normed
+
+    @staticmethod
+    @once_differentiable  # which torch leaves untyped
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        hidden, weight, scales = ctx.saved_tensors
+        pull, rows = grad_outputs[0].contiguous(), len(scales)
+        to_hidden, to_weight = torch.empty_like(hidden), weight.new_empty((-(-rows // CHUNK), len(weight)))
+        given = (hidden, weight, scales, pull, to_hidden, to_weight)
+        ctx.code.backward(*(each.data_ptr() for each in given), rows, ctx.unit, torch.get_num_threads())
+        return to_hidden, to_weight.sum(0), None, None, None
+
+
+def _forward(
+    hidden: Float[Tensor, "*n W"], weight: Float[Tensor, " W"], code: ctypes.CDLL, eps: float, unit: float
+) -> tuple[Float[Tensor, "*n W"], Float[Tensor, " r"]]:
+    normed, rows = torch.empty_like(hidden), hidden.numel() // len(weight)
+    scales = hidden.new_empty(rows)
+    given = (hidden, weight, normed, scales)
+    code.forward(*(each.data_ptr() for each in given), rows, eps, unit, torch.get_num_threads())
+    return normed, scales
+
+
+@cache
+def _code(width: int) -> ctypes.CDLL | None:
+    code = code_for(Path(__file__).with_name("norm.cpp"), torch.float32, width)
+    if code is not None:
+        at, many, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+        code.forward.argtypes = (*(at,) * 4, many, number, number, ctypes.c_int32)
+        code.backward.argtypes = (*(at,) * 6, many, number, ctypes.c_int32)
+        code.forward.restype = code.backward.restype = None
+    return code
+
+
+def _eps(module: nn.Module) -> float:
+    return float(getattr(module, "variance_epsilon", getattr(module, "eps", 0.0)))
+
+
+@torch.no_grad()
+def _unit(module: nn.Module) -> float | None:
+    """What a norm adds to its weight, or None for another norm than the code's: told by what it says of some rows."""
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, Tensor) or weight.ndim != 1 or weight.device.type != "cpu":
+        return None
+    rows = torch.randn(4, len(weight), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(weight.dtype)
+    said = module(rows).double()
+    truth = rows.double() * (rows.double().square().mean(-1, keepdim=True) + _eps(module)).rsqrt()
+    for unit in (0.0, 1.0):
+        if torch.allclose(said, truth * (weight.double() + unit), rtol=ROUNDING, atol=ROUNDING):
+            return unit
+    return None
