@@ -54,8 +54,9 @@ class Norm:
         """[..., W] -> the same, normalised."""
         module = self._module
         weight = cast("Tensor", module.weight)
-        both = hidden.dtype == weight.dtype == torch.float32 and hidden.device.type == "cpu"
-        code = _code(len(weight)) if both else None
+        # Not what stands for a tensor, as where a compiler looks on.
+        ours = type(hidden) is Tensor and hidden.dtype == weight.dtype == torch.float32 and hidden.device.type == "cpu"
+        code = _code(len(weight)) if ours else None
         if code is None:
             return type(module).forward(module, hidden)
         if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
