@@ -1,8 +1,8 @@
 // Attention of a forest's stretch, forward and backward, for a CPU: see native.py, which compiles and calls this.
 //
-// A tile of rows (a row is a query of one head; heads that share their keys stand together) meets the keys that it sees
-// block by block, so that what it computes with stays in the nearest cache. Forward a row keeps the greatest score so far
-// and the sum of the exponentials; backward the scores are made again, as in FlashAttention-2 (arXiv 2307.08691).
+// A tile of rows (a row is a query of one head; heads that share their keys stand together) meets the keys that it
+// sees block by block, so that what it computes with stays in the nearest cache. Forward a row keeps the greatest score
+// so far and the sum of the exponentials; backward the scores are made again, as in FlashAttention-2 (arXiv 2307.08691).
 //
 // Given by the compiler's command line: NUMBER (float or double), WIDTH (numbers of a head).
 
