@@ -105,7 +105,7 @@ int64_t padded(int64_t keys) { return (keys + LANES - 1) / LANES * LANES; }
 // See `Runs` in native.py.
 struct Runs {
     int64_t past, plots;
-    const int64_t *plot, *query_begin, *query_end, *key_begin, *key_end, *token, *position;
+    const int64_t *plot, *query_begin, *query_end, *key_begin, *key_end, *position;
 };
 
 // How many heads the keys have, how many query heads share each, what scores are multiplied by, and how many tokens a
@@ -189,7 +189,7 @@ struct Tile {
         to = std::min(size(), runs.query_end[run] * group - begin);
         nearest = plot.set.window ? plot.keys(run) : 0;
         for (int64_t r = from; r < to; ++r) {
-            const int64_t own = runs.past + runs.token[(begin + r) / group];
+            const int64_t own = runs.past + (begin + r) / group;
             last[r] = std::min(plot.keys(run) - 1, own - key);
             first[r] = 0;
             if (!plot.set.window) continue;

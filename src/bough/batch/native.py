@@ -15,7 +15,7 @@ from torch.autograd.function import once_differentiable
 from bough.batch.stretch import Stretch
 from bough.machine import Heads, code_for, heads, plain
 
-ARRAYS = ("plot", "query_begin", "query_end", "key_begin", "key_end", "token", "position")
+ARRAYS = ("plot", "query_begin", "query_end", "key_begin", "key_end", "position")
 """Of `Runs`, in the order in which the code has them."""
 
 
@@ -33,7 +33,7 @@ class Runs:
         roots = np.flatnonzero(stretch.position[begin] == 0)
         self._arrays = [
             np.ascontiguousarray(array, dtype=np.int64)
-            for array in (np.append(roots, len(begin)), *stretch.runs.T, np.arange(len(stretch)), stretch.position)
+            for array in (np.append(roots, len(begin)), *stretch.runs.T, stretch.position)
         ]
         runs = _Runs(len(stretch.past), len(roots), *(array.ctypes.data for array in self._arrays))
         self.argument = ctypes.byref(runs)

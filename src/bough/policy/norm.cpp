@@ -2,15 +2,13 @@
 //
 //     y = x r (u + w)     r = (mean of x^2 + eps)^-1/2     u is 0 or 1
 //
-// Given by the compiler's command line: NUMBER (float or double), WIDTH (numbers of a row).
+// Given by the compiler's command line: NUMBER (float or double), WIDTH (numbers of a row), CHUNK (rows).
 
 #include "vector.h"
 
 #include <cmath>
 
 namespace {
-
-constexpr int64_t CHUNK = 128;  // rows
 
 Vector factor(const NUMBER* weight, int d, NUMBER unit) { return load(weight + d) + unit; }
 

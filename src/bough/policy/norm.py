@@ -97,7 +97,7 @@ def _forward(
 
 @cache
 def _code(width: int) -> ctypes.CDLL | None:
-    code = code_for(Path(__file__).with_name("norm.cpp"), torch.float32, width)
+    code = code_for(Path(__file__).with_name("norm.cpp"), torch.float32, width, f"CHUNK={CHUNK}")
     if code is not None:
         at, many, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
         code.forward.argtypes = (*(at,) * 4, many, number, number, ctypes.c_int32)
