@@ -48,10 +48,10 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     from bough.batch import native as batch
     from bough.engine import native as engine
     from bough.machine import machine_code
-    from bough.policy import norm
+    from bough.policy import gate, norm, rotate
 
     def forget() -> None:
-        for known in (machine_code, batch.kernel, engine._kernel, norm._code):
+        for known in (machine_code, batch.kernel, engine._kernel, norm._code, gate._code, rotate._code):
             known.cache_clear()
 
     forget()

@@ -10,7 +10,8 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm
 from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm
 
 from bough.policy import Tiny
-from bough.policy.norm import Norm, fuse_norms, part_norms
+from bough.policy.fused import fuse, part
+from bough.policy.norm import Norm
 
 
 def pair(kind: type[nn.Module], width: int = 32) -> tuple[nn.Module, nn.Module]:
@@ -19,7 +20,7 @@ def pair(kind: type[nn.Module], width: int = 32) -> tuple[nn.Module, nn.Module]:
     fused = kind(width)
     nn.init.normal_(fused.weight, 1.0, 0.3)  # pyright: ignore[reportArgumentType]
     plain = copy.deepcopy(fused)
-    fuse_norms(fused)
+    fuse(fused, Norm)
     return fused, plain
 
 
@@ -75,7 +76,7 @@ class OtherRMSNorm(Qwen3RMSNorm):
 
 def test_another_norm_is_left_alone() -> None:
     norm = OtherRMSNorm(32)
-    fuse_norms(norm)
+    fuse(norm, Norm)
     assert "forward" not in vars(norm)
 
 
@@ -103,5 +104,5 @@ def test_a_model_has_its_norms_in_machine_code_until_it_is_compiled() -> None:
     norms = [module for module in model.modules() if type(module).__name__.endswith("RMSNorm")]
     assert norms
     assert all(isinstance(vars(norm)["forward"], Norm) for norm in norms)
-    part_norms(model)
+    part(model)
     assert not any("forward" in vars(norm) for norm in norms)

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from bough.batch.stretch import Stretch
-from bough.machine import Heads, code_for, heads, plain
+from bough.machine import Heads, code_for, heads, plain, room
 
 ARRAYS = ("plot", "query_begin", "query_end", "key_begin", "key_end", "position")
 """Of `Runs`, in the order in which the code has them."""
@@ -93,7 +93,7 @@ class _Native(torch.autograd.Function):
         window: int | None,
     ) -> Tensor:
         query, key, value = (plain(each, like=query) for each in (query, key, value))
-        mixed = _room(query)
+        mixed = room(query)
         lse = query.new_empty(query.shape[1::-1]).T
         settings = (len(key), len(query) // len(key), scale, window or 0, torch.get_num_threads())
         code.forward(runs.argument, *map(heads, (query, key, value, mixed, lse)), *settings)
@@ -106,11 +106,6 @@ class _Native(torch.autograd.Function):
     def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         saved: tuple[Tensor, ...] = ctx.saved_tensors
         pull = plain(grad_outputs[0], like=saved[0])
-        slopes = [_room(each) for each in saved[:3]]
+        slopes = [room(each) for each in saved[:3]]
         ctx.code.backward(ctx.runs.argument, *map(heads, (*saved, pull, *slopes)), *ctx.settings)
         return *slopes, None, None, None, None
-
-
-def _room(like: Float[Tensor, "H U D"]) -> Float[Tensor, "H U D"]:
-    """Room for as much, token by token in memory, as a layer goes on with it."""
-    return like.new_empty((like.shape[1], like.shape[0], like.shape[2])).transpose(0, 1)

@@ -14,7 +14,7 @@ from bough.engine.model import Model
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 from bough.engine.stretches import Stretches
-from bough.machine import Heads, code_for, heads, plain
+from bough.machine import Heads, code_for, heads, plain, room
 
 ARRAYS = ("place", "position", "page_begin", "page", "start", "filled", "query_begin", "token", "until")
 """Of `Stretches`, in the order in which the code has them."""
@@ -69,14 +69,12 @@ class NativeAttention(Attention):
     def _look(self, layer: int, query: Float[Tensor, "H U D"], scale: float, window: int | None) -> Tensor:
         keys, values = self._cache.keys[layer], self._cache.values[layer]
         query = plain(query, like=keys)
-        many, tokens, width = query.shape
-        # Token by token, as it is read next.
-        out = query.new_empty((tokens, many, width)).transpose(0, 1)
+        out = room(query)
         self._kernel.attend(
             self._argument,
             *map(heads, (query, keys, values, out)),
             len(keys),
-            many // len(keys),
+            len(query) // len(keys),
             scale,
             window or 0,
             torch.get_num_threads(),

@@ -57,3 +57,8 @@ def plain(tensor: Float[Tensor, "H U D"], *, like: Tensor) -> Float[Tensor, "H U
     if tensor.dtype != like.dtype:
         raise TypeError(f"attention: got numbers of {tensor.dtype}; need {like.dtype}, as the model said")
     return tensor if tensor.stride(2) == 1 else tensor.contiguous()
+
+
+def room(like: Float[Tensor, "H U D"]) -> Float[Tensor, "H U D"]:
+    """Room for as much, token by token in memory, as a layer goes on with it."""
+    return like.new_empty((like.shape[1], like.shape[0], like.shape[2])).transpose(0, 1)

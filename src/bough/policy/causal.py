@@ -11,8 +11,11 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from bough.policy.attention import APART, ATTENTION, Asked, Attend, causal
 from bough.policy.compiled import uncompilable
+from bough.policy.fused import fuse, part
+from bough.policy.gate import Gate
 from bough.policy.narrow import narrow
-from bough.policy.norm import fuse_norms, part_norms
+from bough.policy.norm import Norm
+from bough.policy.rotate import Rotated
 
 
 class Causal:
@@ -27,7 +30,7 @@ class Causal:
         self.model = model.eval()
         self._narrows, self._recomputes, self._compiled = narrows, False, False
         self.attend_with(ATTENTION)
-        fuse_norms(model)
+        fuse(model, Norm, Gate, Rotated)
         layers = self._layers()
         if layers:
             # A copy of a model has it already, and then the second finds nothing left to do.
@@ -82,7 +85,7 @@ class Causal:
 
     def part(self) -> None:
         """Get ready to be compiled as a whole: nothing is left to code of ours but attention."""
-        part_norms(self.model)
+        part(self.model)
 
     def compile(self) -> None:
         """From now on run each layer as compiled code, forward and backward, but for attention, its caller's.
@@ -109,7 +112,7 @@ class Causal:
             raise ValueError(uncompilable(error)) from error
 
     def _compile_layers(self) -> None:
-        part_norms(self.model)
+        part(self.model)
         *others, last = self._layers()
         for layer in others:
             layer.compile(dynamic=True)  # pyright: ignore[reportUnknownMemberType]

@@ -15,51 +15,44 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from bough.machine import code_for
+from bough.policy.fused import Fused, fits, learns, same
 
 CHUNK = 128
 """Rows over which the code sums up the gradient of a weight."""
 
-ROUNDING = 1e-5
-"""A norm that differs by more from what the code computes is another norm."""
 
-
-def fuse_norms(model: nn.Module) -> None:
-    """Have the norms of a model computed by the code, where it is made for them and says the same."""
-    known: dict[type[nn.Module], float | None] = {}
-    for module in model.modules():
-        if not type(module).__name__.endswith("RMSNorm") or "forward" in vars(module):
-            continue
-        if type(module) not in known:
-            known[type(module)] = _unit(module)
-        unit = known[type(module)]
-        if unit is not None:
-            vars(module)["forward"] = Norm(module, unit)
-
-
-def part_norms(model: nn.Module) -> None:
-    """Have them computed as the model says, by operations that a compiler may join with others."""
-    for module in model.modules():
-        if isinstance(vars(module).get("forward"), Norm):
-            del vars(module)["forward"]
-
-
-class Norm:
-    """The `forward` of a norm: the code for float32 on a CPU, and the norm's own for everything else."""
+class Norm(Fused):
+    """A root mean square norm whose weight has `unit` added to it, 0 or 1."""
 
     def __init__(self, module: nn.Module, unit: float) -> None:
-        """Take the place of a norm's forward pass; its weight has `unit` added to it, 0 or 1."""
-        self._module, self._unit, self._eps = module, unit, _eps(module)
+        """Take the place of a norm's forward pass."""
+        super().__init__(module)
+        self._unit, self._eps = unit, _eps(module)
+
+    @classmethod
+    def of(cls, module: nn.Module) -> Fused | None:
+        """The same in code, or None for another norm, or one that is not on a CPU."""
+        weight = getattr(module, "weight", None)
+        if not type(module).__name__.endswith("RMSNorm") or not isinstance(weight, Tensor) or weight.ndim != 1:
+            return None
+        if weight.device.type != "cpu":
+            return None
+        chance = torch.Generator().manual_seed(0)
+        rows = torch.randn(4, len(weight), generator=chance, dtype=torch.float64).to(weight.dtype)
+        truth = rows.double() * (rows.double().square().mean(-1, keepdim=True) + _eps(module)).rsqrt()
+        for unit in (0.0, 1.0):
+            if same(module(rows), truth * (weight.double() + unit)):
+                return cls(module, unit)
+        return None
 
     def __call__(self, hidden: Tensor) -> Tensor:
         """[..., W] -> the same, normalised."""
         module = self._module
         weight = cast("Tensor", module.weight)
-        # Not what stands for a tensor, as where a compiler looks on.
-        ours = type(hidden) is Tensor and hidden.dtype == weight.dtype == torch.float32 and hidden.device.type == "cpu"
-        code = _code(len(weight)) if ours else None
+        code = _code(len(weight)) if fits(hidden) and weight.dtype == torch.float32 else None
         if code is None:
             return type(module).forward(module, hidden)
-        if torch.is_grad_enabled() and (hidden.requires_grad or weight.requires_grad):
+        if learns(hidden, weight):
             apply = cast("Callable[..., Tensor]", _Normed.apply)  # pyright: ignore[reportUnknownMemberType]
             return apply(hidden, weight, code, self._eps, self._unit)
         return _forward(hidden.contiguous(), weight, code, self._eps, self._unit)[0]
@@ -108,18 +101,3 @@ def _code(width: int) -> ctypes.CDLL | None:
 
 def _eps(module: nn.Module) -> float:
     return float(getattr(module, "variance_epsilon", getattr(module, "eps", 0.0)))
-
-
-@torch.no_grad()
-def _unit(module: nn.Module) -> float | None:
-    """What a norm adds to its weight, or None for another norm than the code's: told by what it says of some rows."""
-    weight = getattr(module, "weight", None)
-    if not isinstance(weight, Tensor) or weight.ndim != 1 or weight.device.type != "cpu":
-        return None
-    rows = torch.randn(4, len(weight), generator=torch.Generator().manual_seed(0), dtype=torch.float64).to(weight.dtype)
-    said = module(rows).double()
-    truth = rows.double() * (rows.double().square().mean(-1, keepdim=True) + _eps(module)).rsqrt()
-    for unit in (0.0, 1.0):
-        if torch.allclose(said, truth * (weight.double() + unit), rtol=ROUNDING, atol=ROUNDING):
-            return unit
-    return None

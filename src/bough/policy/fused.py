@@ -1,0 +1,60 @@
+"""Pieces of a transformers model in machine code of our own, on a CPU, where that says the same."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+ROUNDING = 1e-5
+"""What differs by more from what the code computes is something else."""
+
+
+class Fused(ABC):
+    """The `forward` of a module: the code for float32 on a CPU, and the module's own for everything else."""
+
+    def __init__(self, module: nn.Module) -> None:
+        """Get ready to take the place of the module's forward pass."""
+        self._module = module
+
+    @classmethod
+    @abstractmethod
+    def of(cls, module: nn.Module) -> "Fused | None":
+        """The same in code, or None for a module that computes something else: told by what it says of some numbers."""
+
+    @abstractmethod
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """What the module says of the same."""
+
+
+def fits(*tensors: Tensor) -> bool:
+    """Whether the code can read them, and they are no stand-ins, as where a compiler looks on."""
+    return all(type(x) is Tensor and x.dtype == torch.float32 and x.device.type == "cpu" for x in tensors)
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two results are of the same computation."""
+    return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=ROUNDING, atol=ROUNDING)
+
+
+def learns(*tensors: Tensor) -> bool:
+    """Whether a gradient may be asked for."""
+    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+
+
+@torch.no_grad()
+def fuse(model: nn.Module, *kinds: type[Fused]) -> None:
+    """Have modules computed by the code of these kinds, where it is made for them and says the same."""
+    for module in model.modules():
+        if "forward" in vars(module):
+            continue
+        fused = next(filter(None, (kind.of(module) for kind in kinds)), None)
+        if fused is not None:
+            vars(module)["forward"] = fused
+
+
+def part(model: nn.Module) -> None:
+    """Have them computed as the model says, by operations that a compiler may join with others."""
+    for module in model.modules():
+        if isinstance(vars(module).get("forward"), Fused):
+            del vars(module)["forward"]
