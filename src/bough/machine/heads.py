@@ -48,6 +48,11 @@ def heads(tensor: Tensor) -> Heads:
     return Heads(tensor.data_ptr(), tensor.stride(0), tensor.stride(1))
 
 
+def pointers(*tensors: Tensor) -> list[int]:
+    """Where tensors begin, for code that knows how they go on; they must outlive what reads them."""
+    return [each.data_ptr() for each in tensors]
+
+
 def plain(tensor: Float[Tensor, "H U D"], *, like: Tensor) -> Float[Tensor, "H U D"]:
     """The same as code may read it, which looks at neither type nor strides within a head.
 

@@ -29,7 +29,10 @@ class Fused(ABC):
 
 def fits(*tensors: Tensor) -> bool:
     """Whether the code can read them, and they are no stand-ins, as where a compiler looks on."""
-    return all(type(x) is Tensor and x.dtype == torch.float32 and x.device.type == "cpu" for x in tensors)
+    for each in tensors:
+        if type(each) is not Tensor or each.dtype != torch.float32 or each.device.type != "cpu":
+            return False
+    return True
 
 
 def same(one: Tensor, other: Tensor) -> bool:
@@ -44,7 +47,9 @@ def learns(*tensors: Tensor) -> bool:
 
 @torch.no_grad()
 def fuse(model: nn.Module, *kinds: type[Fused]) -> None:
-    """Have modules computed by the code of these kinds, where it is made for them and says the same."""
+    """Have modules of a model on a CPU computed by the code of these kinds, where that says the same."""
+    if any(weight.device.type != "cpu" for weight in model.parameters()):
+        return
     for module in model.modules():
         if "forward" in vars(module):
             continue

@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from bough.machine import code_for
+from bough.machine import code_for, pointers
 from bough.policy.fused import Fused, fits, learns, same
 
 REGISTER = 16
@@ -71,15 +71,15 @@ class _Gated(torch.autograd.Function):
     @once_differentiable  # which torch leaves untyped
     def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
         gate, up = ctx.saved_tensors
-        to_gate, to_up = torch.empty_like(gate), torch.empty_like(up)
-        given = (gate, up, grad_outputs[0].contiguous(), to_gate, to_up)
-        ctx.code.backward(*(each.data_ptr() for each in given), gate.numel(), torch.get_num_threads())
+        pull, to_gate, to_up = grad_outputs[0].contiguous(), torch.empty_like(gate), torch.empty_like(up)
+        given = pointers(gate, up, pull, to_gate, to_up)
+        ctx.code.backward(*given, gate.numel(), torch.get_num_threads())
         return to_gate, to_up, None
 
 
 def _forward(gate: Float[Tensor, "*n I"], up: Float[Tensor, "*n I"], code: ctypes.CDLL) -> Float[Tensor, "*n I"]:
     out = torch.empty_like(gate)
-    code.forward(*(each.data_ptr() for each in (gate, up, out)), gate.numel(), torch.get_num_threads())
+    code.forward(*pointers(gate, up, out), gate.numel(), torch.get_num_threads())
     return out
 
 

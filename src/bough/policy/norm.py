@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from bough.machine import code_for
+from bough.machine import code_for, pointers
 from bough.policy.fused import Fused, fits, learns, same
 
 CHUNK = 128
@@ -31,11 +31,9 @@ class Norm(Fused):
 
     @classmethod
     def of(cls, module: nn.Module) -> Fused | None:
-        """The same in code, or None for another norm, or one that is not on a CPU."""
+        """The same in code, or None for another norm."""
         weight = getattr(module, "weight", None)
         if not type(module).__name__.endswith("RMSNorm") or not isinstance(weight, Tensor) or weight.ndim != 1:
-            return None
-        if weight.device.type != "cpu":
             return None
         chance = torch.Generator().manual_seed(0)
         rows = torch.randn(4, len(weight), generator=chance, dtype=torch.float64).to(weight.dtype)
@@ -49,7 +47,7 @@ class Norm(Fused):
         """[..., W] -> the same, normalised."""
         module = self._module
         weight = cast("Tensor", module.weight)
-        code = _code(len(weight)) if fits(hidden) and weight.dtype == torch.float32 else None
+        code = _code(weight.shape[0]) if fits(hidden) and weight.dtype == torch.float32 else None
         if code is None:
             return type(module).forward(module, hidden)
         if learns(hidden, weight):
@@ -73,18 +71,17 @@ class _Normed(torch.autograd.Function):
         hidden, weight, scales = ctx.saved_tensors
         pull, rows = grad_outputs[0].contiguous(), len(scales)
         to_hidden, to_weight = torch.empty_like(hidden), weight.new_empty((-(-rows // CHUNK), len(weight)))
-        given = (hidden, weight, scales, pull, to_hidden, to_weight)
-        ctx.code.backward(*(each.data_ptr() for each in given), rows, ctx.unit, torch.get_num_threads())
+        given = pointers(hidden, weight, scales, pull, to_hidden, to_weight)
+        ctx.code.backward(*given, rows, ctx.unit, torch.get_num_threads())
         return to_hidden, to_weight.sum(0), None, None, None
 
 
 def _forward(
     hidden: Float[Tensor, "*n W"], weight: Float[Tensor, " W"], code: ctypes.CDLL, eps: float, unit: float
 ) -> tuple[Float[Tensor, "*n W"], Float[Tensor, " r"]]:
-    normed, rows = torch.empty_like(hidden), hidden.numel() // len(weight)
+    normed, rows = torch.empty_like(hidden), hidden.numel() // weight.shape[0]
     scales = hidden.new_empty(rows)
-    given = (hidden, weight, normed, scales)
-    code.forward(*(each.data_ptr() for each in given), rows, eps, unit, torch.get_num_threads())
+    code.forward(*pointers(hidden, weight, normed, scales), rows, eps, unit, torch.get_num_threads())
     return normed, scales
 
 

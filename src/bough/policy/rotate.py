@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from bough.machine import Heads, code_for, heads, plain, room
+from bough.machine import Heads, code_for, heads, plain, pointers, room
 from bough.policy.fused import Fused, fits, learns, same
 
 CHUNK = 64
@@ -75,8 +75,8 @@ def rotate(own: Rotate, query: Tensor, key: Tensor, cos: Tensor, sin: Tensor, **
         sin: [1, U, D].
         settings: Anything else that `own` is told.
     """
-    alike = len(query) == 1 and key.shape[2:] == query.shape[2:] == cos.shape[1:] and not settings
-    code = _code(query.shape[-1] // 2) if alike and fits(query, key, cos, sin) else None
+    alike = query.shape[0] == 1 and key.shape[2:] == query.shape[2:] == cos.shape[1:] and not settings
+    code = _code(query.shape[-1]) if alike and fits(query, key, cos, sin) else None
     if code is None:
         return own(query, key, cos, sin, **settings)
     cos, sin = cos.contiguous(), sin.contiguous()
@@ -108,14 +108,16 @@ def _turn(
 ) -> tuple[Float[Tensor, "1 H U D"], Float[Tensor, "1 K U D"]]:
     given = [plain(each[0], like=query) for each in (query, key)]
     made = [room(each) for each in given]
-    angles, counts = (cos.data_ptr(), sin.data_ptr()), (*map(len, given), query.shape[2], torch.get_num_threads())
-    code(*map(heads, given), *angles, *map(heads, made), *counts)
+    counts = (*map(len, given), query.shape[2], torch.get_num_threads())
+    code(*map(heads, given), *pointers(cos, sin), *map(heads, made), *counts)
     return made[0][None], made[1][None]
 
 
 @cache
-def _code(half: int) -> ctypes.CDLL | None:
-    code = code_for(Path(__file__).with_name("rotate.cpp"), torch.float32, half, f"CHUNK={CHUNK}")
+def _code(width: int) -> ctypes.CDLL | None:
+    half, odd = divmod(width, 2)
+    source = Path(__file__).with_name("rotate.cpp")
+    code = None if odd else code_for(source, torch.float32, half, f"CHUNK={CHUNK}")
     if code is not None:
         at, many = ctypes.c_void_p, ctypes.c_int64
         code.forward.argtypes = (Heads, Heads, at, at, Heads, Heads, many, many, many, ctypes.c_int32)
