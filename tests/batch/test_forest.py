@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bough.batch import Forest, plant
 from bough.batch.attention import sees
 from bough.batch.flex import BLOCK, block_mask
-from bough.batch.forest import CACHE_TOKENS
+from bough.batch.forest import ENOUGH_TOKENS
 from bough.batch.glances import glances
 from bough.batch.stretch import Stretch
 
@@ -50,12 +50,12 @@ def test_every_place_reads_its_text_and_nothing_else(texts: list[list[int]], mer
 
 
 def test_a_stretch_is_no_longer_than_a_cache_wants_it() -> None:
-    size = CACHE_TOKENS // 2 + 100
+    size = ENOUGH_TOKENS // 2 + 100
     forest = planted([[first] + [0] * (size - 1) for first in range(5)])
     assert [len(each) for each in forest.stretches(10**6)] == [2 * size, 2 * size, size]
     assert [len(each) for each in forest.stretches(2 * size - 1)] == [size] * 5
     # One tree is not cut as long as it fits.
-    assert [len(each) for each in planted([[0] * 3 * CACHE_TOKENS]).stretches(10**6)] == [3 * CACHE_TOKENS]
+    assert [len(each) for each in planted([[0] * 3 * ENOUGH_TOKENS]).stretches(10**6)] == [3 * ENOUGH_TOKENS]
 
 
 @given(TEXTS, st.integers(1, 20))

@@ -16,11 +16,8 @@ from bough.batch.stretch import Stretch, stretch
 from bough.batch.trie import trie
 from bough.tree import Ints
 
-CACHE_TOKENS = 1024
-"""What is computed of more tokens at a time does not stay in a processor's cache."""
-
-SHARES = 2
-"""How many parts each of several readers should have at least, so that all have equally much to do."""
+ENOUGH_TOKENS = 1536
+"""Of a stretch on a CPU: more at a time leave its cache and take memory, and save little."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -63,8 +60,8 @@ class Forest:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
         Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch ends with a tree once
-        it has `CACHE_TOKENS`: longer ones are no faster, or slower. Where several `readers` share them, there are a few
-        for each, if there are so many trees.
+        it has `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there is one
+        for each at least, if there are so many trees.
 
         Raises:
             ValueError: when `max_tokens` is below 1.
@@ -72,10 +69,10 @@ class Forest:
         if max_tokens < 1:
             raise ValueError(f"Forest.stretches: got max_tokens={max_tokens}; need at least 1")
         depth = self.position.cpu().numpy()
-        enough = CACHE_TOKENS if self.tokens.device.type == "cpu" else max_tokens
+        enough = ENOUGH_TOKENS if self.tokens.device.type == "cpu" else max_tokens
         if readers > 1:
             # A little less than would be even: a tree that is a few tokens short must not draw in the next.
-            enough = max(1, min(enough, 7 * len(self) // (8 * SHARES * readers)))
+            enough = max(1, min(enough, 7 * len(self) // (8 * readers)))
         ends = np.append(np.flatnonzero(depth == 0), len(depth))
         until = self._until(depth, max_tokens)
         cuts = [0]
