@@ -1,6 +1,7 @@
 """The kernels for a stretch of a forest against one dense mask, forward and backward."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from bough.batch.attention import Attention, sees
 from bough.batch.cascade import cascade
 from bough.batch.flex import block_mask, flex
 from bough.batch.glances import glances
+from bough.batch.kept import Past
 from bough.batch.stretch import Stretch
 
 CPU = torch.device("cpu")
@@ -55,9 +57,44 @@ def test_cascade(seed: int, most: int, kv_heads: int) -> None:
             assert torch.allclose(a, b, rtol=0, atol=1e-12)
 
 
+class Told(torch.autograd.Function):
+    """Attention as a function of all keys and values, those of the past first, wherever these are kept."""
+
+    @staticmethod
+    def forward(ctx: Any, stretch: Stretch, scale: float, window: int | None, *given_: Tensor) -> Tensor:
+        many = len(stretch.past)
+        query, key, value = (each.detach() for each in given_)
+        at = np.sort(np.random.default_rng(many).choice(2 * many + 1, many, replace=False))
+        kept = [torch.randn(len(each), 2 * many + 1, each.shape[2], dtype=each.dtype) for each in (key, value)]
+        for room, each in zip(kept, (key, value), strict=True):
+            room[:, at] = each[:, :many]
+        ctx.leaves = [query.clone(), key[:, many:].clone(), value[:, many:].clone()]
+        ctx.learned = {}
+        past = Past(key=kept[0], value=kept[1], at=at, learn=ctx.learned.__setitem__) if many else None
+        with torch.enable_grad():
+            leaves = [each.requires_grad_() for each in ctx.leaves]
+            ctx.mixed = Attention(stretch)(*leaves, scale, window, past)
+        return ctx.mixed.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *pulls: Tensor) -> Any:
+        ctx.mixed.backward(pulls[0])
+        query, key, value = (each.grad for each in ctx.leaves)
+        past = [ctx.learned.get(number, own[:, :0]) for number, own in enumerate((key, value))]
+        return None, None, None, query, torch.cat([past[0], key], 1), torch.cat([past[1], value], 1)
+
+
+def attention(
+    stretch: Stretch, query: Tensor, key: Tensor, value: Tensor, scale: float, window: int | None = None
+) -> Tensor:
+    """By whatever is chosen."""
+    apply: Any = Told.apply
+    return apply(stretch, scale, window, query, key, value)
+
+
 def check(stretch: Stretch, given_: list[Tensor], window: int | None) -> None:
     """Attention and its gradients, by whatever is chosen, against one mask."""
-    ours, theirs = Attention(stretch)(*given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
+    ours, theirs = attention(stretch, *given_, 0.3, window), by_mask(stretch, *given_, 0.3, window)
     assert torch.allclose(ours, theirs, rtol=0, atol=1e-13)
     pull = torch.randn_like(ours)
     mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
@@ -103,7 +140,7 @@ def test_machine_code_says_the_same_however_many_threads() -> None:
     found: list[tuple[Tensor, ...]] = []
     for threads in (1, 3):
         torch.set_num_threads(threads)
-        mixed = Attention(stretch)(*given_, 0.3)
+        mixed = attention(stretch, *given_, 0.3)
         found.append((mixed, *torch.autograd.grad(mixed.sum(), given_)))
     torch.set_num_threads(1)
     assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
@@ -115,7 +152,7 @@ def test_machine_code_for_any_width(width: int, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     (stretch,) = stretches(3, 1000, 30)
     given_ = heads(stretch, 2, dtype, width)
-    ours, theirs = Attention(stretch)(*given_, 0.3), by_mask(stretch, *given_, 0.3, None)
+    ours, theirs = attention(stretch, *given_, 0.3), by_mask(stretch, *given_, 0.3, None)
     pull = torch.randn_like(ours)
     mine, other = (torch.autograd.grad(each, given_, pull) for each in (ours, theirs))
     for one, truth in zip((ours, *mine), (theirs, *other), strict=True):
@@ -130,7 +167,7 @@ def test_machine_code_is_exact_where_few_keys_weigh_all(dtype: torch.dtype) -> N
     given_ = [30 * each.detach().double() for each in heads(stretch, 2, dtype)]
     inputs = [each.to(dtype).requires_grad_() for each in given_]
     truths = [each.detach().double().requires_grad_() for each in inputs]
-    ours, theirs = Attention(stretch)(*inputs, 0.3), by_mask(stretch, *truths, 0.3, None)
+    ours, theirs = attention(stretch, *inputs, 0.3), by_mask(stretch, *truths, 0.3, None)
     pull = torch.randn_like(ours)
     mine = torch.autograd.grad(ours, inputs, pull)
     other = torch.autograd.grad(theirs, truths, pull.double())

@@ -102,6 +102,15 @@ void weigh(NUMBER* scores, int64_t rows, int64_t columns, NUMBER* best, NUMBER* 
 
 int64_t padded(int64_t keys) { return (keys + LANES - 1) / LANES * LANES; }
 
+// Keys or values, or their gradients: of the past, and of the stretch's own tokens.
+struct Pair {
+    Heads past, own;
+    const int64_t* place;  // where the past is; null: one token after the other
+    NUMBER* of(int64_t h, int64_t key, int64_t many) const {
+        return key >= many ? own.of(h, key - many) : past.of(h, place ? place[key] : key);
+    }
+};
+
 // See `Runs` in native.py.
 struct Runs {
     int64_t past, plots;
@@ -138,18 +147,18 @@ struct Plot {
 
     // Calls `act` with each key's numbers in memory, where its run is put, and which of the run it is.
     template <typename Act>
-    void each(Heads heads, Act act) const {
+    void each(const Pair& pair, Act act) const {
         for (int64_t run = begin; run < end; ++run)
-            for (int64_t k = 0; k < keys(run); ++k) act(heads.of(head, runs.key_begin[run] + k), at(run), k);
+            for (int64_t k = 0; k < keys(run); ++k) act(pair.of(head, runs.key_begin[run] + k, runs.past), at(run), k);
     }
-    std::vector<NUMBER> plain(Heads from) const {
+    std::vector<NUMBER> plain(const Pair& from) const {
         std::vector<NUMBER> into(size());
         each(from, [&](NUMBER* one, int64_t run, int64_t k) {
             std::memcpy(&into[run + k * WIDTH], one, WIDTH * sizeof(NUMBER));
         });
         return into;
     }
-    std::vector<NUMBER> turned(Heads from) const {
+    std::vector<NUMBER> turned(const Pair& from) const {
         std::vector<NUMBER> into(size());
         each(from, [&](NUMBER* one, int64_t run, int64_t k) {
             NUMBER* there = &into[run + k / LANES * LANES * WIDTH + k % LANES];
@@ -157,7 +166,7 @@ struct Plot {
         });
         return into;
     }
-    void write(const std::vector<NUMBER>& from, Heads into) const {
+    void write(const std::vector<NUMBER>& from, const Pair& into) const {
         each(into, [&](NUMBER* one, int64_t run, int64_t k) {
             std::memcpy(one, &from[run + k * WIDTH], WIDTH * sizeof(NUMBER));
         });
@@ -217,7 +226,7 @@ struct Tile {
     }
 };
 
-void forward_plot(const Plot& plot, Heads query, Heads key, Heads value, Heads out, Heads lse) {
+void forward_plot(const Plot& plot, Heads query, const Pair& key, const Pair& value, Heads out, Heads lse) {
     const std::vector<NUMBER> keys = plot.turned(key), values = plot.plain(value);
     alignas(64) NUMBER asks[TILE * WIDTH], mixed[TILE * WIDTH], scores[TILE * BLOCK];
     NUMBER best[TILE + LANES], total[TILE + LANES], shrink[LANES];
@@ -251,10 +260,12 @@ void forward_plot(const Plot& plot, Heads query, Heads key, Heads value, Heads o
 
 // Where gradients are, or go.
 struct Slopes {
-    Heads mixed, query, key, value;
+    Heads mixed, query;
+    Pair key, value;
 };
 
-void backward_plot(const Plot& plot, Heads query, Heads key, Heads value, Heads out, Heads lse, const Slopes& slopes) {
+void backward_plot(
+    const Plot& plot, Heads query, const Pair& key, const Pair& value, Heads out, Heads lse, const Slopes& slopes) {
     const std::vector<NUMBER> keys = plot.plain(key), turned = plot.turned(key), values = plot.turned(value);
     std::vector<NUMBER> to_keys(plot.size()), to_values(plot.size());
     alignas(64) NUMBER asks[TILE * WIDTH], pulls[TILE * WIDTH], to_asks[TILE * WIDTH];
@@ -299,7 +310,7 @@ void backward_plot(const Plot& plot, Heads query, Heads key, Heads value, Heads 
 
 // Mixed values, [heads * group, queries, WIDTH], and the log of the sum of each row's exponentials.
 extern "C" void forward(
-    const Runs* runs, Heads query, Heads key, Heads value, Heads out, Heads lse, int64_t heads, int64_t group,
+    const Runs* runs, Heads query, Pair key, Pair value, Heads out, Heads lse, int64_t heads, int64_t group,
     double scale, int64_t window, int32_t threads) {
     const Settings set{heads, group, static_cast<NUMBER>(scale), window};
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
@@ -309,8 +320,8 @@ extern "C" void forward(
 
 // The gradients of queries, keys and values, given `pull`, that of what was mixed.
 extern "C" void backward(
-    const Runs* runs, Heads query, Heads key, Heads value, Heads out, Heads lse, Heads pull, Heads to_query,
-    Heads to_key, Heads to_value, int64_t heads, int64_t group, double scale, int64_t window, int32_t threads) {
+    const Runs* runs, Heads query, Pair key, Pair value, Heads out, Heads lse, Heads pull, Heads to_query,
+    Pair to_key, Pair to_value, int64_t heads, int64_t group, double scale, int64_t window, int32_t threads) {
     const Settings set{heads, group, static_cast<NUMBER>(scale), window};
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
     for (int64_t piece = 0; piece < runs->plots * heads; ++piece)

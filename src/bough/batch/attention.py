@@ -10,6 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from bough.batch.cascade import cascade
 from bough.batch.glances import Glance, glances
+from bough.batch.kept import Past
 from bough.batch.native import Runs, kernel, native
 from bough.batch.stretch import Stretch
 
@@ -47,7 +48,7 @@ class Attend(Protocol):
 
 
 class Attention:
-    """Attention of a stretch's n tokens to its past and itself, m tokens, in every layer.
+    """Attention of a stretch's n tokens to its past and itself, in every layer.
 
     On a CPU machine code of our own or, where there is none, a cascade of flash kernels; on CUDA FlexAttention. Besides
     these two a dense mask, where there are few tokens, or a window shorter than the texts. What is made to attend is
@@ -64,18 +65,24 @@ class Attention:
     def __call__(
         self,
         query: Float[Tensor, "H n D"],
-        key: Float[Tensor, "K m D"],
-        value: Float[Tensor, "K m D"],
+        key: Float[Tensor, "K n D"],
+        value: Float[Tensor, "K n D"],
         scale: float,
         window: int | None = None,
+        past: Past | None = None,
     ) -> Float[Tensor, "H n D"]:
-        """Mix values by how much queries care for keys; a query sees at most `window` tokens of its text, or all."""
+        """Mix values by how much queries care for keys, those of the past among them.
+
+        A query sees at most `window` tokens of its text, or all.
+        """
         stretch, device = self._stretch, query.device
         seen = None if window is None or window > self._deepest else window
         code = kernel(query.dtype, query.shape[2]) if device.type == "cpu" else None
         if code is not None:
             self._runs = self._runs or Runs(stretch)
-            return native(code, self._runs, query, key, value, scale, seen)
+            return native(code, self._runs, query, key, value, past, scale, seen)
+        if past is not None:
+            key, value = (torch.cat(both, dim=1) for both in zip(past.leaves(), (key, value), strict=True))
         pairs = query.shape[1] * key.shape[1]
         if device.type == "cuda" and pairs > DENSE_PAIRS:
             from bough.batch.flex import block_mask, flex

@@ -60,8 +60,8 @@ class Forest:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
         Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch ends with a tree once
-        it has `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there is one
-        for each at least, if there are so many trees.
+        it has `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there is
+        one for each at least, if there are so many trees.
 
         Raises:
             ValueError: when `max_tokens` is below 1.

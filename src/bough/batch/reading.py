@@ -20,7 +20,7 @@ from torch import Tensor
 
 from bough.batch.attention import Attend, Attention
 from bough.batch.forest import Forest
-from bough.batch.kept import Kept, Lesson
+from bough.batch.kept import Kept, Lesson, Past
 from bough.batch.stretch import Stretch
 from bough.tree import Ints
 
@@ -39,8 +39,8 @@ def spared(tokens: int, trained: int) -> int:
     return tokens - max(trained, 1) if max(trained, 1) <= FEW * tokens else 0
 
 
-Join: TypeAlias = Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]]
-"""(layer, key [K, n, D], value [K, n, D]) -> the same with those of the past before them, [K, c + n, D] each."""
+Recall: TypeAlias = Callable[[int, Tensor, Tensor], Past | None]
+"""(layer, key [K, n, D], value [K, n, D]), of a stretch -> those of its past."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -93,7 +93,7 @@ class Reading:
             lesson: Lesson | None = None
             for stretch in reversed(stretches):
                 lesson = Lesson(shelf.kept, shelf.own(stretch), shelf.place(stretch.past), lesson)
-                yield self._page(stretch, lesson.join)
+                yield self._page(stretch, lesson.past)
                 lesson.end()
 
     def _forward(self, stretches: Sequence[Stretch], shelf: "_Shelf", *, predicts: bool = True) -> Iterator[Page]:
@@ -115,21 +115,20 @@ class Reading:
                     pass
         return shelf
 
-    def _page(self, stretch: Stretch, join: Join, *, predicts: bool = True) -> Page:
+    def _page(self, stretch: Stretch, recall: Recall, *, predicts: bool = True) -> Page:
         own, at, look = slice(stretch.first, stretch.last), self._forest.at, Attention(stretch)
 
         def attend(
             layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
         ) -> Tensor:
-            keys, values = join(layer, key, value)
-            return look(query, keys, values, scale, window)
+            return look(query, key, value, scale, window, recall(layer, key, value))
 
         def keep(
             layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
         ) -> Tensor:
             """Nobody asks for more than keys and values."""
             del scale, window
-            join(layer, key, value)
+            recall(layer, key, value)
             return query[:, :1]
 
         tokens, position = self._forest.tokens[own], self._forest.position[own]
