@@ -9,6 +9,7 @@
 #include "vector.h"
 
 #include <cmath>
+#include <memory>
 #include <vector>
 
 namespace {
@@ -80,6 +81,19 @@ Vector folded(Vector* v, Join join) {
     } else return v[0];
 }
 
+// Lane i of v[n] becomes lane n of v[i].
+void transpose(Vector* v) {
+    constexpr auto all = std::make_integer_sequence<int, LANES>{};
+    for (int times = 1; times < LANES; times *= 2) {
+        Vector next[LANES];
+        for (int n = 0; n < LANES / 2; ++n) {
+            next[2 * n] = zipped<0>(v[n], v[n + LANES / 2], all);
+            next[2 * n + 1] = zipped<LANES / 2>(v[n], v[n + LANES / 2], all);
+        }
+        std::copy(next, next + LANES, v);
+    }
+}
+
 // Scores of some rows, LANES at most, become exponentials; `best` and `total` are their greatest score and the sum of
 // exponentials so far. What they met before is to be multiplied by `shrink`.
 void weigh(NUMBER* scores, int64_t rows, int64_t columns, NUMBER* best, NUMBER* total, NUMBER* shrink) {
@@ -125,6 +139,8 @@ struct Settings {
     int64_t window;
 };
 
+using Numbers = std::unique_ptr<NUMBER[]>;
+
 // Runs that nothing outside them sees or is seen by, for one head of keys, which are put in whole vectors.
 struct Plot {
     const Runs& runs;
@@ -151,19 +167,24 @@ struct Plot {
         for (int64_t run = begin; run < end; ++run)
             for (int64_t k = 0; k < keys(run); ++k) act(pair.of(head, runs.key_begin[run] + k, runs.past), at(run), k);
     }
-    std::vector<NUMBER> plain(const Pair& from) const {
-        std::vector<NUMBER> into(size());
+    Numbers plain(const Pair& from) const {
+        Numbers into(new NUMBER[size()]);
         each(from, [&](NUMBER* one, int64_t run, int64_t k) {
             std::memcpy(&into[run + k * WIDTH], one, WIDTH * sizeof(NUMBER));
         });
         return into;
     }
-    std::vector<NUMBER> turned(const Pair& from) const {
-        std::vector<NUMBER> into(size());
-        each(from, [&](NUMBER* one, int64_t run, int64_t k) {
-            NUMBER* there = &into[run + k / LANES * LANES * WIDTH + k % LANES];
-            for (int d = 0; d < WIDTH; ++d) there[d * LANES] = one[d];
-        });
+    Numbers turned(const Pair& from) const {
+        Numbers into(new NUMBER[size()]);
+        for (int64_t run = begin; run < end; ++run)
+            for (int64_t k = 0; k < keys(run); k += LANES)
+                for (int d = 0; d < WIDTH; d += LANES) {
+                    Vector panel[LANES] = {};
+                    for (int i = 0; i < std::min<int64_t>(LANES, keys(run) - k); ++i)
+                        panel[i] = load(from.of(head, runs.key_begin[run] + k + i, runs.past) + d);
+                    transpose(panel);
+                    for (int i = 0; i < LANES; ++i) store(&into[at(run) + k * WIDTH + (d + i) * LANES], panel[i]);
+                }
         return into;
     }
     void write(const std::vector<NUMBER>& from, const Pair& into) const {
@@ -227,7 +248,7 @@ struct Tile {
 };
 
 void forward_plot(const Plot& plot, Heads query, const Pair& key, const Pair& value, Heads out, Heads lse) {
-    const std::vector<NUMBER> keys = plot.turned(key), values = plot.plain(value);
+    const Numbers keys = plot.turned(key), values = plot.plain(value);
     alignas(64) NUMBER asks[TILE * WIDTH], mixed[TILE * WIDTH], scores[TILE * BLOCK];
     NUMBER best[TILE + LANES], total[TILE + LANES], shrink[LANES];
     for (int64_t begin = plot.first; begin < plot.last; begin += TILE) {
@@ -266,7 +287,7 @@ struct Slopes {
 
 void backward_plot(
     const Plot& plot, Heads query, const Pair& key, const Pair& value, Heads out, Heads lse, const Slopes& slopes) {
-    const std::vector<NUMBER> keys = plot.plain(key), turned = plot.turned(key), values = plot.turned(value);
+    const Numbers keys = plot.plain(key), turned = plot.turned(key), values = plot.turned(value);
     std::vector<NUMBER> to_keys(plot.size()), to_values(plot.size());
     alignas(64) NUMBER asks[TILE * WIDTH], pulls[TILE * WIDTH], to_asks[TILE * WIDTH];
     alignas(64) NUMBER weights[TILE * BLOCK], scores[TILE * BLOCK];

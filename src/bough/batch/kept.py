@@ -40,8 +40,8 @@ class Past:
         found = (_pick(self.key, self.at), _pick(self.value, self.at))
         if self.learn is not None:
             for number, leaf in enumerate(found):
-                hook: Any = leaf.requires_grad_().register_post_accumulate_grad_hook
-                hook(partial(_tell, self.learn, number))
+                untyped: Any = leaf.requires_grad_()
+                untyped.register_post_accumulate_grad_hook(partial(_tell, self.learn, number))
         return found
 
 
