@@ -86,7 +86,7 @@ class Lesson:
         """
         self._kept, self._own, self._past, self._later = kept, own, past, later
         self._slopes: dict[tuple[int, int], Tensor] = {}
-        self._layers: dict[int, Past] = {}
+        self._asked: dict[int, tuple[Tensor, Tensor]] = {}
 
     def past(self, layer: int, key: Tensor, value: Tensor) -> Past | None:
         """What a stretch with these keys and values, [K, n, D] each, sees from before it.
@@ -102,16 +102,17 @@ class Lesson:
                     own.register_hook(_adding(here, slope))  # pyright: ignore[reportUnknownMemberType]
         past = self._kept.past(layer, self._past, partial(self._learn, layer))
         if past is not None:
-            self._layers[layer] = past
+            self._asked[layer] = (past.key, past.value)
         return past
 
     def end(self) -> None:
         """The stretch went backward."""
-        for layer, past in self._layers.items():
-            for number, kept in enumerate((past.key, past.value)):
+        for layer, pair in self._asked.items():
+            for number, kept in enumerate(pair):
                 # Nothing came back to this layer, as where nothing is trained.
                 if (layer, number) not in self._slopes:
                     self._learn(layer, number, kept.new_zeros((len(kept), len(self._past), kept.shape[-1])))
+        self._asked.clear()
         self._later = None
 
     def _learn(self, layer: int, number: int, slope: Tensor) -> None:
