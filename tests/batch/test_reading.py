@@ -112,18 +112,45 @@ def texts(kind: str, seed: int) -> list[np.ndarray]:
 KINDS = ["agents", "spine", "fork", "forest", "dense"]
 
 
-@pytest.mark.parametrize("name", MODELS)
+# The experts' grouped matrix product knows no float64.
+NUMBERS = [(name, torch.float32, 1e-5) for name in MODELS]
+NUMBERS += [(name, torch.float64, 1e-6) for name in MODELS if name != "qwen3 moe"]
+
+
+@pytest.mark.parametrize(("name", "dtype", "bound"), NUMBERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_unmodified_models(name: str, kind: str) -> None:
+def test_unmodified_models(name: str, dtype: torch.dtype, bound: float, kind: str) -> None:
     """Norms and rotations compute in float32 in all of them, whatever the dtype."""
-    # The experts' grouped matrix product knows no float64.
-    dtype, bound = (torch.float32, 1e-5) if name == "qwen3 moe" else (torch.float64, 1e-6)
     causal, some = model(name, dtype), texts(kind, 0)
     pull = torch.randn(sum(map(len, some)), VOCAB, dtype=dtype)
     apiece = gradient(causal, some, pull, merge=False, most=10**6)
     for most in (6, 25, 10**6):
         packed = gradient(causal, some, pull, merge=True, most=most)
         assert float((packed - apiece).norm() / apiece.norm()) < bound
+
+
+@pytest.mark.parametrize("kind", ["agents", "spine"])
+@pytest.mark.filterwarnings("ignore:updates take longer")
+@pytest.mark.usefixtures("no_compiler")
+def test_without_a_compiler(kind: str) -> None:
+    causal, some = model("llama"), texts(kind, 0)
+    pull = torch.randn(sum(map(len, some)), VOCAB, dtype=torch.float64)
+    apiece = gradient(causal, some, pull, merge=False, most=10**6)
+    for most in (6, 25, 10**6):
+        packed = gradient(causal, some, pull, merge=True, most=most)
+        assert float((packed - apiece).norm() / apiece.norm()) < 1e-6
+
+
+@pytest.mark.parametrize("trained", ["layers.1.mlp", "layers.1.self_attn.q_proj", "layers.1.self_attn.k_proj", "norm"])
+def test_some_weights_alone(trained: str) -> None:
+    """Of some layers nobody wants to know what is learned of their keys."""
+    causal, some = Causal(copy.deepcopy(model("llama").model)), texts("agents", 0)
+    for name, weight in causal.model.named_parameters():
+        weight.requires_grad_(trained in name)
+    pull = torch.randn(sum(map(len, some)), VOCAB, dtype=torch.float64)
+    apiece = gradient(causal, some, pull, merge=False, most=10**6)
+    packed = gradient(causal, some, pull, merge=True, most=6)
+    assert float((packed - apiece).norm() / apiece.norm()) < 1e-6
 
 
 @pytest.mark.parametrize("name", MODELS)
