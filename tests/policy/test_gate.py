@@ -11,8 +11,7 @@ from transformers.models.gemma3.modeling_gemma3 import Gemma3MLP
 from transformers.models.llama.modeling_llama import LlamaMLP
 from transformers.models.qwen3.modeling_qwen3 import Qwen3MLP
 
-from bough.policy import Tiny
-from bough.policy.fused import fuse, part
+from bough.policy.fused import fuse
 from bough.policy.gate import Gate
 
 
@@ -59,23 +58,6 @@ def test_gates_where_they_are_shut_and_wide_open() -> None:
         assert torch.equal(one[:, -1].isfinite(), other[:, -1].isfinite())
 
 
-def test_gates_say_the_same_however_many_threads() -> None:
-    fused, _ = blocks()
-    hidden, pull = torch.randn(1, 3000, 32), torch.randn(1, 3000, 32)
-    alone = slopes(fused, hidden, pull)[:2]
-    torch.set_num_threads(3)
-    together = slopes(fused, hidden, pull)[:2]
-    torch.set_num_threads(1)
-    assert all(torch.equal(one, other) for one, other in zip(alone, together, strict=True))
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])
-def test_other_numbers_are_the_blocks_own_business(dtype: torch.dtype) -> None:
-    fused, plain = blocks()
-    hidden = torch.randn(1, 5, 32, dtype=dtype)
-    assert torch.equal(fused.to(dtype)(hidden), plain.to(dtype)(hidden))
-
-
 class SwappedMLP(Qwen3MLP):
     """Gates the other half."""
 
@@ -108,19 +90,3 @@ def test_adapters_are_asked_too() -> None:
         block.set_submodule("gate_proj", nn.Sequential(block.get_submodule("gate_proj"), nn.Linear(48, 48)))
     hidden = torch.randn(1, 5, 32)
     assert torch.allclose(fused(hidden), plain(hidden), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.usefixtures("no_compiler")
-def test_without_a_compiler_gates_are_as_they_were() -> None:
-    fused, plain = blocks()
-    hidden = torch.randn(1, 3, 32)
-    assert torch.equal(fused(hidden), plain(hidden))
-
-
-def test_a_model_has_its_gates_in_machine_code_until_it_is_compiled() -> None:
-    model = Tiny(width=32, device="cpu").build(["a b c"])._causal.model
-    found = [module for module in model.modules() if type(module).__name__.endswith("MLP")]
-    assert found
-    assert all(isinstance(vars(block)["forward"], Gate) for block in found)
-    part(model)
-    assert not any("forward" in vars(block) for block in found)
