@@ -68,6 +68,7 @@ def allocations(do: Callable[[], object], device: torch.device, *, mark: str = "
         began that is called `mark`.
     """
     os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or it tells of every start and stop
+    gc.collect()  # what others left behind must not be given back meanwhile
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         do()
     seen: Any = profiler
