@@ -118,8 +118,8 @@ class Appetite:
         held = self.whole.most(tokens, extent.trained, predicting)
         if tokens < extent.tokens:
             held = max(held, self.narrow.most(extent.tokens, extent.trained, predicting))
-        # The path is a leaf of the graph, is joined to the stretch's own, and has a gradient, as it had in the later
-        # stretch, there in float32.
+        # At most: where attention is not code of ours, the path is a leaf of the graph, is joined to the stretch's own,
+        # and has a gradient, as it had in the later stretch, there in float32.
         path = self.pair_bytes * extent.past * (3 + wide // self.number_bytes)
         return int(held) + path + self.pair_bytes * extent.kept
 
