@@ -14,7 +14,7 @@ from bough.policy.attention import causal
 from bough.policy.fused import Fused, fuse, part
 from bough.policy.gate import Gate
 from bough.policy.norm import Norm
-from bough.policy.rotate import Rotated
+from bough.policy.project import Projected
 
 KINDS = [Norm, Gate]
 
@@ -84,11 +84,11 @@ def test_a_model_that_is_not_on_a_cpu_is_left_alone() -> None:
 
 
 def test_a_model_says_the_same_with_and_without_code() -> None:
-    """All of it: norms, gates and rotations."""
+    """All of it: norms, gates, and what comes before attention."""
     policy = Tiny(width=32, device="cpu").build(["a b c"])
     model = policy._causal.model
     kinds = {type(vars(module)["forward"]) for module in model.modules() if "forward" in vars(module)}
-    assert kinds == {Norm, Gate, Rotated}
+    assert kinds == {Norm, Gate, Projected}
     tokens, places, pull = torch.randint(3, 8, (9,)), torch.arange(9), torch.randn(9, 32)
 
     def told() -> list[Tensor]:

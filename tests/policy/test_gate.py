@@ -28,7 +28,8 @@ def blocks(inner: int = 48, kind: type[nn.Module] = Qwen3MLP, **settings: Any) -
 def slopes(block: nn.Module, hidden: Tensor, pull: Tensor) -> list[Tensor]:
     hidden = hidden.detach().requires_grad_()
     out = block(hidden)
-    return [out, *torch.autograd.grad(out, (hidden, *block.parameters()), pull)]
+    trained = [weight for weight in block.parameters() if weight.requires_grad]
+    return [out, *torch.autograd.grad(out, (hidden, *trained), pull)]
 
 
 @pytest.mark.parametrize(("kind", "settings"), [(Qwen3MLP, {}), (LlamaMLP, {"mlp_bias": True})])
@@ -81,6 +82,27 @@ def test_another_activation_is_left_alone() -> None:
     block = Gemma3MLP(Gemma3TextConfig(hidden_size=32, intermediate_size=48))
     fuse(block, Gate)
     assert "forward" not in vars(block)
+
+
+@pytest.mark.parametrize("frozen", [("gate_proj",), ("up_proj", "down_proj"), ("gate_proj", "up_proj", "down_proj")])
+def test_some_weights_alone_are_trained(frozen: tuple[str, ...]) -> None:
+    fused, plain = blocks()
+    for block in (fused, plain):
+        for name in frozen:
+            block.get_submodule(name).requires_grad_(False)
+    hidden, pull = torch.randn(1, 9, 32), torch.randn(1, 9, 32)
+    for one, other in zip(slopes(fused, hidden, pull), slopes(plain, hidden, pull), strict=True):
+        assert (one - other).norm() <= 1e-6 * other.norm()
+
+
+@pytest.mark.parametrize("name", ["gate_proj", "down_proj"])
+def test_whoever_listens_to_a_product_is_told(name: str) -> None:
+    fused, plain = blocks()
+    heard: list[Tensor] = []
+    fused.get_submodule(name).register_forward_hook(lambda _module, _given, said: heard.append(said))
+    hidden = torch.randn(1, 9, 32)
+    assert torch.allclose(fused(hidden), plain(hidden), rtol=1e-5, atol=1e-6)
+    assert len(heard) == 1
 
 
 def test_adapters_are_asked_too() -> None:

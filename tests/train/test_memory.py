@@ -3,8 +3,10 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from tests.small import run as small
 from transformers import AutoModelForCausalLM, Qwen3Config
 
 from bough.batch import Batch, plant
-from bough.objective import PpoClip, Share
+from bough.objective import Columns, Loss, PpoClip, Share
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from bough.train import ConfigError, Learner, Optimizer, start
@@ -61,6 +63,17 @@ CASES = ((0.15, False, 80, 1), (0.3, False, 80, 1), (0.15, True, 80, 1), (0.3, F
 """Budgets, whether activations are computed again, how many tokens of a branch are written, and how many readers."""
 
 
+class Together(PpoClip):
+    """Has readers wait for each other where each holds most, so that it is taken at the same time."""
+
+    waiting: ClassVar[threading.Barrier]
+
+    def __call__(self, columns: Columns) -> Loss:
+        """The same."""
+        self.waiting.wait(60)
+        return super().__call__(columns)
+
+
 def update(gib: float, recompute: bool, written: int, readers: int) -> dict[str, float]:
     """Two updates within a budget."""
     model = policy()
@@ -71,8 +84,9 @@ def update(gib: float, recompute: bool, written: int, readers: int) -> dict[str,
     learner = Learner(
         model, Optimizer(micro_tokens=most, memory_gib=gib, readers=readers), total_updates=10, temperature=1.0
     )
+    Together.waiting = threading.Barrier(readers)
     for _ in range(2):
-        learner.step(given, PpoClip(), Share())
+        learner.step(given, Together(), Share())
     peak = gauge.peak()
     assert peak is not None
     return {"tokens": most, "predicted": memory.bytes(learner.extent, 0), "most": memory.most(most), "peak": peak}

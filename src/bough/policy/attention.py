@@ -29,10 +29,17 @@ class Asked:
         attend: Does the attention.
         wanted: [m], the rows that are wanted of the last layer; None is all.
         last: Attends there instead of `attend`, if given, and answers for the wanted rows alone.
+        attended: [H, U, D], what `attend` would say, where that is known.
     """
 
-    def __init__(self, attend: Attend, wanted: Tensor | None = None, last: Attend | None = None) -> None:
-        self.attend, self.wanted, self.last = attend, wanted, last
+    def __init__(
+        self,
+        attend: Attend,
+        wanted: Tensor | None = None,
+        last: Attend | None = None,
+        attended: Tensor | None = None,
+    ) -> None:
+        self.attend, self.wanted, self.last, self.attended = attend, wanted, last, attended
 
 
 ATTENTION = "bough"
@@ -97,9 +104,11 @@ def hand_over(
             f"{type(module).__name__}: got query {tuple(query.shape)}, key {tuple(key.shape)}, value "
             f"{tuple(value.shape)}; need one batch row and heads of one width"
         )
-    scale = scaling if scaling is not None else query.shape[-1] ** -0.5
-    layer = int(getattr(module, "layer_idx"))  # noqa: B009
-    mixed = bough.attend(layer, query[0], key[0], value[0], scale, window=sliding_window)
+    mixed = bough.attended
+    if mixed is None:
+        scale = scaling if scaling is not None else query.shape[-1] ** -0.5
+        layer = int(getattr(module, "layer_idx"))  # noqa: B009
+        mixed = bough.attend(layer, query[0], key[0], value[0], scale, window=sliding_window)
     # As the model is about to lay it out anyway; a compiled layer is made anew for every other layout.
     return mixed.transpose(0, 1).unsqueeze(0).contiguous(), None
 

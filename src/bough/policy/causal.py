@@ -15,7 +15,7 @@ from bough.policy.fused import fuse, part
 from bough.policy.gate import Gate
 from bough.policy.narrow import narrow
 from bough.policy.norm import Norm
-from bough.policy.rotate import Rotated
+from bough.policy.project import Projected
 
 
 class Causal:
@@ -30,7 +30,7 @@ class Causal:
         self.model = model.eval()
         self._narrows, self._recomputes, self._compiled = narrows, False, False
         self.attend_with(ATTENTION)
-        fuse(model, Norm, Gate, Rotated)
+        fuse(model, Norm, Gate, Projected)
         layers = self._layers()
         if layers:
             # A copy of a model has it already, and then the second finds nothing left to do.

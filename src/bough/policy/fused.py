@@ -1,5 +1,6 @@
 """Pieces of a transformers model in machine code of our own, on a CPU, where that says the same."""
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any
 
@@ -8,6 +9,9 @@ from torch import Tensor, nn
 
 ROUNDING = 1e-5
 """What differs by more from what the code computes is something else."""
+
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+"""Where a module keeps who wants to be told when it is called."""
 
 
 class Fused(ABC):
@@ -35,14 +39,26 @@ def fits(*tensors: Tensor) -> bool:
     return True
 
 
+def unheard(*modules: nn.Module) -> bool:
+    """Whether nobody is to be told when they are called."""
+    return not any(vars(each)[name] for each in modules for name in HOOKS)
+
+
 def same(one: Tensor, other: Tensor) -> bool:
     """Whether two results are of the same computation."""
     return one.shape == other.shape and torch.allclose(one.double(), other.double(), rtol=ROUNDING, atol=ROUNDING)
 
 
-def learns(*tensors: Tensor) -> bool:
+def learns(*tensors: Tensor | None) -> bool:
     """Whether a gradient may be asked for."""
-    return torch.is_grad_enabled() and any(x.requires_grad for x in tensors)
+    return torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in tensors)
+
+
+def bare(module: nn.Module, **stand_ins: nn.Module) -> nn.Module:
+    """A module with others in the place of some of its own."""
+    again = copy.copy(module)
+    vars(again)["_modules"] = {**vars(module)["_modules"], **stand_ins}
+    return again
 
 
 @torch.no_grad()

@@ -34,17 +34,11 @@ def narrow(module: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> t
             found.append(whole(layer, query, key, value, scale, window=window)[:, wanted])
         raise _Attended
 
-    def recall(
-        layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
-    ) -> Tensor:
-        del layer, query, key, value, scale, window
-        return found[0]
-
     with suppress(_Attended):
         module.forward(*args, **{**named, "bough": Asked(attend_and_leave)})
     tokens = args[0].shape[1] if args else named["hidden_states"].shape[1]
     few = {name: _rows(told, tokens, wanted) for name, told in named.items()}
-    return tuple(_rows(told, tokens, wanted) for told in args), {**few, "bough": Asked(recall)}
+    return tuple(_rows(told, tokens, wanted) for told in args), {**few, "bough": Asked(whole, attended=found[0])}
 
 
 def _rows(told: Any, tokens: int, wanted: Tensor) -> Any:

@@ -15,22 +15,22 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from bough.machine import code_for, pointers
-from bough.policy.fused import Fused, fits, learns, same
+from bough.policy.fused import Fused, fits, learns, same, unheard
 
 CHUNK = 128
 """Rows over which the code sums up the gradient of a weight."""
 
 
 class Norm(Fused):
-    """A root mean square norm whose weight has `unit` added to it, 0 or 1."""
+    """A root mean square norm whose weight has `unit` added to it, 0 or 1; `eps` is added to the mean of squares."""
 
     def __init__(self, module: nn.Module, unit: float) -> None:
         """Take the place of a norm's forward pass."""
         super().__init__(module)
-        self._unit, self._eps = unit, _eps(module)
+        self.unit, self.eps = unit, _eps(module)
 
     @classmethod
-    def of(cls, module: nn.Module) -> Fused | None:
+    def of(cls, module: nn.Module) -> "Norm | None":
         """The same in code, or None for another norm."""
         weight = getattr(module, "weight", None)
         if not type(module).__name__.endswith("RMSNorm") or not isinstance(weight, Tensor) or weight.ndim != 1:
@@ -45,44 +45,60 @@ class Norm(Fused):
 
     def __call__(self, hidden: Tensor) -> Tensor:
         """[..., W] -> the same, normalised."""
-        module = self._module
-        weight = cast("Tensor", module.weight)
-        code = _code(weight.shape[0]) if fits(hidden) and weight.dtype == torch.float32 else None
-        if code is None:
+        module, weight = self._module, self.weight
+        if not fits(hidden) or weight.dtype != torch.float32 or _code(weight.shape[0]) is None:
             return type(module).forward(module, hidden)
         if learns(hidden, weight):
             apply = cast("Callable[..., Tensor]", _Normed.apply)  # pyright: ignore[reportUnknownMemberType]
-            return apply(hidden, weight, code, self._eps, self._unit)
-        return _forward(hidden.contiguous(), weight, code, self._eps, self._unit)[0]
+            return apply(hidden, weight, self)
+        return self.forward(hidden.contiguous(), weight)[0]
+
+    def plain(self) -> bool:
+        """Whether nothing is lost when the code is called in the norm's stead."""
+        return self.weight.dtype == torch.float32 and unheard(self._module)
+
+    @property
+    def weight(self) -> Tensor:
+        """[W]."""
+        return cast("Tensor", self._module.weight)
+
+    def forward(
+        self, hidden: Float[Tensor, "*n W"], weight: Float[Tensor, " W"]
+    ) -> tuple[Float[Tensor, "*n W"], Float[Tensor, " r"]]:
+        """Rows that lie end to end, normalised, and by what each was multiplied."""
+        normed, rows = torch.empty_like(hidden), hidden.numel() // weight.shape[0]
+        scales, code = hidden.new_empty(rows), cast("ctypes.CDLL", _code(weight.shape[0]))
+        code.forward(*pointers(hidden, weight, normed, scales), rows, self.eps, self.unit, torch.get_num_threads())
+        return normed, scales
+
+    def backward(
+        self,
+        hidden: Float[Tensor, "*n W"],
+        weight: Float[Tensor, " W"],
+        scales: Float[Tensor, " r"],
+        pull: Float[Tensor, "*n W"],
+    ) -> tuple[Float[Tensor, "*n W"], Float[Tensor, " W"]]:
+        """The gradients of rows and weight, given that of the rows normalised, end to end as well."""
+        to_hidden, code = torch.empty_like(hidden), cast("ctypes.CDLL", _code(weight.shape[0]))
+        to_weight = weight.new_empty((-(-len(scales) // CHUNK), len(weight)))
+        given = pointers(hidden, weight, scales, pull, to_hidden, to_weight)
+        code.backward(*given, len(scales), self.unit, torch.get_num_threads())
+        return to_hidden, to_weight.sum(0)
 
 
 class _Normed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, code: ctypes.CDLL, eps: float, unit: float) -> Tensor:
+    def forward(ctx: Any, hidden: Tensor, weight: Tensor, norm: Norm) -> Tensor:
         hidden = hidden.contiguous()
-        normed, scales = _forward(hidden, weight, code, eps, unit)
+        normed, scales = norm.forward(hidden, weight)
         ctx.save_for_backward(hidden, weight, scales)
-        ctx.code, ctx.unit = code, unit
+        ctx.norm = norm
         return normed
 
     @staticmethod
     @once_differentiable  # which torch leaves untyped
     def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        hidden, weight, scales = ctx.saved_tensors
-        pull, rows = grad_outputs[0].contiguous(), len(scales)
-        to_hidden, to_weight = torch.empty_like(hidden), weight.new_empty((-(-rows // CHUNK), len(weight)))
-        given = pointers(hidden, weight, scales, pull, to_hidden, to_weight)
-        ctx.code.backward(*given, rows, ctx.unit, torch.get_num_threads())
-        return to_hidden, to_weight.sum(0), None, None, None
-
-
-def _forward(
-    hidden: Float[Tensor, "*n W"], weight: Float[Tensor, " W"], code: ctypes.CDLL, eps: float, unit: float
-) -> tuple[Float[Tensor, "*n W"], Float[Tensor, " r"]]:
-    normed, rows = torch.empty_like(hidden), hidden.numel() // weight.shape[0]
-    scales = hidden.new_empty(rows)
-    code.forward(*pointers(hidden, weight, normed, scales), rows, eps, unit, torch.get_num_threads())
-    return normed, scales
+        return *ctx.norm.backward(*ctx.saved_tensors, grad_outputs[0].contiguous()), None
 
 
 @cache

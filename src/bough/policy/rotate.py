@@ -1,116 +1,79 @@
 """Rotations of queries and keys by their positions in machine code of our own (rotate.cpp), on a CPU.
 
-What a model does in ten operations, and in as many on the way back, is one pass over its numbers. Its attention layers
-call a function for it by its name: here they run the same code, in which the name means another function.
+What a model does in ten operations, and in as many on the way back, is one pass over its numbers.
 """
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from types import FunctionType
 from typing import Any, TypeAlias, cast
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from bough.machine import Heads, code_for, heads, plain, pointers, room
-from bough.policy.fused import Fused, fits, learns, same
 
 CHUNK = 64
 """Tokens for a thread at a time."""
 
-ROTATE = "apply_rotary_pos_emb"
-"""The name of the function in transformers."""
-
-Rotate: TypeAlias = Callable[..., tuple[Tensor, Tensor]]
+Pair: TypeAlias = tuple[Tensor, Tensor]
+"""Queries [H, U, D] and keys [K, U, D]."""
 
 
-class Rotated(Fused):
-    """An attention layer whose function of that name turns the halves of heads by angles."""
-
-    @classmethod
-    def of(cls, module: nn.Module) -> Fused | None:
-        """The same in code, or None for a layer that has no such function, or another."""
-        return None if _with_code(type(module)) is None else cls(module)
-
-    def __call__(self, *args: Any, **named: Any) -> Any:
-        """What the layer says."""
-        forward = cast("Callable[..., Any]", _with_code(type(self._module)))
-        return forward(self._module, *args, **named)
-
-
-@cache
-def _with_code(kind: type[nn.Module]) -> Callable[..., Any] | None:
-    """The forward pass of a class of modules, with rotations by the code; None if it has none, or others."""
-    forward = kind.forward
-    own = getattr(forward, "__globals__", {}).get(ROTATE)
-    if not isinstance(forward, FunctionType) or own is None or ROTATE not in forward.__code__.co_names:
-        return None
-    query, key, cos, sin = torch.randn(4, 1, 2, 3, 16, generator=torch.Generator().manual_seed(0))
-    cos, sin = cos[:, 0], sin[:, 0]
-    turned = [each * cos + torch.cat((-each[..., 8:], each[..., :8]), -1) * sin for each in (query, key)]
-    try:
-        said = own(query, key, cos, sin)
-    except (RuntimeError, TypeError, ValueError):  # it is told other things, or in other shapes
-        return None
-    if not all(map(same, said, turned)):
-        return None
-    known = {**forward.__globals__, ROTATE: partial(rotate, own)}
-    again = FunctionType(forward.__code__, known, forward.__name__, forward.__defaults__, forward.__closure__)
-    again.__kwdefaults__ = forward.__kwdefaults__
-    return again
-
-
-def rotate(own: Rotate, query: Tensor, key: Tensor, cos: Tensor, sin: Tensor, **settings: Any) -> tuple[Tensor, Tensor]:
-    """Turn queries and keys.
+def rotate(query: Tensor, key: Tensor, cos: Tensor, sin: Tensor) -> Pair:
+    """Turn the halves of heads by angles; float32 on a CPU, where `turns` says that there is code for their width.
 
     Args:
-        own: Does it for everything but float32 on a CPU.
-        query: [1, H, U, D].
-        key: [1, K, U, D].
+        query: [H, U, D].
+        key: [K, U, D].
         cos: [1, U, D].
         sin: [1, U, D].
-        settings: Anything else that `own` is told.
     """
-    alike = query.shape[0] == 1 and key.shape[2:] == query.shape[2:] == cos.shape[1:] and not settings
-    code = _code(query.shape[-1]) if alike and fits(query, key, cos, sin) else None
-    if code is None:
-        return own(query, key, cos, sin, **settings)
-    cos, sin = cos.contiguous(), sin.contiguous()
-    if learns(query, key):
-        apply = cast("Rotate", _Rotated.apply)  # pyright: ignore[reportUnknownMemberType]
-        return apply(query, key, cos, sin, code)
-    return _turn(code.forward, query, key, cos, sin)
+    apply = cast("Callable[..., Pair]", _Rotated.apply)  # pyright: ignore[reportUnknownMemberType]
+    return apply(query, key, cos, sin)
 
 
 class _Rotated(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, query: Tensor, key: Tensor, cos: Tensor, sin: Tensor, code: ctypes.CDLL) -> Any:
+    def forward(ctx: Any, query: Tensor, key: Tensor, cos: Tensor, sin: Tensor) -> Any:
         ctx.save_for_backward(cos, sin)
-        ctx.code = code
-        return _turn(code.forward, query, key, cos, sin)
+        return turn(query, key, cos, sin)
 
     @staticmethod
     @once_differentiable  # which torch leaves untyped
     def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return *_turn(ctx.code.backward, *grad_outputs, *ctx.saved_tensors), None, None, None
+        return *turn(*grad_outputs, *ctx.saved_tensors, back=True), None, None
 
 
-def _turn(
-    code: Callable[..., None],
-    query: Float[Tensor, "1 H U D"],
-    key: Float[Tensor, "1 K U D"],
+def turn(
+    query: Float[Tensor, "H U D"],
+    key: Float[Tensor, "K U D"],
     cos: Float[Tensor, "1 U D"],
     sin: Float[Tensor, "1 U D"],
-) -> tuple[Float[Tensor, "1 H U D"], Float[Tensor, "1 K U D"]]:
-    given = [plain(each[0], like=query) for each in (query, key)]
-    made = [room(each) for each in given]
-    counts = (*map(len, given), query.shape[2], torch.get_num_threads())
-    code(*map(heads, given), *pointers(cos, sin), *map(heads, made), *counts)
-    return made[0][None], made[1][None]
+    *,
+    back: bool = False,
+    in_place: bool = False,
+) -> tuple[Float[Tensor, "H U D"], Float[Tensor, "K U D"]]:
+    """The same without gradients; `back` turns those of what was turned into those of what it was.
+
+    `in_place` is for those whose heads have their numbers side by side.
+    """
+    given = [plain(each, like=query) for each in (query, key)]
+    made = given if in_place else [room(each) for each in given]
+    cos, sin = cos.contiguous(), sin.contiguous()
+    code: Any = _code(query.shape[-1])
+    run = code.backward if back else code.forward
+    counts = (*map(len, given), query.shape[1], torch.get_num_threads())
+    run(*map(heads, given), *pointers(cos, sin), *map(heads, made), *counts)
+    return made[0], made[1]
+
+
+def turns(width: int) -> bool:
+    """Whether there is code for heads of so many numbers."""
+    return _code(width) is not None
 
 
 @cache
