@@ -1,6 +1,7 @@
 """Attention layers whose queries, keys and values are made in one piece, against those of transformers."""
 
 import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -87,18 +88,26 @@ def test_layers_say_what_transformers_says(name: str) -> None:
         assert torch.equal(fused(**told(), bough=Asked(causal))[0], learned[0])
 
 
-@pytest.mark.parametrize("name", KINDS)
-def test_they_ask_for_attention_as_transformers_does(name: str) -> None:
-    asked: list[tuple[object, ...]] = []
+@torch.no_grad()
+def asks(layer: nn.Module) -> tuple[tuple[object, ...], tuple[Tensor, ...]]:
+    """What a layer hands over: its number, scale and window; and queries, keys and values."""
+    found: list[Any] = []
 
-    def attend(layer: int, query: Tensor, *others: Any, window: int | None = None) -> Tensor:
-        asked.append((layer, others[2], window, *(tuple(each.shape) for each in (query, *others[:2]))))
+    def attend(
+        layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
+    ) -> Tensor:
+        found.extend(((layer, scale, window), (query, key, value)))
         return query
 
-    for layer in pair(name):
-        layer(**told(), bough=Asked(attend))
-    assert asked[0] == asked[1]
-    assert asked[0][1] == (7**-0.5 if name == "gemma3" else 0.25)
+    layer(**told(), bough=Asked(attend))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_they_ask_for_attention_as_transformers_does(name: str) -> None:
+    (ours, heads), (theirs, others) = map(asks, pair(name))
+    assert ours == theirs == (1, 7**-0.5 if name == "gemma3" else 0.25, 5 if name == "gemma3" else None)
+    assert alike([*heads], [*others])
 
 
 @pytest.mark.parametrize("frozen", [("q_proj",), ("k_proj", "v_proj"), ("q_proj", "k_proj", "v_proj", "q_norm")])
@@ -128,6 +137,19 @@ def test_whoever_listens_to_a_part_is_told(name: str) -> None:
     learned = slopes(fused)
     assert len(heard) == 1
     assert alike(learned, slopes(pair()[0]))
+
+
+def test_a_copy_has_weights_of_its_own() -> None:
+    fused, _ = pair()
+    before = slopes(fused)
+    for again in (copy.deepcopy(fused), pickle.loads(pickle.dumps(fused))):
+        assert isinstance(vars(again)["forward"], Projected)
+        assert alike(slopes(again), before, 0.0)
+        for name in ("q_norm", "k_proj"):
+            again.get_submodule(name).get_parameter("weight").data.zero_()
+        query, key, value = asks(again)[1]
+        assert [bool(each.any()) for each in (query, key, value)] == [False, False, True]
+    assert alike(slopes(fused), before, 0.0)
 
 
 def test_attention_that_is_done_is_not_done_again() -> None:
