@@ -1,15 +1,14 @@
 // Attention of a forest's stretch, forward and backward, for a CPU: see native.py, which compiles and calls this.
 //
-// A tile of rows (a row is a query of one head; heads that share their keys stand together) meets the keys that it
-// sees block by block, so that what it computes with stays in the nearest cache. Forward a row keeps the greatest score
-// so far and the sum of the exponentials; backward the scores are made again, as in FlashAttention-2 (arXiv 2307.08691).
+// A block of keys meets the rows that see it tile by tile (a row is a query of one head; heads that share their keys
+// stand together), so that what it computes with stays in the nearest cache. Forward a row keeps the greatest score so
+// far and the sum of the exponentials; backward the scores are made again, as in FlashAttention-2 (arXiv 2307.08691).
 //
 // Given by the compiler's command line: NUMBER (float or double), WIDTH (numbers of a head).
 
 #include "vector.h"
 
 #include <cmath>
-#include <memory>
 #include <vector>
 
 namespace {
@@ -139,143 +138,128 @@ struct Settings {
     int64_t window;
 };
 
-using Numbers = std::unique_ptr<NUMBER[]>;
+using Numbers = std::vector<NUMBER>;
 
-// Runs that nothing outside them sees or is seen by, for one head of keys, which are put in whole vectors.
+// Some keys of a run: from where on, how many.
+struct Block {
+    int64_t run, key, keys;
+};
+
+// Some rows of a plot that see some of a block's keys: from where on, how many, and of how many keys, which fill whole
+// vectors with some columns that nobody sees.
+struct Tile {
+    int64_t row, rows, seen, columns;
+};
+
+// Runs that nothing outside them sees or is seen by, for one head of keys. A row is a query of one head.
 struct Plot {
     const Runs& runs;
     const Settings& set;
     const int64_t head, begin, end;
-    int64_t first, last;  // rows: queries, each `group` times
-    std::vector<int64_t> place;
+    int64_t first, rows;  // the first query, and `group` times how many there are
 
     Plot(const Runs& all, const Settings& settings, int64_t piece)
         : runs(all), set(settings), head(piece % settings.heads), begin(all.plot[piece / settings.heads]),
-          end(all.plot[piece / settings.heads + 1]) {
-        first = runs.query_begin[begin] * set.group;
-        last = *std::max_element(runs.query_end + begin, runs.query_end + end) * set.group;
-        place.push_back(0);
-        for (int64_t run = begin; run < end; ++run) place.push_back(place.back() + padded(keys(run)) * WIDTH);
+          end(all.plot[piece / settings.heads + 1]), first(all.query_begin[begin]) {
+        rows = (*std::max_element(runs.query_end + begin, runs.query_end + end) - first) * set.group;
     }
-    int64_t keys(int64_t run) const { return runs.key_end[run] - runs.key_begin[run]; }
-    int64_t at(int64_t run) const { return place[run - begin]; }
-    int64_t size() const { return place.back(); }
-
-    // Calls `act` with each key's numbers in memory, where its run is put, and which of the run it is.
-    template <typename Act>
-    void each(const Pair& pair, Act act) const {
-        for (int64_t run = begin; run < end; ++run)
-            for (int64_t k = 0; k < keys(run); ++k) act(pair.of(head, runs.key_begin[run] + k, runs.past), at(run), k);
-    }
-    Numbers plain(const Pair& from) const {
-        Numbers into(new NUMBER[size()]);
-        each(from, [&](NUMBER* one, int64_t run, int64_t k) {
-            std::memcpy(&into[run + k * WIDTH], one, WIDTH * sizeof(NUMBER));
-        });
-        return into;
-    }
-    Numbers turned(const Pair& from) const {
-        Numbers into(new NUMBER[size()]);
-        for (int64_t run = begin; run < end; ++run)
-            for (int64_t k = 0; k < keys(run); k += LANES)
-                for (int d = 0; d < WIDTH; d += LANES) {
-                    Vector panel[LANES] = {};
-                    for (int i = 0; i < std::min<int64_t>(LANES, keys(run) - k); ++i)
-                        panel[i] = load(from.of(head, runs.key_begin[run] + k + i, runs.past) + d);
-                    transpose(panel);
-                    for (int i = 0; i < LANES; ++i) store(&into[at(run) + k * WIDTH + (d + i) * LANES], panel[i]);
-                }
-        return into;
-    }
-    void write(const std::vector<NUMBER>& from, const Pair& into) const {
-        each(into, [&](NUMBER* one, int64_t run, int64_t k) {
-            std::memcpy(one, &from[run + k * WIDTH], WIDTH * sizeof(NUMBER));
-        });
-    }
-};
-
-// Rows of a plot, from `begin` to before `end`, and those of them, from `from` to before `to`, that meet a run.
-struct Tile {
-    const Plot& plot;
-    const int64_t begin, end;
-    int64_t from, to, nearest, first[TILE], last[TILE];  // which keys of the run each sees
-
-    Tile(const Plot& all, int64_t first) : plot(all), begin(first), end(std::min(first + TILE, all.last)) {}
-
-    int64_t size() const { return end - begin; }
-    int64_t rows() const { return to - from; }
     NUMBER* of(Heads heads, int64_t row) const {
-        const int64_t group = plot.set.group;
-        return heads.of(plot.head * group + (begin + row) % group, (begin + row) / group);
+        return heads.of(head * set.group + row % set.group, first + row / set.group);
     }
-    void read(Heads from, NUMBER scale, NUMBER* into) const {
-        for (int64_t r = 0; r < size(); ++r)
-            for (int d = 0; d < WIDTH; d += LANES) store(into + r * WIDTH + d, load(of(from, r) + d) * scale);
+    // The key that a row's own token is.
+    int64_t own(int64_t row) const { return runs.past + first + row / set.group; }
+
+    Numbers read(Heads from, NUMBER scale) const {
+        Numbers into(rows * WIDTH);
+        for (int64_t r = 0; r < rows; ++r)
+            for (int d = 0; d < WIDTH; d += LANES) store(&into[r * WIDTH + d], load(of(from, r) + d) * scale);
+        return into;
     }
-    bool meets(int64_t run) {
-        const Runs& runs = plot.runs;
-        const int64_t group = plot.set.group, key = runs.key_begin[run];
-        from = std::max<int64_t>(0, runs.query_begin[run] * group - begin);
-        to = std::min(size(), runs.query_end[run] * group - begin);
-        nearest = plot.set.window ? plot.keys(run) : 0;
-        for (int64_t r = from; r < to; ++r) {
-            const int64_t own = runs.past + (begin + r) / group;
-            last[r] = std::min(plot.keys(run) - 1, own - key);
-            first[r] = 0;
-            if (!plot.set.window) continue;
-            first[r] = std::max<int64_t>(0, runs.position[own] - plot.set.window + 1 - runs.position[key]);
-            nearest = std::min(nearest, first[r]);
-        }
-        return from < to;
+    void plain(const Pair& from, const Block& block, NUMBER* into) const {
+        for (int64_t k = 0; k < block.keys; ++k)
+            std::memcpy(into + k * WIDTH, from.of(head, block.key + k, runs.past), WIDTH * sizeof(NUMBER));
     }
-    // How many keys of a block are seen, from its first on.
-    int64_t seen(int64_t block) const {
-        return nearest < block + BLOCK ? std::min<int64_t>(BLOCK, last[to - 1] + 1 - block) : 0;
+    void turned(const Pair& from, const Block& block, NUMBER* into) const {
+        for (int64_t k = 0; k < block.keys; k += LANES)
+            for (int d = 0; d < WIDTH; d += LANES) {
+                Vector panel[LANES] = {};
+                for (int i = 0; i < std::min<int64_t>(LANES, block.keys - k); ++i)
+                    panel[i] = load(from.of(head, block.key + k + i, runs.past) + d);
+                transpose(panel);
+                for (int i = 0; i < LANES; ++i) store(into + k * WIDTH + (d + i) * LANES, panel[i]);
+            }
     }
-    void hide_unseen(NUMBER* scores, int64_t block, int64_t columns) const {
-        for (int64_t r = from; r < to; ++r)
-            hide(scores + (r - from) * BLOCK, first[r] - block, last[r] - block, columns);
+    void write(const NUMBER* from, const Block& block, const Pair& into) const {
+        for (int64_t k = 0; k < block.keys; ++k)
+            std::memcpy(into.of(head, block.key + k, runs.past), from + k * WIDTH, WIDTH * sizeof(NUMBER));
     }
-    // Calls `act` with each block that is seen: where it is put, and how many keys of it.
+
+    // Calls `act` with each block.
     template <typename Act>
-    void each_block(Act act) {
-        for (int64_t run = plot.begin; run < plot.end && plot.runs.query_begin[run] * plot.set.group < end; ++run) {
-            if (!meets(run)) continue;
-            for (int64_t block = 0; block < plot.keys(run); block += BLOCK)
-                if (const int64_t keys = seen(block); keys > 0) act(plot.at(run) + block * WIDTH, block, keys);
+    void each_block(Act act) const {
+        for (int64_t run = begin; run < end; ++run)
+            for (int64_t key = runs.key_begin[run]; key < runs.key_end[run]; key += BLOCK)
+                act(Block{run, key, std::min<int64_t>(BLOCK, runs.key_end[run] - key)});
+    }
+    // Calls `act` with each tile of a block.
+    template <typename Act>
+    void each_tile(const Block& block, Act act) const {
+        const int64_t last = (runs.query_end[block.run] - first) * set.group;
+        const int64_t earliest = std::max(runs.query_begin[block.run], block.key - runs.past) - first;
+        for (int64_t row = earliest * set.group; row < last; row += TILE) {
+            const int64_t some = std::min<int64_t>(TILE, last - row);
+            const int64_t seen = std::min(block.keys, own(row + some - 1) + 1 - block.key);
+            const Tile tile{row, some, seen, padded(seen)};
+            if (!set.window || nearest(block, tile) < seen) act(tile);
         }
+    }
+    void hide_unseen(NUMBER* scores, const Block& block, const Tile& tile) const {
+        if (!set.window && tile.columns == tile.seen && own(tile.row) >= block.key + tile.seen - 1) return;
+        for (int64_t r = 0; r < tile.rows; ++r) {
+            const int64_t from = set.window ? farthest(block, tile.row + r) : 0;
+            hide(scores + r * BLOCK, from, std::min(tile.seen - 1, own(tile.row + r) - block.key), tile.columns);
+        }
+    }
+
+   private:
+    // The first key, of a block on, that a row sees through the window.
+    int64_t farthest(const Block& block, int64_t row) const {
+        return std::max<int64_t>(0, runs.position[own(row)] - set.window + 1 - runs.position[block.key]);
+    }
+    int64_t nearest(const Block& block, const Tile& tile) const {
+        int64_t found = BLOCK;
+        for (int64_t r = 0; r < tile.rows; ++r) found = std::min(found, farthest(block, tile.row + r));
+        return found;
     }
 };
 
 void forward_plot(const Plot& plot, Heads query, const Pair& key, const Pair& value, Heads out, Heads lse) {
-    const Numbers keys = plot.turned(key), values = plot.plain(value);
-    alignas(64) NUMBER asks[TILE * WIDTH], mixed[TILE * WIDTH], scores[TILE * BLOCK];
-    NUMBER best[TILE + LANES], total[TILE + LANES], shrink[LANES];
-    for (int64_t begin = plot.first; begin < plot.last; begin += TILE) {
-        Tile tile(plot, begin);
-        tile.read(query, plot.set.scale, asks);
-        std::fill(std::begin(mixed), std::end(mixed), NUMBER(0));
-        std::fill(std::begin(best), std::end(best), LEAST);
-        std::fill(std::begin(total), std::end(total), NUMBER(0));
-        tile.each_block([&](int64_t at, int64_t block, int64_t seen) {
-            const int64_t columns = padded(seen), rows = tile.rows();
-            NUMBER* const met = mixed + tile.from * WIDTH;
-            multiply<Plain, Turned, Scores, false>(asks + tile.from * WIDTH, &keys[at], scores, rows, columns, WIDTH);
-            tile.hide_unseen(scores, block, columns);
-            for (int64_t r = 0; r < rows; r += LANES) {
-                const int64_t some = std::min<int64_t>(LANES, rows - r), n = tile.from + r;
-                weigh(scores + r * BLOCK, some, columns, best + n, total + n, shrink);
+    const Numbers asks = plot.read(query, plot.set.scale);
+    // A whole vector of rows is weighed at a time, the last of them with nothing.
+    Numbers mixed(plot.rows * WIDTH), best(plot.rows + LANES, LEAST), total(plot.rows + LANES);
+    alignas(64) NUMBER keys[BLOCK * WIDTH], values[BLOCK * WIDTH], scores[TILE * BLOCK], shrink[LANES];
+    plot.each_block([&](const Block& block) {
+        plot.turned(key, block, keys);
+        plot.plain(value, block, values);
+        plot.each_tile(block, [&](const Tile& tile) {
+            NUMBER* const met = &mixed[tile.row * WIDTH];
+            multiply<Plain, Turned, Scores, false>(
+                &asks[tile.row * WIDTH], keys, scores, tile.rows, tile.columns, WIDTH);
+            plot.hide_unseen(scores, block, tile);
+            for (int64_t r = 0; r < tile.rows; r += LANES) {
+                const int64_t some = std::min<int64_t>(LANES, tile.rows - r), n = tile.row + r;
+                weigh(scores + r * BLOCK, some, tile.columns, &best[n], &total[n], shrink);
                 for (int64_t i = 0; i < some; ++i)
                     for (NUMBER* one = met + (r + i) * WIDTH; one < met + (r + i + 1) * WIDTH; one += LANES)
                         store(one, load(one) * shrink[i]);
             }
-            multiply<Scores, Plain, Plain, true>(scores, &values[at], met, rows, WIDTH, seen);
+            multiply<Scores, Plain, Plain, true>(scores, values, met, tile.rows, WIDTH, tile.seen);
         });
-        for (int64_t r = 0; r < tile.size(); ++r) {
-            *tile.of(lse, r) = best[r] + std::log(total[r]);
-            const NUMBER part = 1 / total[r];
-            for (int d = 0; d < WIDTH; d += LANES) store(tile.of(out, r) + d, load(mixed + r * WIDTH + d) * part);
-        }
+    });
+    for (int64_t r = 0; r < plot.rows; ++r) {
+        *plot.of(lse, r) = best[r] + std::log(total[r]);
+        const NUMBER part = 1 / total[r];
+        for (int d = 0; d < WIDTH; d += LANES) store(plot.of(out, r) + d, load(&mixed[r * WIDTH + d]) * part);
     }
 }
 
@@ -287,44 +271,43 @@ struct Slopes {
 
 void backward_plot(
     const Plot& plot, Heads query, const Pair& key, const Pair& value, Heads out, Heads lse, const Slopes& slopes) {
-    const Numbers keys = plot.plain(key), turned = plot.turned(key), values = plot.turned(value);
-    std::vector<NUMBER> to_keys(plot.size()), to_values(plot.size());
-    alignas(64) NUMBER asks[TILE * WIDTH], pulls[TILE * WIDTH], to_asks[TILE * WIDTH];
-    alignas(64) NUMBER weights[TILE * BLOCK], scores[TILE * BLOCK];
-    NUMBER inner[TILE], total[TILE];
-    for (int64_t begin = plot.first; begin < plot.last; begin += TILE) {
-        Tile tile(plot, begin);
-        tile.read(query, plot.set.scale, asks);
-        tile.read(slopes.mixed, 1, pulls);
-        std::fill(std::begin(to_asks), std::end(to_asks), NUMBER(0));
-        for (int64_t r = 0; r < tile.size(); ++r) {
-            Vector sums{};
-            for (int d = 0; d < WIDTH; d += LANES) sums += load(tile.of(out, r) + d) * load(pulls + r * WIDTH + d);
-            inner[r] = fold(sums, sum);
-            total[r] = *tile.of(lse, r);
-        }
-        tile.each_block([&](int64_t at, int64_t block, int64_t seen) {
-            const int64_t columns = padded(seen), rows = tile.rows();
-            const NUMBER *ask = asks + tile.from * WIDTH, *pull = pulls + tile.from * WIDTH;
-            multiply<Plain, Turned, Scores, false>(ask, &turned[at], weights, rows, columns, WIDTH);
-            multiply<Plain, Turned, Scores, false>(pull, &values[at], scores, rows, columns, WIDTH);
-            tile.hide_unseen(weights, block, columns);
-            for (int64_t r = 0; r < rows; ++r)
-                for (int64_t j = r * BLOCK; j < r * BLOCK + columns; j += LANES) {
-                    const Vector weight = exponential(load(weights + j) - total[tile.from + r]);
-                    store(weights + j, weight);
-                    store(scores + j, weight * (load(scores + j) - inner[tile.from + r]));
-                }
-            multiply<Across, Plain, Plain, true>(weights, pull, &to_values[at], seen, WIDTH, rows);
-            multiply<Across, Plain, Plain, true>(scores, ask, &to_keys[at], seen, WIDTH, rows);
-            multiply<Scores, Plain, Plain, true>(scores, &keys[at], to_asks + tile.from * WIDTH, rows, WIDTH, seen);
-        });
-        for (int64_t r = 0; r < tile.size(); ++r)
-            for (int d = 0; d < WIDTH; d += LANES)
-                store(tile.of(slopes.query, r) + d, load(to_asks + r * WIDTH + d) * plot.set.scale);
+    const Numbers asks = plot.read(query, plot.set.scale), pulls = plot.read(slopes.mixed, 1);
+    Numbers to_asks(plot.rows * WIDTH), inner(plot.rows), total(plot.rows);
+    for (int64_t r = 0; r < plot.rows; ++r) {
+        Vector sums{};
+        for (int d = 0; d < WIDTH; d += LANES) sums += load(plot.of(out, r) + d) * load(&pulls[r * WIDTH + d]);
+        inner[r] = fold(sums, sum);
+        total[r] = *plot.of(lse, r);
     }
-    plot.write(to_keys, slopes.key);
-    plot.write(to_values, slopes.value);
+    alignas(64) NUMBER keys[BLOCK * WIDTH], turned[BLOCK * WIDTH], values[BLOCK * WIDTH];
+    alignas(64) NUMBER to_keys[BLOCK * WIDTH], to_values[BLOCK * WIDTH], weights[TILE * BLOCK], scores[TILE * BLOCK];
+    plot.each_block([&](const Block& block) {
+        plot.plain(key, block, keys);
+        plot.turned(key, block, turned);
+        plot.turned(value, block, values);
+        std::fill(std::begin(to_keys), std::end(to_keys), NUMBER(0));
+        std::fill(std::begin(to_values), std::end(to_values), NUMBER(0));
+        plot.each_tile(block, [&](const Tile& tile) {
+            const NUMBER *ask = &asks[tile.row * WIDTH], *pull = &pulls[tile.row * WIDTH];
+            multiply<Plain, Turned, Scores, false>(ask, turned, weights, tile.rows, tile.columns, WIDTH);
+            multiply<Plain, Turned, Scores, false>(pull, values, scores, tile.rows, tile.columns, WIDTH);
+            plot.hide_unseen(weights, block, tile);
+            for (int64_t r = 0; r < tile.rows; ++r)
+                for (int64_t j = r * BLOCK; j < r * BLOCK + tile.columns; j += LANES) {
+                    const Vector weight = exponential(load(weights + j) - total[tile.row + r]);
+                    store(weights + j, weight);
+                    store(scores + j, weight * (load(scores + j) - inner[tile.row + r]));
+                }
+            multiply<Across, Plain, Plain, true>(weights, pull, to_values, tile.seen, WIDTH, tile.rows);
+            multiply<Across, Plain, Plain, true>(scores, ask, to_keys, tile.seen, WIDTH, tile.rows);
+            multiply<Scores, Plain, Plain, true>(scores, keys, &to_asks[tile.row * WIDTH], tile.rows, WIDTH, tile.seen);
+        });
+        plot.write(to_keys, block, slopes.key);
+        plot.write(to_values, block, slopes.value);
+    });
+    for (int64_t r = 0; r < plot.rows; ++r)
+        for (int d = 0; d < WIDTH; d += LANES)
+            store(plot.of(slopes.query, r) + d, load(&to_asks[r * WIDTH + d]) * plot.set.scale);
 }
 
 }  // namespace
