@@ -13,6 +13,7 @@ from bough.policy import Tiny
 from bough.policy.attention import causal
 from bough.policy.fused import Fused, fuse, part
 from bough.policy.gate import Gate
+from bough.policy.layer import Layer
 from bough.policy.norm import Norm
 from bough.policy.project import Projected
 
@@ -84,11 +85,11 @@ def test_a_model_that_is_not_on_a_cpu_is_left_alone() -> None:
 
 
 def test_a_model_says_the_same_with_and_without_code() -> None:
-    """All of it: norms, gates, and what comes before attention."""
+    """All of it: norms, gates, what comes before attention, and what is around."""
     policy = Tiny(width=32, device="cpu").build(["a b c"])
     model = policy._causal.model
     kinds = {type(vars(module)["forward"]) for module in model.modules() if "forward" in vars(module)}
-    assert kinds == {Norm, Gate, Projected}
+    assert kinds == {Norm, Gate, Projected, Layer}
     tokens, places, pull = torch.randint(3, 8, (9,)), torch.arange(9), torch.randn(9, 32)
 
     def told() -> list[Tensor]:

@@ -48,6 +48,30 @@ def test_rows_that_do_not_lie_end_to_end() -> None:
         assert torch.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("width", [32, 7])
+def test_sums_are_normed_as_they_are_made(two: bool, heard: bool, width: int) -> None:
+    """Also where there is no code for a width, and where somebody listens to the norm."""
+    fused, plain = pair(Qwen3RMSNorm, width)
+    norm, found = Norm.of(fused), list[Tensor]()
+    assert norm is not None
+    if heard:
+        fused.register_forward_hook(lambda _module, _given, said: found.append(said))
+    hidden, more, *pulls = torch.randn(4, 1, 150, width)
+    given = (hidden.requires_grad_(), more.requires_grad_())[: 1 + two]
+    both = hidden + more if two else hidden
+    for wanted in ([0, 1], [0], [1]):  # of what is said, what a gradient comes back to
+        ours, theirs = norm.beside(*given), (plain(both), both)
+        learned, truth = (
+            torch.autograd.grad([said[at] for at in wanted], given, [pulls[at] for at in wanted], retain_graph=True)
+            for said in (ours, theirs)
+        )
+        for one, other in zip((*ours, *learned), (*theirs, *truth), strict=True):
+            assert (one - other).norm() <= 1e-6 * other.norm()
+    assert len(found) == 3 * heard
+
+
 class OtherRMSNorm(Qwen3RMSNorm):
     """Computes something else."""
 

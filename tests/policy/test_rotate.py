@@ -2,10 +2,12 @@
 
 import pytest
 import torch
-from torch import Tensor
-from transformers.models.qwen3.modeling_qwen3 import apply_rotary_pos_emb
+from torch import Tensor, nn
+from transformers.models.gemma3.modeling_gemma3 import Gemma3RMSNorm
+from transformers.models.qwen3.modeling_qwen3 import Qwen3RMSNorm, apply_rotary_pos_emb
 
-from bough.policy.rotate import rotate, turn, turns
+from bough.policy.norm import Norm
+from bough.policy.rotate import norm_and_turn, rotate, turn, turn_and_norm_back, turns
 
 Four = tuple[Tensor, Tensor, Tensor, Tensor]
 
@@ -38,6 +40,27 @@ def test_rotations_say_what_transformers_says(width: int, counts: tuple[int, int
     for one, other in zip(slopes(given), slopes(given, theirs), strict=True):
         assert (one - other).norm() <= 1e-6 * other.norm()
     assert all(torch.equal(*pair) for pair in zip(turn(*given), slopes(given)[:2], strict=True))
+
+
+@pytest.mark.parametrize("kind", [Qwen3RMSNorm, Gemma3RMSNorm])
+@pytest.mark.parametrize("width", [16, 24, 128])
+def test_heads_are_normed_on_the_way(kind: type[nn.Module], width: int) -> None:
+    query, key, cos, sin = heads(tokens=150, width=width)
+    modules = [kind(width), kind(width)]
+    norms = [Norm.of(module) for module in modules]
+    assert norms[0] is not None
+    assert norms[1] is not None
+    weights = [nn.init.normal_(norm.weight, 1.0, 0.3) for norm in norms if norm is not None]
+    query.requires_grad_()
+    key.requires_grad_()
+    truth = theirs(modules[0](query), modules[1](key), cos, sin)
+    pulls = (torch.randn(truth[0].shape), torch.randn(truth[1].shape))
+    given, of = (query.detach(), key.detach()), [norms[0], norms[1]]
+    turned, scales = norm_and_turn(given, weights, of, cos, sin)
+    back, to_weights = turn_and_norm_back(pulls, given, scales, weights, of, cos, sin)
+    learned = torch.autograd.grad(truth, (query, key, *weights), pulls)
+    for one, other in zip((*turned, *back, *to_weights), (*truth, *learned), strict=True):
+        assert (one - other).norm() <= 2e-6 * other.norm()
 
 
 def test_heads_may_turn_where_they_are() -> None:

@@ -113,6 +113,8 @@ class Batch:
         """
         if count < 1:
             raise ValueError(f"Batch.parts: got count={count}; need at least 1")
+        if count == 1 and self.rows:
+            return [Part(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
         tree = self.tree.cpu().numpy()
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]

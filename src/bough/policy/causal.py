@@ -13,6 +13,7 @@ from bough.policy.attention import APART, ATTENTION, Asked, Attend, causal
 from bough.policy.compiled import uncompilable
 from bough.policy.fused import fuse, part
 from bough.policy.gate import Gate
+from bough.policy.layer import Layer
 from bough.policy.narrow import narrow
 from bough.policy.norm import Norm
 from bough.policy.project import Projected
@@ -30,12 +31,12 @@ class Causal:
         self.model = model.eval()
         self._narrows, self._recomputes, self._compiled = narrows, False, False
         self.attend_with(ATTENTION)
-        fuse(model, Norm, Gate, Projected)
         layers = self._layers()
         if layers:
             # A copy of a model has it already, and then the second finds nothing left to do.
             layers[-1].register_forward_pre_hook(narrow, with_kwargs=True)
             _forget_compiled(layers[-1])
+        fuse(model, Norm, Gate, Projected, Layer)
 
     def _layers(self) -> list[GradientCheckpointingLayer]:
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]

@@ -18,7 +18,7 @@ from bough.policy.attention import Asked
 from bough.policy.fused import Fused, bare, fits, learns, same
 from bough.policy.norm import Norm
 from bough.policy.product import products, slopes
-from bough.policy.rotate import rotate, turn, turns
+from bough.policy.rotate import norm_and_turn, rotate, turn, turn_and_norm_back, turns
 
 MATRICES, NORMS, OUT = ("q_proj", "k_proj", "v_proj"), ("q_norm", "k_norm"), "o_proj"
 """What layers call their parts."""
@@ -121,18 +121,18 @@ class _Projected(torch.autograd.Function):
     @staticmethod
     @once_differentiable  # which torch leaves untyped
     def backward(ctx: Any, *grad_outputs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        norms: Sequence[Norm] = ctx.norms
         hidden, cos, sin, *saved = cast("tuple[Tensor, ...]", ctx.saved_tensors)
-        matrices, weights, kept = saved[:3], saved[3 : 3 + len(norms)], saved[3 + len(norms) :]
         to_query, to_key, to_value = cast("Three", grad_outputs)
-        turned = (*turn(to_query, to_key, cos, sin, back=True), to_value)
-        pulls, to_norms = [each.transpose(0, 1).contiguous() for each in turned], list[Tensor]()
-        for at, norm in enumerate(norms):
-            pulls[at], to_norm = norm.backward(kept[2 * at], weights[at], kept[2 * at + 1], pulls[at])
-            to_norms.append(to_norm)
-        flat, wanted = [each.flatten(1) for each in pulls], cast("Sequence[bool]", ctx.needs_input_grad)
-        back, *to_matrices = slopes(hidden[0], matrices, flat, (wanted[0], *wanted[4:7]))
-        to_biases = [each.sum(0) if asked else None for each, asked in zip(flat, wanted[7:10], strict=True)]
+        matrices, kept, to_norms = saved[:3], saved[3:], tuple[Tensor, ...]()
+        if kept:
+            weights, rows, scales = kept[:2], kept[2:4], kept[4:]
+            heads, to_norms = turn_and_norm_back((to_query, to_key), rows, scales, weights, ctx.norms, cos, sin)
+        else:
+            heads = turn(to_query, to_key, cos, sin, back=True)
+        pulls = [each.transpose(0, 1).flatten(1) for each in (*heads, to_value)]
+        wanted = cast("Sequence[bool]", ctx.needs_input_grad)
+        back, *to_matrices = slopes(hidden[0], matrices, pulls, (wanted[0], *wanted[4:7]))
+        to_biases = [each.sum(0) if asked else None for each, asked in zip(pulls, wanted[7:10], strict=True)]
         return None if back is None else back[None], None, None, None, *to_matrices, *to_biases, *to_norms
 
 
@@ -142,22 +142,19 @@ def _project(
     sin: Float[Tensor, "1 U D"],
     norms: Sequence[Norm],
     *weights: Tensor | None,
-) -> tuple[Three, list[Tensor]]:
-    """What is handed over; and for each norm what it was given, and by what it multiplied that.
+) -> tuple[Three, tuple[Tensor, ...]]:
+    """What is handed over; and where there are norms, what they were given, and by what they multiplied that.
 
     `weights` are of the three products, then their biases, then those of the norms.
     """
-    made = [
-        linear(hidden[0], cast("Tensor", matrix), bias).view(hidden.shape[1], -1, cos.shape[-1])
+    query, key, value = (
+        linear(hidden[0], cast("Tensor", matrix), bias).view(hidden.shape[1], -1, cos.shape[-1]).transpose(0, 1)
         for matrix, bias in zip(weights[:3], weights[3:6], strict=True)
-    ]
-    kept: list[Tensor] = []
-    for at, norm in enumerate(norms):
-        rows = made[at]
-        made[at], scales = norm.forward(rows, cast("Tensor", weights[6 + at]))
-        kept += [rows, scales]
-    query, key, value = (each.transpose(0, 1) for each in made)
-    return (*turn(query, key, cos, sin, in_place=True), value), kept
+    )
+    if not norms:
+        return (*turn(query, key, cos, sin, in_place=True), value), ()
+    turned, scales = norm_and_turn((query, key), cast("tuple[Tensor, ...]", weights[6:]), norms, cos, sin)
+    return (*turned, value), (query, key, *scales)
 
 
 def _parts(module: nn.Module, names: Sequence[str]) -> list[Any]:

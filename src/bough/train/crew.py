@@ -57,6 +57,7 @@ class Crew:
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
             self._readers.append(Reader(policy=policy.shadow(), critic=again))
+        self._weights = [reader.weights() for reader in self._readers]
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-reader") if count > 1 else None
 
     def read(
@@ -97,7 +98,7 @@ class Crew:
     @contextmanager
     def gathered(self) -> Generator[None]:
         """In the end all gradients are the policy's and the critic's own."""
-        own, *others = ([*reader.weights()] for reader in self._readers)
+        own, *others = self._weights
         try:
             yield
             for other in others:

@@ -53,7 +53,8 @@ class Learner:
         self._arithmetic = policy.arithmetic()
         self._total = total_updates
         self._temperature = temperature
-        self._descent = Descent(policy.parameters(), settings, critic)
+        self._weights = policy.parameters()
+        self._descent = Descent(self._weights, settings, critic)
         self._crew = Crew(policy, critic, settings.readers)
 
     def learn(
@@ -102,7 +103,7 @@ class Learner:
         """One optimizer step on a whole batch."""
         self._descent.forget()
         metrics = self.backward(batch, objective, share, aids=aids, old=old)
-        norm = self._clip(self.policy.parameters().values())
+        norm = self._clip(self._weights.values())
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
