@@ -13,6 +13,7 @@ from peer_bough import Run, completion, replay
 from peer_generate import grow
 from peer_model import write_model
 from peer_shapes import CLIP, EPSILON, SHAPES, SIZES, Shape, reward
+from stolen import Stolen
 
 SMALL = Shape(
     name="small", prompts=2, forks=(2, 3), prompt_tokens=5, action_tokens=3, observation_tokens=4, trains=True
@@ -147,7 +148,7 @@ def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
 
         def ask(self, seed):
             asked.append((self.name, seed))
-            return {"seconds": 1.0, "tokens": 1}
+            return {"seconds": 1.0, "tokens": 1, "stolen": 0.0}
 
         def close(self):
             pass
@@ -167,6 +168,35 @@ def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
     assert len(json.loads(file.read_text())["prompts x1"]) == 3
     peers.measure(SHAPES["prompts"], given, kept)
     assert len(asked) == 15
+
+
+def test_disturbed_rounds_are_run_again_and_not_for_ever(tmp_path):
+    class Disturbed:
+        name = "bough"
+
+        def __init__(self, stolen):
+            self.stolen = iter(stolen)
+
+        def ask(self, seed):
+            return {"seconds": float(seed), "stolen": next(self.stolen)}
+
+    given = argparse.Namespace(rounds=2, results=tmp_path / "runs" / "peers.json")
+    rounds = []
+    peers.run("step", [Disturbed([0.01, 0.04, 0.5, 0.03])], given, {"step": rounds}, rounds)
+    assert [each["bough"]["seconds"] for each in rounds] == [1.0, 4.0]
+    assert json.loads(given.results.read_text()) == {"step": rounds}
+    with pytest.raises(RuntimeError, match="got 1 of 2 rounds undisturbed in 40; need a machine whose host"):
+        peers.run("step", [Disturbed([0.0, *[0.9] * 39])], given, {}, [])
+
+
+def test_stolen_time_is_a_share_of_the_time_in_which_something_ran_or_could_have(tmp_path):
+    clock = tmp_path / "stat"
+    clock.write_text("cpu  100 10 50 900 5 1 2 40 7 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
+    stolen = Stolen(clock)
+    assert stolen.share() == 0
+    clock.write_text("cpu  160 20 60 2900 95 6 7 50 7 0\ncpu0 1 1 1 1 1 1 1 1 0 0\n")
+    assert stolen.share() == 10 / (10 + 60 + 10 + 10 + 5 + 5)
+    assert Stolen(tmp_path / "none").share() == 0
 
 
 FAKE = """
@@ -192,7 +222,9 @@ def test_sides_answer_through_noise_and_say_why_they_end(tmp_path, monkeypatch):
     monkeypatch.setattr(peers, "HERE", tmp_path)
     side = peers.Side(sys.executable, "fake", threads=1, log=tmp_path / "log")
     assert side.first == {}
-    assert [side.ask(seed) for seed in (1, 2)] == [{"seconds": 0.5}, {"seconds": 1.0}]
+    said = [side.ask(seed) for seed in (1, 2)]
+    assert [each["seconds"] for each in said] == [0.5, 1.0]
+    assert all(0 <= each["stolen"] <= 1 for each in said)
     with pytest.raises(RuntimeError, match=r"fake: ended without an answer\n(.|\n)*out of memory"):
         side.ask(3)
     side.close()
