@@ -5,7 +5,7 @@ What is measured then is the host's other work. No ratio of two sides in turn is
 
 from pathlib import Path
 
-BOUND = 0.03
+BOUND = 0.05
 """Largest share that leaves a round what it would have been without."""
 
 CLOCK = Path("/proc/stat")

@@ -170,23 +170,19 @@ def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
     assert len(asked) == 15
 
 
-def test_disturbed_rounds_are_run_again_and_not_for_ever(tmp_path):
+def test_disturbed_rounds_are_run_again_and_not_for_ever():
     class Disturbed:
-        name = "bough"
+        name = "trl"
 
-        def __init__(self, stolen):
+        def __init__(self, *stolen):
             self.stolen = iter(stolen)
 
         def ask(self, seed):
             return {"seconds": float(seed), "stolen": next(self.stolen)}
 
-    given = argparse.Namespace(rounds=2, results=tmp_path / "runs" / "peers.json")
-    rounds = []
-    peers.run("step", [Disturbed([0.01, 0.04, 0.5, 0.03])], given, {"step": rounds}, rounds)
-    assert [each["bough"]["seconds"] for each in rounds] == [1.0, 4.0]
-    assert json.loads(given.results.read_text()) == {"step": rounds}
-    with pytest.raises(RuntimeError, match="got 1 of 2 rounds undisturbed in 40; need a machine whose host"):
-        peers.run("step", [Disturbed([0.0, *[0.9] * 39])], given, {}, [])
+    assert peers.undisturbed(Disturbed(0.06, 0.5, 0.05, 0.0), seed=3) == {"seconds": 2003.0, "stolen": 0.05}
+    with pytest.raises(RuntimeError, match="trl: got 50 rounds of which the machine's host took more than 5%"):
+        peers.undisturbed(Disturbed(*[0.9] * 51), seed=3)
 
 
 def test_stolen_time_is_a_share_of_the_time_in_which_something_ran_or_could_have(tmp_path):
