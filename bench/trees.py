@@ -5,8 +5,9 @@
 
 Both sides are the learner, with the same model, the same trained tokens and the same loss; one reads each token once,
 the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that other
-work on the machine hardly matters; each round is a ratio, the table has their median. What can be saved is a count of
-multiplications and additions, forward and backward:
+work on the machine hardly matters; as its speed may change within seconds all the same, what reads trees runs before
+and after what reads paths, and counts by the mean. Each round is a ratio, the table has their median. What can be
+saved is a count of multiplications and additions, forward and backward:
 
     path by path / tree,   each   tokens * 6 N - spared * 6 A + trained * 8 V W + 14 L W * pairs
 
@@ -137,14 +138,14 @@ def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
     losses = [each() for each in (whole, parts, apiece)]
     held, held_alone = (float(allocations(each, policy.device)[0].max()) for each in (narrow, alone))
     assert max(losses) - min(losses) < 1e-3, losses
-    times = [[timed(each) for each in (whole, apiece, parts)] for _ in range(rounds)]
+    times = [[timed(each) for each in (whole, parts, apiece, parts, whole)] for _ in range(rounds)]
     count, trained = policy.arithmetic().operations, len(given.at)
     apart, together = (
         count(tokens=len(each), trained=trained, pairs=each.pairs, spared=spared(len(each), trained))
         for each in (paths, tree)
     )
     saving = apart / together
-    fast, split = (statistics.median(row[1] / row[i] for row in times) for i in (0, 2))
+    fast, split = (statistics.median(2 * row[2] / (row[i] + row[-1 - i]) for row in times) for i in (0, 1))
     return (
         f"| {name}, {of_size} | {len(tree):,} | {len(paths):,} | {saving:.2f} | **{fast:.2f}** | {fast / saving:.2f} "
         f"| **{split:.2f}** | {split / saving:.2f} | {held / held_alone:.2f} |"
