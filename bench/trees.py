@@ -13,9 +13,9 @@ saved is a count of multiplications and additions, forward and backward:
 
 with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees; tokens
 that predict nothing are spared the last layer's A weights after attention, where they are a fifth or more (see
-`Arithmetic`). `share` is the measured speed-up over that ratio. `memory` is the most that tensors hold during an update
-in stretches as long as the longest path, besides weights and gradients, over the same for that path alone. Prints a
-Markdown table.
+`Arithmetic`). `share` is the measured speed-up over that ratio: with everything in memory, in stretches as long as the
+longest path, and in shorter ones. `memory` is the most that tensors hold during an update in stretches as long as that
+path, besides weights and gradients, over the same for the path alone. Prints a Markdown table.
 """
 
 import argparse
@@ -106,10 +106,10 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [name for name in SHAPES if any(name.startswith(part) for part in arguments.shapes)]
-    stretches = f"in stretches of {arguments.stretch:,}"
+    stretches = f"in stretches as long as a path | share | memory | of {arguments.stretch:,}"
     with section("trees", keep=arguments.write) as say:
-        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share | memory |")
-        say("|---" * 9 + "|")
+        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share |")
+        say("|---" * 11 + "|")
         for size in arguments.size:
             for name in chosen:
                 say(compare(name, size, arguments.rounds, arguments.stretch))
@@ -124,32 +124,36 @@ def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
     given, path = (batch(each, size[3], np.random.default_rng(1)) for each in (nodes, longest(nodes)))
     tree, paths = given.forest(), given.forest(merge=False)
     tokens = len(path.tokens)
-    whole, parts, apiece, narrow, alone = (
+    *quick, apiece, alone = (
         side(policy, each, merges=merges, micro_tokens=most)
         for each, merges, most in (
             (given, True, 10**6),
+            (given, True, tokens),
             (given, True, stretch),
             (given, False, tokens),
-            (given, True, tokens),
             (path, False, tokens),
         )
     )
     # The first time, gradients are made.
-    losses = [each() for each in (whole, parts, apiece)]
-    held, held_alone = (float(allocations(each, policy.device)[0].max()) for each in (narrow, alone))
+    losses = [each() for each in (*quick, apiece)]
+    held, held_alone = (float(allocations(each, policy.device)[0].max()) for each in (quick[1], alone))
     assert max(losses) - min(losses) < 1e-3, losses
-    times = [[timed(each) for each in (whole, parts, apiece, parts, whole)] for _ in range(rounds)]
+    times = [[timed(each) for each in (*quick, apiece, *quick[::-1])] for _ in range(rounds)]
     count, trained = policy.arithmetic().operations, len(given.at)
     apart, together = (
         count(tokens=len(each), trained=trained, pairs=each.pairs, spared=spared(len(each), trained))
         for each in (paths, tree)
     )
     saving = apart / together
-    fast, split = (statistics.median(2 * row[2] / (row[i] + row[-1 - i]) for row in times) for i in (0, 1))
-    return (
-        f"| {name}, {of_size} | {len(tree):,} | {len(paths):,} | {saving:.2f} | **{fast:.2f}** | {fast / saving:.2f} "
-        f"| **{split:.2f}** | {split / saving:.2f} | {held / held_alone:.2f} |"
+    whole, parts, short = (
+        f"**{times_faster:.2f}** | {times_faster / saving:.2f}"
+        for times_faster in (
+            statistics.median(2 * row[len(quick)] / (row[i] + row[-1 - i]) for row in times) for i in range(len(quick))
+        )
     )
+    memory = f"{held / held_alone:.2f}"
+    counts = f"{len(tree):,} | {len(paths):,} | {saving:.2f}"
+    return f"| {name}, {of_size} | {counts} | {whole} | {parts} | {memory} | {short} |"
 
 
 def longest(nodes: list[Node]) -> list[Node]:
