@@ -1,7 +1,7 @@
 """An update on trees, beside the same update path by path, and how much of the saving in arithmetic is reached.
 
     python bench/trees.py                                # a model of 4M parameters
-    python bench/trees.py --size tiny 4M 20M --write
+    python bench/trees.py --size tiny 20M --write
 
 Both sides are the learner, with the same model, the same trained tokens and the same loss; one reads each token once,
 the other every path by itself. Sides run in turn on one thread and are timed by the processor's clock, so that other
