@@ -6,7 +6,7 @@ What is measured then is the host's other work. No ratio of two sides in turn is
 from pathlib import Path
 
 BOUND = 0.05
-"""Largest share that leaves a round what it would have been without."""
+"""Largest share that changes what a round takes by little."""
 
 CLOCK = Path("/proc/stat")
 """Where Linux tells it: user, nice, system, idle, waiting, interrupts (two kinds), stolen; in ticks, of all cores."""
