@@ -52,7 +52,7 @@ def test_every_place_reads_its_text_and_nothing_else(texts: list[list[int]], mer
 def test_a_stretch_is_no_longer_than_a_cache_wants_it() -> None:
     size = ENOUGH_TOKENS // 2 + 100
     forest = planted([[first] + [0] * (size - 1) for first in range(5)])
-    assert [len(each) for each in forest.stretches(10**6)] == [2 * size, 2 * size, size]
+    assert [len(each) for each in forest.stretches(10**6)] == [size, 2 * size, 2 * size]
     assert [len(each) for each in forest.stretches(2 * size - 1)] == [size] * 5
     # One tree is not cut as long as it fits.
     assert [len(each) for each in planted([[0] * 3 * ENOUGH_TOKENS]).stretches(10**6)] == [3 * ENOUGH_TOKENS]
@@ -97,9 +97,16 @@ def test_a_forest_is_cut_between_trees_where_it_can_be() -> None:
 
 def test_within_a_tree_it_is_cut_where_the_path_is_short() -> None:
     forest = planted([[0, 1, 1, 1], [0, 2, 2, 2, 2], [0, 3, 3, 3, 3, 3]])
-    # From 7 or 8 tokens on: the third branch begins at 8 with one token before it.
-    assert [each.first for each in forest.stretches(9)] == [0, 8]
-    assert [len(each.past) for each in forest.stretches(9)] == [0, 1]
+    # Nine tokens from the end on is within the first branch; the second begins at 4 with one token before it.
+    assert [each.first for each in forest.stretches(11)] == [0, 4]
+    assert [len(each.past) for each in forest.stretches(11)] == [0, 1]
+
+
+def test_what_is_left_for_a_short_stretch_is_the_beginning() -> None:
+    spine = planted([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
+    assert [len(each) for each in spine.stretches(4)] == [2, 4, 4]
+    # Of six tokens that are read twice instead of eight.
+    assert len(spine.origin(spine.stretches(4))) == 6
 
 
 def test_stretches_take_no_more_effort_than_the_longest_text() -> None:
@@ -107,10 +114,10 @@ def test_stretches_take_no_more_effort_than_the_longest_text() -> None:
     texts = [np.asarray([*prompt, *([branch] * 4)]) for branch in range(1, 9)]
     after = np.tile(np.arange(9, 13), len(texts))
     plain = plant(texts, np.repeat(np.arange(len(texts)), 4), after)
-    assert [len(each) for each in plain.stretches(12)] == [12, 12, 12, 4]
+    assert [len(each) for each in plain.stretches(12)] == [4, 12, 12, 12]
     # A text of 12 tokens, 4 of them trained, takes as much as 8 + 4 * 3 others; 5 trained tokens would fit, too.
     heavy = replace(plain, effort=3.0)
-    assert [len(each) for each in heavy.stretches(12)] == [12, 6, 6, 6, 6, 4]
+    assert [len(each) for each in heavy.stretches(12)] == [10, 6, 6, 6, 6, 6]
     (alone,) = replace(plant(texts[:1], np.zeros(4, dtype=np.int64), after[:4]), effort=3.0).stretches(12)
     assert len(alone) == 12
 

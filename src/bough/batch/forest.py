@@ -59,9 +59,10 @@ class Forest:
     def stretches(self, max_tokens: int, readers: int = 1) -> list[Stretch]:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
-        Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch ends with a tree once
-        it has `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there is
-        one for each at least, if there are so many trees.
+        Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch is one or more trees
+        that have `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there
+        is one for each at least, if there are so many trees. Cuts are made from the end, so that what is left for a
+        short stretch is the beginning: what the last one sees from before it is read twice, and so is the shortest.
 
         Raises:
             ValueError: when `max_tokens` is below 1.
@@ -73,24 +74,25 @@ class Forest:
         if readers > 1:
             # A little less than would be even: a tree that is a few tokens short must not draw in the next.
             enough = max(1, min(enough, 7 * len(self) // (8 * readers)))
-        ends = np.append(np.flatnonzero(depth == 0), len(depth))
-        until = self._until(depth, max_tokens)
-        cuts = [0]
-        while cuts[-1] < len(self):
-            first = cuts[-1]
-            last = int(until[first])
-            after = np.searchsorted(ends, [min(first + enough, last), last + 1]).tolist()
-            # With the first tree that makes it long enough, or the last that fits.
-            end = int(ends[min(after[0], after[1] - 1)])
-            cuts.append(end if end > first else _cut(depth, last, (last - first) // 4))
-        return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts)]
+        roots = np.flatnonzero(depth == 0)
+        since = self._since(depth, max_tokens)
+        cuts = [len(self)]
+        while cuts[-1] > 0:
+            last = cuts[-1]
+            first = int(since[last])
+            before, after = np.searchsorted(roots, [max(last - enough, first) + 1, first]).tolist()
+            # From the first tree that makes it long enough on, or from all that fit.
+            root = max(before - 1, after)
+            fits = root < len(roots) and roots[root] < last
+            cuts.append(int(roots[root]) if fits else _cut(depth, first, (last - first) // 4))
+        return [stretch(self.end, depth, first, last) for first, last in pairwise(cuts[::-1])]
 
-    def _until(self, depth: Ints, max_tokens: int) -> Ints:
-        """[U], before which token a stretch that begins with each must end."""
-        place = np.arange(len(self))
-        until = place + max_tokens
+    def _since(self, depth: Ints, max_tokens: int) -> Ints:
+        """[U + 1], from which token on a stretch may reach that ends before each."""
+        place = np.arange(len(self) + 1)
+        since = np.maximum(place - max_tokens, 0)
         if self.effort == 1 or not len(self):
-            return until
+            return since
         effort = np.ones(len(self))
         effort[self.at] = self.effort
         deepest = int(depth.argmax())
@@ -98,8 +100,7 @@ class Forest:
         before = np.append(0.0, effort.cumsum())
         # A text that just fits must not be cut for a sum's rounding.
         most = (1 + 1e-9) * max_tokens * float(longest.mean())
-        there: Ints = np.searchsorted(before, before[:-1] + most, side="right") - 1
-        return np.maximum(np.minimum(until, there), place + 1)
+        return np.minimum(np.maximum(since, np.searchsorted(before, before - most)), np.maximum(place - 1, 0))
 
     def chapters(self, max_tokens: int, readers: int = 1) -> list[list[Stretch]]:
         """The stretches, put together where one sees tokens of another: only within a tree, and in no other chapter."""
@@ -128,14 +129,14 @@ class Forest:
         return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *past]))
 
 
-def _cut(depth: Ints, last: int, give: int) -> int:
-    """Where to cut within a tree, before `last` or up to `give` tokens earlier.
+def _cut(depth: Ints, first: int, give: int) -> int:
+    """Where to cut within a tree, at `first` or up to `give` tokens later.
 
     The path to the cut is kept and read again, so it should be short, as where a branch ends.
     """
-    late = np.arange(last, last - give - 1, -1)
-    ends = late[depth[late] <= depth[late - 1]]
-    return int(ends[np.argmin(depth[ends])]) if len(ends) else last
+    begins = first + 1 + np.flatnonzero(np.diff(depth[first : first + give + 1]) <= 0)
+    places = np.append(first, begins)
+    return int(places[np.argmin(depth[places])])
 
 
 def plant(texts: Sequence[Ints], text: Ints, after: Ints, *, merge: bool = True, device: str = "cpu") -> Forest:
