@@ -153,9 +153,10 @@ def test_the_extent_of_a_forest() -> None:
     forest = plant(texts, np.asarray([0, 1, 1]), np.asarray([6, 6, 7]))
     assert Extent.of(forest, 100) == Extent(tokens=10, trained=3, past=0, kept=0)
     parts = Extent.of(forest, 6)
-    assert (parts.tokens, parts.trained, parts.past, parts.kept) == (6, 2, 3, 3)
+    # Cut within the first branch, behind its first token.
+    assert (parts.tokens, parts.trained, parts.past, parts.kept) == (6, 3, 4, 4)
     two = plant([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
-    assert Extent.of(two, 6) == Extent(tokens=6, trained=1, past=3, kept=3)
+    assert Extent.of(two, 6) == Extent(tokens=6, trained=2, past=4, kept=4)
     assert Extent(tokens=1, trained=9) | Extent(tokens=5, kept=2) == Extent(tokens=5, trained=9, kept=2)
 
 

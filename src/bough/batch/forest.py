@@ -59,10 +59,10 @@ class Forest:
     def stretches(self, max_tokens: int, readers: int = 1) -> list[Stretch]:
         """The forest cut into stretches of at most `max_tokens` tokens, between trees where that is possible.
 
-        Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch is one or more trees
-        that have `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there
-        is one for each at least, if there are so many trees. Cuts are made from the end, so that what is left for a
-        short stretch is the beginning: what the last one sees from before it is read twice, and so is the shortest.
+        Nor do they take more `effort` than so many tokens of the longest text. On a CPU a stretch takes no further tree
+        once it has `ENOUGH_TOKENS`: longer ones are hardly faster, or slower. Where several `readers` share them, there
+        is one for each at least, if there are so many trees. Cuts are made from the end, so that the first is the one
+        that is short: what the last sees from before it is read twice.
 
         Raises:
             ValueError: when `max_tokens` is below 1.
