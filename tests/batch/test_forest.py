@@ -97,7 +97,7 @@ def test_a_forest_is_cut_between_trees_where_it_can_be() -> None:
 
 def test_within_a_tree_it_is_cut_where_the_path_is_short() -> None:
     forest = planted([[0, 1, 1, 1], [0, 2, 2, 2, 2], [0, 3, 3, 3, 3, 3]])
-    # Nine tokens from the end on is within the first branch; the second begins at 4 with one token before it.
+    # Eleven tokens from the end is within the first branch; the second begins at 4 with one token before it.
     assert [each.first for each in forest.stretches(11)] == [0, 4]
     assert [len(each.past) for each in forest.stretches(11)] == [0, 1]
 
@@ -105,7 +105,7 @@ def test_within_a_tree_it_is_cut_where_the_path_is_short() -> None:
 def test_what_is_left_for_a_short_stretch_is_the_beginning() -> None:
     spine = planted([[0, 0, 0, 0, 0, 0, 0, 0, 0, 0]])
     assert [len(each) for each in spine.stretches(4)] == [2, 4, 4]
-    # Of six tokens that are read twice instead of eight.
+    # Six tokens are read twice, and would be eight.
     assert len(spine.origin(spine.stretches(4))) == 6
 
 
