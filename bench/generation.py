@@ -113,7 +113,7 @@ WORKLOADS = (
 )
 FORK_TOKENS = 512
 FORK_BRANCHES = 8
-FORK_REPEATS = 4
+FORK_REPEATS = 16
 """Rounds of forks for each round of the rest: they are short."""
 
 

@@ -15,6 +15,7 @@ from bough.policy.fused import Fused, fuse, part
 from bough.policy.gate import Gate
 from bough.policy.layer import Layer
 from bough.policy.norm import Norm
+from bough.policy.product import Matrix
 from bough.policy.project import Projected
 
 KINDS = [Norm, Gate]
@@ -89,7 +90,7 @@ def test_a_model_says_the_same_with_and_without_code() -> None:
     policy = Tiny(width=32, device="cpu").build(["a b c"])
     model = policy._causal.model
     kinds = {type(vars(module)["forward"]) for module in model.modules() if "forward" in vars(module)}
-    assert kinds == {Norm, Gate, Projected, Layer}
+    assert kinds - {Matrix} == {Norm, Gate, Projected, Layer}  # which not all processors want
     tokens, places, pull = torch.randint(3, 8, (9,)), torch.arange(9), torch.randn(9, 32)
 
     def told() -> list[Tensor]:

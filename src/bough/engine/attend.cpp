@@ -14,6 +14,7 @@ namespace {
 
 constexpr int VECTORS = WIDTH / LANES;
 constexpr int SIDE = VECTORS % 2 ? 1 : 2;  // vectors of a value that are summed together
+constexpr int ROOM = (ROWS + LANES - 1) / LANES * LANES;  // for a number of every row
 constexpr int TOKENS = 64;  // of one piece of work
 
 // A query of one head, and what it has met so far.
@@ -38,22 +39,28 @@ void score(const Row* rows, const NUMBER* keys, NUMBER (*scores)[PAGE], int begi
         for (int v = 0; v < V; ++v) store(scores[n] + begin + v * LANES, sums[n][v] * scale);
 }
 
-// Scores become exponentials. Returns what all that was met before is multiplied by.
-NUMBER weigh(const Row& row, NUMBER* scores, int padded) {
-    hide(scores, row.first, row.last, padded);
-    Vector best = load(scores);
-    for (int j = LANES; j < padded; j += LANES) best = greater(load(scores + j), best);
-    const NUMBER greatest = std::max(row.state[0], fold(best, greater));
-    Vector sums{};
-    for (int j = 0; j < padded; j += LANES) {
-        const Vector weight = exponential(load(scores + j) - greatest);
-        store(scores + j, weight);
-        sums += weight;
+// Scores become exponentials. `shrink` is what all that was met before is multiplied by, for all rows at once.
+template <int N>
+void weigh(const Row* rows, NUMBER (*scores)[PAGE], int padded, NUMBER* shrink) {
+    alignas(64) NUMBER greatest[ROOM] = {};
+    for (int n = 0; n < N; ++n) {
+        hide(scores[n], rows[n].first, rows[n].last, padded);
+        Vector best = load(scores[n]);
+        for (int j = LANES; j < padded; j += LANES) best = greater(load(scores[n] + j), best);
+        greatest[n] = std::max(rows[n].state[0], fold(best, greater));
+        shrink[n] = rows[n].state[0] - greatest[n];
     }
-    const NUMBER shrink = exponential(Vector{} + (row.state[0] - greatest))[0];
-    row.state[0] = greatest;
-    row.state[1] = row.state[1] * shrink + fold(sums, sum);
-    return shrink;
+    for (int n = 0; n < N; n += LANES) store(shrink + n, exponential(load(shrink + n)));
+    for (int n = 0; n < N; ++n) {
+        Vector sums{};
+        for (int j = 0; j < padded; j += LANES) {
+            const Vector weight = exponential(load(scores[n] + j) - greatest[n]);
+            store(scores[n] + j, weight);
+            sums += weight;
+        }
+        rows[n].state[0] = greatest[n];
+        rows[n].state[1] = rows[n].state[1] * shrink[n] + fold(sums, sum);
+    }
 }
 
 // N rows meet the first tokens of a page.
@@ -64,8 +71,8 @@ void meet(const Row* rows, const NUMBER* keys, const NUMBER* values, int tokens,
     int begin = 0;
     for (; begin + 2 * LANES <= padded; begin += 2 * LANES) score<N, 2>(rows, keys, scores, begin, scale);
     if (begin < padded) score<N, 1>(rows, keys, scores, begin, scale);
-    NUMBER shrink[N];
-    for (int n = 0; n < N; ++n) shrink[n] = weigh(rows[n], scores[n], padded);
+    alignas(64) NUMBER shrink[ROOM] = {};
+    weigh<N>(rows, scores, padded, shrink);
     for (int at = 0; at < WIDTH; at += SIDE * LANES) {
         Vector mixed[N][SIDE];
         for (int n = 0; n < N; ++n)

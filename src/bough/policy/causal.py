@@ -16,6 +16,7 @@ from bough.policy.gate import Gate
 from bough.policy.layer import Layer
 from bough.policy.narrow import narrow
 from bough.policy.norm import Norm
+from bough.policy.product import Matrix
 from bough.policy.project import Projected
 
 
@@ -36,7 +37,7 @@ class Causal:
             # A copy of a model has it already, and then the second finds nothing left to do.
             layers[-1].register_forward_pre_hook(narrow, with_kwargs=True)
             _forget_compiled(layers[-1])
-        fuse(model, Norm, Gate, Projected, Layer)
+        fuse(model, Norm, Matrix, Gate, Projected, Layer)
 
     def _layers(self) -> list[GradientCheckpointingLayer]:
         return [module for module in self.model.modules() if isinstance(module, GradientCheckpointingLayer)]

@@ -41,7 +41,12 @@ def fits(*tensors: Tensor) -> bool:
 
 def unheard(*modules: nn.Module) -> bool:
     """Whether nobody is to be told when they are called."""
-    return not any(vars(each)[name] for each in modules for name in HOOKS)
+    for each in modules:
+        kept = vars(each)
+        for name in HOOKS:
+            if kept[name]:
+                return False
+    return True
 
 
 def same(one: Tensor, other: Tensor) -> bool:

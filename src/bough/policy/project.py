@@ -17,7 +17,7 @@ from torch.nn.functional import linear, softsign
 from bough.policy.attention import Asked
 from bough.policy.fused import Fused, bare, fits, learns, same
 from bough.policy.norm import Norm
-from bough.policy.product import products, slopes
+from bough.policy.product import multiply, products, slopes
 from bough.policy.rotate import norm_and_turn, rotate, turn, turn_and_norm_back, turns
 
 MATRICES, NORMS, OUT = ("q_proj", "k_proj", "v_proj"), ("q_norm", "k_norm"), "o_proj"
@@ -100,7 +100,7 @@ class Projected(Fused):
             if learns(hidden, *weights, *biases):
                 apply = cast("Callable[..., Three]", _Projected.apply)  # pyright: ignore[reportUnknownMemberType]
                 return apply(*given)
-            return _project(*given)[0]
+            return _project(*given, product=multiply)[0]
         heads = [each(hidden).reshape(hidden.shape[1], -1, cos.shape[-1]) for each in matrices]
         for at, norm in enumerate(_parts(self._module, NORMS)):
             heads[at] = norm(heads[at])
@@ -142,13 +142,14 @@ def _project(
     sin: Float[Tensor, "1 U D"],
     norms: Sequence[Norm],
     *weights: Tensor | None,
+    product: Callable[..., Tensor] = linear,
 ) -> tuple[Three, tuple[Tensor, ...]]:
     """What is handed over; and where there are norms, what they were given, and by what they multiplied that.
 
-    `weights` are of the three products, then their biases, then those of the norms.
+    `weights` are of the three products, then their biases, then those of the norms; `product` multiplies.
     """
     query, key, value = (
-        linear(hidden[0], cast("Tensor", matrix), bias).view(hidden.shape[1], -1, cos.shape[-1]).transpose(0, 1)
+        product(hidden[0], cast("Tensor", matrix), bias).view(hidden.shape[1], -1, cos.shape[-1]).transpose(0, 1)
         for matrix, bias in zip(weights[:3], weights[3:6], strict=True)
     )
     if not norms:
