@@ -2,8 +2,9 @@
 
     python bench/overlap.py [--only growth] [--trees 4] [--rounds 3] [--write]
 
-Growth: 8 branches a tree, every step of the environment sleeps for 25 ms in a worker process. An engine is busy while a
-pass runs, an environment while its processes sleep, the mean over them; idle is what the busier of the two has left.
+Growth: 8 branches a tree, every step of the environment sleeps for 25 ms in a worker process; with the engine in this
+process, and in one of its own. An engine is busy while a pass runs, an environment while its processes sleep, the mean
+over them; idle is what the busier of the two has left.
 Training: the same with updates, `staleness=0` and `1` in turn; steps a minute, from the metrics that every run writes.
 """
 
@@ -47,10 +48,11 @@ def main() -> None:
     torch.set_num_threads(1)
     if arguments.only != "training":
         with section("overlap-growth", keep=arguments.write) as say:
-            say("| model | worker processes | growth, s | engine busy | environment busy | idle |")
-            say("|---" * 6 + "|")
+            say("| model | worker processes | engine's | growth, s | engine busy | environment busy | idle |")
+            say("|---" * 7 + "|")
             for profile in PROFILES:
-                say(asyncio.run(growth(*profile, arguments.trees, arguments.rounds)))
+                for processes in (0, 1):
+                    say(asyncio.run(growth(*profile, processes, arguments.trees, arguments.rounds)))
             say(f"\n{machine()}")
     if arguments.only != "growth":
         with section("overlap-training", keep=arguments.write) as say:
@@ -61,10 +63,10 @@ def main() -> None:
             say(f"\n{machine()}")
 
 
-async def growth(name: str, tiny: Tiny, workers: int, trees: int, rounds: int) -> str:
+async def growth(name: str, tiny: Tiny, workers: int, processes: int, trees: int, rounds: int) -> str:
     """A line: medians over some rounds, without the first, in which processes start."""
     policy = tiny.build([ENV.instructions, *(ENV.start(task).observation for task in ENV.tasks("train", 64, 0))])
-    engine, host = Local(slots=256).build(policy.replica()), Workers(env=ENV, count=workers)
+    engine, host = Local(slots=256, processes=processes).build(policy.replica()), Workers(env=ENV, count=workers)
     grove = _grove(policy, engine, host, trees)
     seen: list[dict[str, float]] = []
     try:
@@ -75,9 +77,11 @@ async def growth(name: str, tiny: Tiny, workers: int, trees: int, rounds: int) -
             seen.append(watch.seconds)
     finally:
         await host.close()
+        await engine.close()
     shares = [median(each[f"grow/{part}"] / each["grow"] for each in seen[1:]) for part in ("engine", "env", "idle")]
     wall_s = median(each["grow"] for each in seen[1:])
-    return f"| {name} | {workers} | {wall_s:.2f} | {shares[0]:.0%} | {shares[1]:.0%} | **{shares[2]:.0%}** |"
+    shown = " | ".join(f"{share:.0%}" for share in shares[:2])
+    return f"| {name} | {workers} | {processes or 'none'} | {wall_s:.2f} | {shown} | **{shares[2]:.1%}** |"
 
 
 def _grove(policy: Policy, engine: Engine, host: Host, trees: int) -> Grove:

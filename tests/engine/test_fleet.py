@@ -70,6 +70,14 @@ def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[To
     assert built.context_tokens == alone.context_tokens
 
 
+def test_one_process_is_beside_this_one() -> None:
+    built = fleet(processes=1)
+    assert pid_of(built, 0) != os.getpid()
+    assert len(built.pids) == 1
+    same(together(built, 8), together(engine(), 8))
+    run(built.close())
+
+
 def test_new_weights_are_everywhere_at_once(shared: tuple[Toy, Fleet]) -> None:
     model, built = shared
     first = {name: weight.clone() for name, weight in model.state_dict().items()}
@@ -212,7 +220,7 @@ def test_what_cannot_work_is_refused() -> None:
     elsewhere.device = torch.device("meta")
     with pytest.raises(ValueError, match="need a model on the CPU"):
         fleet(elsewhere)
-    with pytest.raises(ValueError, match=r"Local\.processes: got 3; need 1 to 2"):
+    with pytest.raises(ValueError, match=r"Local\.processes: got 3; need 0 to 2"):
         Local(processes=3, slots=2)
     with pytest.raises(ValueError, match="for each of 2 processes"):
         Local(processes=2, cache_tokens=100)

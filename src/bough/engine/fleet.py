@@ -1,11 +1,12 @@
-"""Generation in several processes, each a `LocalEngine` of its own, over one copy of the weights.
+"""Generation in processes beside this one, each a `LocalEngine` of its own, over one copy of the weights.
 
     generate, score --> waiting --Router.deal--> process 0 --> answers
                                                  process 1 --> answers
 
-A pass over a few dozen tokens of a small model is so short that more threads hardly make it shorter; two processes run
-two passes at a time. Who has read the beginning of a request gets it (see `Router`), so that branches share what they
-have in common as they do in one process.
+While one generates, this process renders texts and talks to the environment. A pass over a few dozen tokens of a small
+model is so short that more threads hardly make it shorter; two processes run two passes at a time. Who has read the
+beginning of a request gets it (see `Router`), so that branches share what they have in common as they do in one
+process.
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from bough.engine.route import Router, Work
 
 
 class Fleet:
-    """The engine that `Local` configures with more than one process.
+    """The engine that `Local` configures with processes.
 
     A process that dies fails what it had in hand (`EngineFault`) and is replaced.
     """
@@ -43,11 +44,11 @@ class Fleet:
         if model.device.type != "cpu":
             raise ValueError(
                 f"Local.processes: got {config.processes} with a model on {model.device}; need a model on the CPU, or "
-                "processes=1: one process keeps a GPU busy"
+                "processes=0, as this one keeps a GPU busy"
             )
         slots = -(-config.slots // config.processes)
         cache = None if config.cache_tokens is None else config.cache_tokens // config.processes
-        self._config = replace(config, processes=1, slots=slots, cache_tokens=cache)
+        self._config = replace(config, processes=0, slots=slots, cache_tokens=cache)
         self._model = model
         self._threads = max(torch.get_num_threads() // config.processes, 1)
         self._context_tokens = config.context_of(model)

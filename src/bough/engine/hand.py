@@ -85,7 +85,7 @@ class Hand:
             raise ValueError(
                 f"Local.processes: got a model that cannot be sent to another process ({why}); need one that can be "
                 "pickled, and room for its weights in the memory that processes share (/dev/shm; in a container "
-                "--shm-size); or say processes=1"
+                "--shm-size); or say processes=0"
             ) from error
         finally:
             theirs.close()

@@ -28,8 +28,9 @@ class Local:
             differ by the rounding of differently shaped matrix products.
         compile: Whether the model's layers run as compiled code, which is faster, most of all for few requests at a
             time, and takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
-        processes: In how many processes, on a CPU. Of small models one pass keeps one core busy, so as many as there
-            are cores generate most; they share the weights, slots, cache and threads, and branches of a tree stay
+        processes: In how many processes of their own, on a CPU; 0 is in this one. With one, texts are rendered and the
+            environment is told while a pass runs. Of small models a pass keeps one core busy, so as many as there are
+            cores generate most; they share the weights, slots, cache and threads, and branches of a tree stay
             together. Which requests meet in a pass then depends on timing, and with it how logits are rounded.
     """
 
@@ -39,7 +40,7 @@ class Local:
     prefill_tokens: int = 2048
     deterministic: bool = False
     compile: bool = False
-    processes: int = 1
+    processes: int = 0
 
     def __post_init__(self) -> None:
         if self.slots < 1:
@@ -48,10 +49,10 @@ class Local:
             raise ValueError(f"Local.context_tokens: got {self.context_tokens}; need at least 2, or None")
         if self.prefill_tokens < 1:
             raise ValueError(f"Local.prefill_tokens: got {self.prefill_tokens}; need at least 1")
-        if not 1 <= self.processes <= self.slots:
-            raise ValueError(f"Local.processes: got {self.processes}; need 1 to {self.slots}, the slots")
-        if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * self.processes:
-            each = "" if self.processes == 1 else f" for each of {self.processes} processes"
+        if not 0 <= self.processes <= self.slots:
+            raise ValueError(f"Local.processes: got {self.processes}; need 0 to {self.slots}, the slots")
+        if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * max(self.processes, 1):
+            each = f" for each of {self.processes} processes" if self.processes > 1 else ""
             raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")
 
     def context_of(self, model: "Model") -> int:
@@ -64,7 +65,7 @@ class Local:
         Raises:
             ValueError: when the model is to be compiled and cannot be, or cannot be shared with other processes.
         """
-        if self.processes > 1:
+        if self.processes:
             from bough.engine.fleet import Fleet
 
             return Fleet(self, model)
