@@ -8,8 +8,9 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from bough.policy import product
+from bough.policy.causal import logits
 from bough.policy.fused import fuse
-from bough.policy.product import KNOWN, MANY, NEW, Matrix, multiply
+from bough.policy.product import KNOWN, MANY, NEW, Matrix, Opaque, multiply
 
 SIZES = [(3, 8, 8), (64, 256, 768), (100, 256, 768), (601, 250, 520), (957, 256, 768), (MANY + 1, 128, 384)]
 """Rows, of which width, times a matrix of how many rows."""
@@ -24,7 +25,7 @@ class Watch(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = func.__name__
-        if "linear_pointwise" in name or "mm" in name:
+        if any(part in name for part in ("linear_pointwise", "mm", "multiply")):
             self.seen.add((func.namespace, len(args[1 if "addmm" in name else 0])))
         return func(*args, **kwargs or {})
 
@@ -91,6 +92,37 @@ def test_a_layer_says_what_the_models_own_does_and_learns_as_that_does(bias: boo
         assert near(layer(hidden), made[0][0])
     assert watch.seen == {("mkldnn", 80)}
     assert heard == [1]
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_compiled_code_calls_says_the_same(bias: bool) -> None:
+    layer, (hidden,) = nn.Linear(256, 512, bias=bias), random((1, 77, 256))
+    own = layer(hidden)
+    fuse(layer, Opaque)
+    assert isinstance(vars(layer)["forward"], Opaque)
+    with torch.no_grad(), Watch() as watch:
+        assert near(layer(hidden), own)
+    assert watch.seen == {("bough", 77)}
+
+
+def test_compiled_code_is_left_what_is_no_product_of_float32() -> None:
+    heard, doubled = nn.Linear(8, 8), nn.Linear(8, 8).double()
+    heard.register_forward_hook(lambda *_: None)
+    for layer in (heard, doubled, nn.Bilinear(8, 8, 8)):
+        fuse(layer, Opaque)
+        assert "forward" not in vars(layer)
+
+
+def test_a_head_says_the_same_to_who_learns_and_to_others() -> None:
+    hidden, weight, bias = random((77, 256), (512, 256), (512,))
+    own = hidden @ weight.T + bias
+    with Watch() as watch:
+        assert near(logits(hidden, weight, bias), own)
+    assert watch.seen == {("mkldnn", 80)}
+    weight.requires_grad_()
+    with Watch() as watch:
+        assert near(logits(hidden, weight, bias), own)
+    assert watch.seen == {("aten", 77)}
 
 
 def test_what_is_small_or_unusual_goes_the_models_own_way() -> None:

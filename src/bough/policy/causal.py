@@ -6,17 +6,18 @@ from typing import Any
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import linear
 from transformers import PreTrainedModel
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from bough.policy.attention import APART, ATTENTION, Asked, Attend, causal
 from bough.policy.compiled import uncompilable
-from bough.policy.fused import fuse, part
+from bough.policy.fused import fits, fuse, learns, part
 from bough.policy.gate import Gate
 from bough.policy.layer import Layer
 from bough.policy.narrow import narrow
 from bough.policy.norm import Norm
-from bough.policy.product import Matrix
+from bough.policy.product import Matrix, Opaque, multiply
 from bough.policy.project import Projected
 
 
@@ -86,8 +87,9 @@ class Causal:
             layer.training = on
 
     def part(self) -> None:
-        """Get ready to be compiled as a whole: nothing is left to code of ours but attention."""
+        """Get ready to be compiled as a whole, without gradients: of our code attention and products are left."""
         part(self.model)
+        fuse(self.model, Opaque)
 
     def compile(self) -> None:
         """From now on run each layer as compiled code, forward and backward, but for attention, its caller's.
@@ -177,7 +179,8 @@ def logits(
     hidden: Float[Tensor, "M W"], weight: Float[Tensor, "V W"], bias: Float[Tensor, " V"] | None
 ) -> Float[Tensor, "M V"]:
     """Those of a head, float32 (float64 if it is)."""
-    found = nn.functional.linear(hidden, weight, bias)
+    product = multiply if fits(hidden) and not learns(hidden, weight, bias) else linear
+    found = product(hidden, weight, bias)
     return found if found.dtype == torch.float64 else found.float()
 
 

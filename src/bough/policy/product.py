@@ -45,6 +45,21 @@ class Matrix(Fused):
         return multiply(hidden.reshape(-1, hidden.shape[-1]), weight, bias).view(*hidden.shape[:-1], -1)
 
 
+class Opaque(Fused):
+    """A product that compiled code, whose own are by MKL, calls as an operation that it does not look into."""
+
+    @classmethod
+    def of(cls, module: nn.Module) -> Fused | None:
+        """The same by oneDNN, or None where MKL is as fast."""
+        return cls(module) if halved() and products(module) else None
+
+    def __call__(self, hidden: Tensor) -> Tensor:
+        """[..., W] -> [..., V]."""
+        module: Any = self._module
+        made = _multiply(hidden.reshape(-1, hidden.shape[-1]), module.weight, module.bias)
+        return made.view(*hidden.shape[:-1], -1)
+
+
 def multiply(
     rows: Float[Tensor, "n W"], matrix: Float[Tensor, "V W"], bias: Float[Tensor, " V"] | None = None
 ) -> Float[Tensor, "n V"]:
@@ -57,6 +72,17 @@ def multiply(
         rows = pad(rows, (0, 0, 0, lacking))
     named: Any = torch.ops
     return named.mkldnn._linear_pointwise(rows, matrix, bias, "none", [], "")[:many]
+
+
+@torch.library.custom_op("bough::multiply", mutates_args=())
+def _multiply(rows: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    return multiply(rows, matrix, bias)
+
+
+@_multiply.register_fake  # pyright: ignore[reportUnknownMemberType]
+def _shape(rows: Tensor, matrix: Tensor, bias: Tensor | None) -> Tensor:
+    del bias
+    return rows.new_empty((rows.shape[0], matrix.shape[0]))
 
 
 @cache
