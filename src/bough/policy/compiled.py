@@ -1,4 +1,7 @@
-"""A model compiled into one piece of machine code, but for attention, which stays its caller's."""
+"""A model compiled into one piece of machine code, but for attention, which stays its caller's.
+
+Where oneDNN multiplies faster than compiled code does, products are calls from it, too (see `Opaque`).
+"""
 
 import threading
 from collections.abc import Callable
