@@ -8,6 +8,9 @@ from bough.explore import Chains, Limits
 from bough.policy import Tiny
 from bough.train import Guards, Heldout, Optimizer, Run, Saving, Tasks, Warmup
 
+MEASURED = ("time/", "speed/tokens_per_s", "memory/process_gib")
+"""Beginnings of the metrics that differ between two equal runs."""
+
 
 def run() -> Run:
     return Run(

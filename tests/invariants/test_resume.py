@@ -19,7 +19,6 @@ from bough.curate import Signal
 from bough.train import Saving, resume, start
 
 SMALL = Path(__file__).parents[1] / "small.py"
-TIMES = ("time/", "speed/")
 
 
 def _bough(*arguments: str) -> subprocess.Popen[str]:
@@ -40,7 +39,7 @@ def _finish(process: subprocess.Popen[str]) -> str:
 
 def _rows(directory: Path) -> list[dict[str, object]]:
     rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in row.items() if not name.startswith(TIMES)} for row in rows]
+    return [{name: value for name, value in row.items() if not name.startswith(small.MEASURED)} for row in rows]
 
 
 @pytest.mark.parametrize("staleness", [0, 1])

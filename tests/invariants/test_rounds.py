@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import pytest
 from safetensors.numpy import load_file
+from tests.small import MEASURED
 from tests.small import run as small
 
 from bough.credit import Filtered
@@ -72,4 +73,4 @@ def test_a_round_that_stops_in_the_middle_loses_no_tree(tmp_path: Path) -> None:
     assert all(0 <= row["train/answers"] <= 1 for row in rows[0] if row["phase"] == "rl")
     for one, other in zip(*rows, strict=True):
         for name, value in one.items():
-            assert name.startswith(("time/", "speed/")) or other[name] == value, name
+            assert name.startswith(MEASURED) or other[name] == value, name

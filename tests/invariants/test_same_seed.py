@@ -4,13 +4,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from safetensors.numpy import load_file
+from tests.small import MEASURED
 from tests.small import run as small
 
 from bough.engine import Local
 from bough.store import RunDirectory, read_metrics
 from bough.train import Run, start
-
-TIMES = ("time/", "speed/tokens_per_s")
 
 
 def tensors(file: Path) -> dict[str, bytes]:
@@ -23,7 +22,7 @@ def weights(directory: RunDirectory) -> dict[str, bytes]:
 
 def rows(directory: RunDirectory) -> list[str]:
     found = read_metrics(directory.metrics)
-    return [str({name: value for name, value in row.items() if not name.startswith(TIMES)}) for row in found]
+    return [str({name: value for name, value in row.items() if not name.startswith(MEASURED)}) for row in found]
 
 
 def twice(run: Run, folder: Path) -> RunDirectory:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import load_file
+from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import chains, rewarded
 
@@ -62,7 +63,7 @@ RUNS = {
 
 def rows(directory: Path) -> list[dict[str, object]]:
     told = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in row.items() if not name.startswith(("time/", "speed/"))} for row in told]
+    return [{name: value for name, value in row.items() if not name.startswith(MEASURED)} for row in told]
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import random_tree, rewarded
 
@@ -95,7 +96,7 @@ def test_the_critics_gradient_is_clipped_by_itself() -> None:
 
 def rows(directory: Path) -> list[dict[str, object]]:
     told = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
-    return [{name: value for name, value in row.items() if not name.startswith(("time/", "speed/"))} for row in told]
+    return [{name: value for name, value in row.items() if not name.startswith(MEASURED)} for row in told]
 
 
 def variant(name: str, rule: Credit, **changed: object) -> Run:

@@ -63,6 +63,9 @@ def test_a_batch_in_numbers() -> None:
     assert told["train/turns"] == 2
     assert told["reward/mean"] == told["reward/env"] == pytest.approx(2 / 3)
     assert told["paths/failed"] == 1
+    assert (told["train/failed"], told["train/truncated"]) == (0.25, 0.25)
+    # Three paths count: 6 turns of 2 tokens each, answered by 2 tokens each, and a prompt of 3 tokens a path.
+    assert (told["train/written_tokens"], told["train/read_tokens"]) == (6 * 2 / 3, (6 * 2 + 3 * 3) / 3)
     assert told["paths/unstarted"] == 2
     assert told["groups/dropped_no_signal"] == told["groups/dropped"] == 1
     assert told["speed/sampled_tokens"] == 16

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import chains
 
@@ -48,7 +49,7 @@ def brief(**changes: Any) -> Run:
 
 def rows(directory: RunDirectory) -> list[dict[str, object]]:
     return [
-        {name: value for name, value in row.items() if not name.startswith(("time/", "speed/"))}
+        {name: value for name, value in row.items() if not name.startswith(MEASURED)}
         for row in read_metrics(directory.metrics)
         if row["phase"] == "rl"
     ]

@@ -217,3 +217,39 @@ def test_numbers_as_a_person_reads_them() -> None:
     ]
     assert [duration(s) for s in (4.21, 59.4, 190.0, 4000.0)] == ["4.2s", "59s", "3m 10s", "1h 06m"]
     assert (percent(0.4375), points(-0.275), signed(-0.001), signed(0.5)) == ("43.8%", "\u221227.5", "0.00", "+0.50")
+
+
+def test_small_numbers_stay_within_the_drawing() -> None:
+    series = Series(label="a", tone="one", x=(0.0, 10.0), y=(-3e-5, 1e-4))
+    html = figure(Chart(title="A", series=(series,)))
+    labels = re.findall(r'<text x="(\d+)" y="[^"]*" text-anchor="end">([^<]*)</text>', html)
+    assert [text for _, text in labels] == ["\u22125.0e\u221205", "0", "5.0e\u221205", "1.0e\u221204"]
+    assert all(int(x) >= 7 * len(text) for x, text in labels)
+    data = json.loads(re.search(r"<script[^>]*>(.*)</script>", html)[1])
+    assert data["box"][0] > int(labels[0][0]), "the script reads positions from the same frame"
+
+
+@given(low=st.floats(-1e3, 1e3), span=st.floats(1e-3, 1e3))
+def test_marks_of_an_axis_differ(low: float, span: float) -> None:
+    series = Series(label="a", tone="one", x=(0.0, 1.0), y=(low, low + span))
+    labels = re.findall(r'text-anchor="end">([^<]*)</text>', figure(Chart(title="A", series=(series,))))
+    assert len(set(labels)) == len(labels) >= 2
+
+
+def test_a_report_draws_what_a_run_measures() -> None:
+    measured = {
+        "optimizer/gradient_norm": "Gradient norm",
+        "train/turns": "Turns, mean per path",
+        "train/read_tokens": "Tokens, mean per path",
+        "train/truncated": "Paths without a regular end",
+        "memory/process_gib": "Memory of the process, GiB",
+    }
+    rows = [{"step": step, "phase": "rl"} | dict.fromkeys(measured, 0.5) for step in (1, 2)]
+    assert {chart.title for chart in curves(rows)} == set(measured.values())
+
+
+def test_a_group_shows_its_instructions(tmp_path: Path, grown) -> None:
+    credited = grown([(-1, Kind.PROMPT, "the map"), (0, Kind.ACTION, "up", Outcome.TERMINATED)])
+    credited.tree.info[0]["instructions"] = "Reach <G>."
+    page = Page(written(tmp_path, groups=[[credited]]))
+    assert "Reach <G>." in page.text

@@ -55,6 +55,11 @@ class Gauge:
         return now - self._begin if now > self._before else None
 
 
+def resident() -> int | None:
+    """Bytes of memory that this process has now; None on systems without /proc."""
+    return _status("VmRSS") or None
+
+
 def allocations(do: Callable[[], object], device: torch.device, *, mark: str = "") -> tuple[Floats, int]:
     """Watch what tensors ask for.
 

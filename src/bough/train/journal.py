@@ -14,8 +14,10 @@ from bough.policy.policy import Policy
 from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, write_json, write_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.deadrun import Pulse
+from bough.train.gauge import resident
 from bough.train.heldout import Score
 from bough.train.learner import Learner
+from bough.train.memory import GIB
 from bough.train.reference import Reference
 from bough.train.run import Run
 from bough.tree import Credited
@@ -115,6 +117,8 @@ class Journal:
     def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
         """Close the row of a step, and write its trees when it is their turn."""
         self._row.setdefault("phase", "rl")
+        if (taken := resident()) is not None:
+            self._row["memory/process_gib"] = taken / GIB
         self._metrics.write(step, self._row)
         self._tell(step)
         self._row = {}

@@ -28,8 +28,11 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
         "train/paths": float(paths),
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
+        "train/read_tokens": sum(_tokens_on_paths(tree, written=False) for tree in trees) / paths,
+        "train/written_tokens": sum(_tokens_on_paths(tree, written=True) for tree in trees) / paths,
         "train/valid_actions": sum(valid) / max(1, len(valid)),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
+        "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
         **means,
         "groups/total": float(len(groups(rewarded))),
@@ -48,6 +51,12 @@ def _solved(tree: Tree) -> list[bool]:
     taught = sum_to_root(tree, ((tree.source == Source.TEACHER) & (tree.kind == Kind.ACTION)).astype(np.float64))
     ends = [int(leaf) for leaf in counted(tree) if taught[leaf] == 0 and not tree.info[int(leaf)].get(STUB)]
     return [tree.info[leaf].get("success") is True for leaf in ends]
+
+
+def _tokens_on_paths(tree: Tree, *, written: bool) -> float:
+    """Tokens of the actions of each counted path, or of all that is no action, summed over the paths."""
+    lengths = np.where((tree.kind == Kind.ACTION) == written, np.diff(tree.span), 0)
+    return float(sum_to_root(tree, lengths)[counted(tree)].sum())
 
 
 def _sum_over_paths(rewarded: Rewarded, channel: str) -> float:

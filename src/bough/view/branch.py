@@ -94,6 +94,11 @@ def text_of(credited: Credited, node: int) -> str:
     return text if isinstance(text, str) else f"[{len(tree.tokens_of(node))} tokens]"
 
 
+def instructions(credited: Credited) -> str:
+    """The instructions that stand in the prompt; "" when none were kept."""
+    return str(credited.tree.info[0].get("instructions", ""))
+
+
 def branches(credited: Credited) -> tuple[Branch, ...]:
     """What grows from the prompt."""
     tree = credited.tree

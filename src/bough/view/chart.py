@@ -10,7 +10,9 @@ from html import escape
 from bough.view.numbers import percent, short
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 26
-"""Space around the drawing, in units of its view box."""
+"""Space around the drawing, in units of its view box. Wide labels of the y axis get more on the left."""
+GAP, LETTER = 8, 7
+"""Space between the labels of the y axis and the drawing; width of one letter of a label."""
 SIZE, WIDE_SIZE = (500, 200), (1040, 290)
 SMOOTH_FROM = 40
 """Points from which on a line is drawn as a running mean, with the points behind it."""
@@ -70,6 +72,7 @@ class _Frame:
     """Where values lie in the drawing."""
 
     size: tuple[int, int]
+    left: int
     x: tuple[float, float]
     y: tuple[float, float]
 
@@ -84,7 +87,7 @@ class _Frame:
     def at(self, x: float, y: float) -> tuple[float, float]:
         across = (x - self.x[0]) / (self.x[1] - self.x[0])
         up = (y - self.y[0]) / (self.y[1] - self.y[0])
-        return LEFT + across * (self.right - LEFT), self.floor - up * (self.floor - TOP)
+        return self.left + across * (self.right - self.left), self.floor - up * (self.floor - TOP)
 
     def points(self, x: Sequence[float], y: Sequence[float]) -> str:
         return " ".join(f"{left:.1f},{top:.1f}" for left, top in map(self.at, x, y))
@@ -146,22 +149,31 @@ def _frame(chart: Chart) -> tuple[_Frame, list[float]]:
         end for each in chart.series for b in each.band for end in b
     ]
     y_ticks = [0.0, 0.25, 0.5, 0.75, 1.0] if chart.full else ticks(min(values), max(values))
-    return _Frame(WIDE_SIZE if chart.wide else SIZE, (min(xs), max(xs)), (y_ticks[0], y_ticks[-1])), y_ticks
+    left = max(LEFT, 2 * GAP + LETTER * max(map(len, _labels(chart, y_ticks))))
+    return _Frame(WIDE_SIZE if chart.wide else SIZE, left, (min(xs), max(xs)), (y_ticks[0], y_ticks[-1])), y_ticks
+
+
+def _labels(chart: Chart, y_ticks: Sequence[float]) -> list[str]:
+    """The marks of the y axis as texts that differ, with as few digits as that takes."""
+    if chart.share:
+        return [f"{100 * tick:g}%" for tick in y_ticks]
+    written = ([short(tick, digits) for tick in y_ticks] for digits in range(3, 16))
+    return next(labels for labels in written if len(set(labels)) == len(labels))
 
 
 def _axes(chart: Chart, frame: _Frame, y_ticks: list[float]) -> str:
     parts: list[str] = []
     if chart.warmup is not None and chart.warmup > frame.x[0]:
         edge, _ = frame.at(min(chart.warmup, frame.x[1]), frame.y[0])
+        width, height = f"{edge - frame.left:.1f}", frame.floor - TOP
         parts.append(
-            f'<rect class="warmup" x="{LEFT}" y="{TOP}" width="{edge - LEFT:.1f}" height="{frame.floor - TOP}"/>'
-            f'<text class="phase" x="{LEFT + 6}" y="{TOP + 14}">warm-up</text>'
+            f'<rect class="warmup" x="{frame.left}" y="{TOP}" width="{width}" height="{height}"/>'
+            f'<text class="phase" x="{frame.left + 6}" y="{TOP + 14}">warm-up</text>'
         )
-    for tick in y_ticks:
+    for tick, label in zip(y_ticks, _labels(chart, y_ticks), strict=True):
         _, top = frame.at(frame.x[0], tick)
-        label = f"{100 * tick:g}%" if chart.share else short(round(tick, 12))
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{frame.right}" y1="{top:.1f}" y2="{top:.1f}"/>')
-        parts.append(f'<text x="{LEFT - 8}" y="{top + 4:.1f}" text-anchor="end">{label}</text>')
+        parts.append(f'<line class="grid" x1="{frame.left}" x2="{frame.right}" y1="{top:.1f}" y2="{top:.1f}"/>')
+        parts.append(f'<text x="{frame.left - GAP}" y="{top + 4:.1f}" text-anchor="end">{label}</text>')
     steps = [tick for tick in ticks(*frame.x, about=6) if frame.x[0] <= tick <= frame.x[1] and tick == round(tick)]
     for tick in steps:
         left, _ = frame.at(tick, frame.y[0])
@@ -199,7 +211,7 @@ def _value(each: Series, at: int, write: Callable[[float], str]) -> str:
 def _data(chart: Chart, frame: _Frame, write: Callable[[float], str]) -> str:
     """What the script needs to follow the pointer."""
     data = {
-        "box": [LEFT, frame.right, TOP, frame.floor],
+        "box": [frame.left, frame.right, TOP, frame.floor],
         "x": frame.x,
         "y": frame.y,
         "series": [

@@ -24,6 +24,11 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
         ("Entropy, nats per token", {"policy/entropy": "entropy"}, False),
         ("KL divergence", {"policy/kl_behaviour": "KL"}, False),
         ("Clipped tokens", {"policy/clip_high": "gains", "policy/clip_low": "losses"}, True),
+        ("Turns, mean per path", {"heldout/turns": "held-out", "train/turns": "train"}, False),
+        ("Tokens, mean per path", {"train/read_tokens": "read", "train/written_tokens": "written"}, False),
+        ("Paths without a regular end", {"train/truncated": "truncated", "train/failed": "failed"}, True),
+        ("Gradient norm", {"optimizer/gradient_norm": "before clipping"}, False),
+        ("Memory of the process, GiB", {"memory/process_gib": "resident"}, False),
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))

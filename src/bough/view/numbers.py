@@ -13,17 +13,17 @@ def points(difference: float) -> str:
     return f"{100 * difference:+.1f}".replace("-", "\u2212")
 
 
-def short(value: float) -> str:
-    """About three digits: 0.01234 -> "0.0123", 1234.5 -> "1,234", 0 -> "0"."""
+def short(value: float, digits: int = 3) -> str:
+    """About three digits, or more: 0.01234 -> "0.0123", 1234.5 -> "1,234", 0.00001 -> "1.0e-05", 0 -> "0"."""
     size = abs(value)
     if not math.isfinite(value):
         text = str(value)
     elif size >= 1000:
-        text = f"{value:,.0f}"
+        text = f"{value:,.{max(0, digits - 4)}f}"
     elif size >= 0.001 or size == 0:
-        text = f"{value:.3g}"
+        text = f"{value:.{digits}g}"
     else:
-        text = f"{value:.1e}"
+        text = f"{value:.{digits - 2}e}"
     return text.replace("-", "\u2212")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from bough.view.branch import Branch, Turn, branches, text_of
+from bough.view.branch import Branch, Turn, branches, instructions, text_of
 from bough.view.choose import Group, returns, successes
 from bough.view.numbers import short, signed
 
@@ -16,8 +16,8 @@ def outline(name: str, why: str, group: Group) -> str:
     values, solved = returns(group), successes(group)
     grown = [branch for credited in group for branch in branches(credited)]
     strongest = max((abs(turn.advantage) for branch in grown for turn in _all_turns(branch)), default=0.0)
-    prompts = dict.fromkeys(text_of(credited, 0) for credited in group)
-    prompt = "".join(f"<pre>{_text(prompt)}</pre>" for prompt in prompts)
+    shown = dict.fromkeys((instructions(credited), text_of(credited, 0)) for credited in group)
+    prompt = "".join(f"<pre>{_text(text)}</pre>" for texts in shown for text in texts if text)
     facts = f"{sum(solved)} of {len(values)} paths solved · mean return {short(sum(values) / len(values))}"
     return (
         f'<article class="group"><header><h3>{escape(name)}</h3><p>{escape(group[0].tree.task.id)} · {facts}'
