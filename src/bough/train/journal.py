@@ -6,21 +6,22 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
-from torch import Tensor
-
-from bough.policy.policy import Policy
+from bough.lazy import Tensor
 from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, write_json, write_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.deadrun import Pulse
 from bough.train.heldout import Score
-from bough.train.learner import Learner
-from bough.train.reference import Reference
 from bough.train.run import Run
 from bough.tree import Credited
 from bough.view import Live, wilson
 from bough.view import Progress as ViewProgress
+
+if TYPE_CHECKING:
+    from bough.policy.policy import Policy
+    from bough.train.learner import Learner
+    from bough.train.reference import Reference
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ class Journal:
         self._row: dict[str, float | str] = {}
 
     def restore(
-        self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
     ) -> bool:
         """Go on from the newest whole checkpoint; False when there is none, and the run begins anew."""
         found = self._checkpoints.latest()
@@ -126,7 +127,9 @@ class Journal:
         """Where the trees of a round of a step are kept until the next checkpoint."""
         return Shelf(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
 
-    def save(self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]) -> None:
+    def save(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
         """Make a checkpoint."""
         tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
         tensors |= {name: memory.state() for name, memory in memories.items()}
@@ -135,7 +138,7 @@ class Journal:
         # Whoever goes on from here has learned from all trees so far.
         Shelf(directory=self.directory.growing).clear()
 
-    def save_policy(self, policy: Policy) -> None:
+    def save_policy(self, policy: "Policy") -> None:
         """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.
 
         Raises:
