@@ -1,6 +1,7 @@
 """Rules of the house that no off-the-shelf gate knows."""
 
 import ast
+import resource
 import subprocess
 import sys
 import time
@@ -10,6 +11,20 @@ import pytest
 
 SRC = Path(__file__).parents[2] / "src" / "bough"
 FILES = sorted(SRC.rglob("*.py"))
+HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "textworld", "peft", "tensorboard", "openai"}
+
+EVERY_RECIPE = """
+import pkgutil
+import bough.recipes
+from bough.train import dump, load, override
+from bough.train.check import check
+
+for module in pkgutil.iter_modules(bough.recipes.__path__):
+    run = __import__(f"bough.recipes.{module.name}", fromlist=["run"]).run()
+    run = override(run, ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu", "engine=Local(slots=8)"])
+    check(run)
+    assert load(dump(run)) == run
+"""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(SRC)))
@@ -34,9 +49,10 @@ def _modules_after(statement: str) -> set[str]:
         ("import bough.tree", {"torch", "transformers", "jaxtyping"}),
         (
             "import bough.env, bough.credit, bough.reward, bough.curate, bough.store, bough.view, bough.policy\n"
-            "import bough.engine, bough.context",
-            {"torch", "transformers", "textworld", "peft", "tensorboard", "openai"},
+            "import bough.engine, bough.context, bough.objective, bough.explore, bough.train, bough.evaluate",
+            HEAVY,
         ),
+        pytest.param(EVERY_RECIPE, HEAVY, id="every recipe made, changed, checked, written and read"),
         ("import bough.cli.app", {"torch", "transformers"}),
         ("from bough.cli.catalogue import show_all; show_all()", {"torch", "transformers"}),
     ],
@@ -58,6 +74,29 @@ def test_help_is_fast() -> None:
         durations.append(time.perf_counter() - begin)
     # A loose bound: torch alone takes longer than this to import.
     assert min(durations) < 1.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("train grpo_frozenlake optimizer.learning_rat=1", "did you mean 'learning_rate'"),
+        ("train grpo_frozenlake optimizer=Optimizer(epoch=1)", "did you mean 'epochs'"),
+        ("train gae_frozenlake critic=none", "credit=Gae: needs the head 'value'"),
+        ("resume nowhere", "a folder that does not exist"),
+        ("mine nowhere pairs.jsonl", "a folder that does not exist"),
+        ("eval nowhere", "a folder that does not exist"),
+        ("search grpo_frozenlake mcts()", "no weights for it"),
+    ],
+)
+def test_a_mistake_on_the_command_line_costs_little(arguments: str, message: str, tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "bough", *arguments.split()]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert ran.returncode
+    assert message in ran.stderr
+    # Processor time, since other work on the machine does not change it. Importing torch alone takes more.
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 2.0
 
 
 def test_every_module_named_in_the_docs_exists() -> None:

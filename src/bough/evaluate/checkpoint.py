@@ -4,12 +4,16 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bough.explore import Waits, derive
 from bough.store import Checkpoints, RunDirectory, StoreError
-from bough.train import Score, Workshop, load_run, measure, override
+from bough.train import Score, load_run, measure, override
 from bough.train.watchdog import Watchdog
 from bough.view import wilson
+
+if TYPE_CHECKING:
+    from bough.train.workshop import Workshop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +50,9 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
     checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
     if checkpoint is None:
         raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
+    # Imported here, since it imports torch: a wrong argument is reported before that.
+    from bough.train.workshop import Workshop
+
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         shop = Workshop(run, directory.policy, waits)
@@ -55,7 +62,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
 
 
-async def _play(shop: Workshop) -> Score:
+async def _play(shop: "Workshop") -> Score:
     heldout = shop.run.heldout
     try:
         await shop.sync(moved=False)

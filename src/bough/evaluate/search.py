@@ -11,10 +11,9 @@ from bough.engine import OpenAi
 from bough.env import Host, Inline, Workers
 from bough.explore import Agent, Grove, Grown, Waits, derive
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
-from bough.train import Run, Workshop, dump, load_run, override
+from bough.train import Run, dump, load_run, override
 from bough.train.check import check
 from bough.train.watchdog import Watchdog
-from bough.train.workshop import draw_tasks
 from bough.tree import ANSWER, Task, Tree
 from bough.view import wilson
 
@@ -97,6 +96,9 @@ async def _local(
     if checkpoint is None:
         raise StoreError(f"{directory.path}: got no whole checkpoint; need a run that has saved one")
     folder = _folder(run, out, f"step {checkpoint.step}")
+    # Imported here, since it imports torch: a wrong argument is reported before that.
+    from bough.train.workshop import Workshop
+
     shop = Workshop(run, directory.policy, waits)
     shop.policy.load_state(checkpoint.tensors("policy"))
     if shop.critic is not None:
@@ -116,6 +118,8 @@ async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -
             "directory of a run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
         )
     folder = _folder(run, out, run.engine.model)
+    from bough.train.workshop import draw_tasks
+
     engine = run.engine.build()
     renderer = engine.renderer if run.engine.api == "chat" else run.policy.build(()).renderer
     if run.workers:

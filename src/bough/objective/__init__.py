@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+
+from bough.lazy import Tensor
 
 Need: TypeAlias = Literal["entropy", "reference", "old", "paths", "values", "usual_entropy", "experts"]
 """What an objective may ask for beyond what is always there; each is explained at the field of `Columns`."""

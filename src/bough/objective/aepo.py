@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.spans import walk_of
 

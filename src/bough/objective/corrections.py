@@ -14,10 +14,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
 
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, span_means, span_sums, spans, walk_of
@@ -180,14 +179,14 @@ def _anchored(columns: Columns, objective: Objective, share: Float[Tensor, " M"]
     return replace(columns, share=share, behaviour=columns.old.where(_sampled(columns), columns.behaviour))
 
 
-@torch.no_grad()
 def _report(loss: Loss, columns: Columns, gap: Float[Tensor, " M"], where: Mapping[str, Bool[Tensor, " M"]]) -> Loss:
     """The same loss with metrics of the gap."""
-    weight = gap.exp()
-    own = {
-        "gap_kl": (columns.share * (weight - 1 - gap)).sum(),
-        "gap_weight": (columns.share * weight).sum(),
-    }
-    return replace(
-        loss, metrics={**loss.metrics, **own, **{name: columns.share[at].sum() for name, at in where.items()}}
-    )
+    with torch.no_grad():
+        weight = gap.exp()
+        own = {
+            "gap_kl": (columns.share * (weight - 1 - gap)).sum(),
+            "gap_weight": (columns.share * weight).sum(),
+        }
+        return replace(
+            loss, metrics={**loss.metrics, **own, **{name: columns.share[at].sum() for name, at in where.items()}}
+        )

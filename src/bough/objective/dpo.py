@@ -4,8 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from torch.nn.functional import logsigmoid
-
+from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.pairs import TIE, Anchor, Pairs
 
@@ -61,7 +60,7 @@ class Dpo:
         duels = self.pairs(columns, "Dpo")
         margin = self.beta * duels.lead(columns, self.reference)
         doubt = duels.doubt() if self.smoothing == "visits" else self.smoothing
-        wrong = -(1 - doubt) * logsigmoid(margin) - doubt * logsigmoid(-margin)
+        wrong = -(1 - doubt) * torch.nn.functional.logsigmoid(margin) - doubt * torch.nn.functional.logsigmoid(-margin)
         return duels.loss(duels.mean(wrong), margin)
 
 

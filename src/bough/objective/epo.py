@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
-from torch import Tensor
-
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.spans import span_means, spans, walk_of
 

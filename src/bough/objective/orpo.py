@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 from jaxtyping import Float
-from torch import Tensor
-from torch.nn.functional import logsigmoid
 
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.pairs import Pairs
 
@@ -53,7 +52,7 @@ class Orpo:
         duels = self.pairs(columns, "Orpo")
         winner, loser = duels.winner.means(columns.logprob), duels.loser.means(columns.logprob)
         margin = _log_odds(winner) - _log_odds(loser)
-        loss = duels.loss(duels.mean(-winner - self.beta * logsigmoid(margin)), margin)
+        loss = duels.loss(duels.mean(-winner - self.beta * torch.nn.functional.logsigmoid(margin)), margin)
         return Loss(value=loss.value, metrics={**loss.metrics, "winner_nll": duels.mean(-winner.detach())})
 
 

@@ -4,10 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
 
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Walk
 from bough.objective.spans import span_means, span_sums, walk_of
 

@@ -4,9 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
-
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need
 
 

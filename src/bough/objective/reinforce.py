@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-import torch
-
+from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 
 

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
+from bough.lazy import Tensor
 from bough.objective import Columns, Loss, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take

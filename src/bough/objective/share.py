@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+
+from bough.lazy import Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from torch.nn.functional import logsigmoid
-
+from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.pairs import Pairs
 
@@ -50,4 +49,4 @@ class SimPo:
         """The loss."""
         duels = self.pairs(columns, "SimPo")
         margin = self.beta * (duels.winner.means(columns.logprob) - duels.loser.means(columns.logprob))
-        return duels.loss(duels.mean(-logsigmoid(margin - self.gamma)), margin)
+        return duels.loss(duels.mean(-torch.nn.functional.logsigmoid(margin - self.gamma)), margin)

@@ -3,8 +3,8 @@
 from typing import Literal, TypeAlias
 
 from jaxtyping import Float, Int
-from torch import Tensor
 
+from bough.lazy import Tensor
 from bough.objective import Columns, Walk
 
 Span: TypeAlias = Literal["turn", "sequence"]

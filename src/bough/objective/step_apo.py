@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from torch.nn.functional import logsigmoid
-
+from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.pairs import Pairs
 
@@ -54,4 +53,4 @@ class StepApo:
         """The loss."""
         duels = self.pairs(columns, "StepApo")
         margin = self.beta * duels.lead(columns)
-        return duels.loss(duels.mean(-logsigmoid(margin - self.alpha * duels.gap)), margin)
+        return duels.loss(duels.mean(-torch.nn.functional.logsigmoid(margin - self.alpha * duels.gap)), margin)

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need, Objective
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from jaxtyping import Bool, Int
-from torch import Tensor
 
+from bough.lazy import Tensor
 from bough.objective import Columns, Walk
 
 _OF_TOKENS = ("logprob", "behaviour", "gain", "lose", "share", "entropy", "reference", "old", "usual_entropy", "expert")

@@ -3,9 +3,7 @@
 import math
 from dataclasses import dataclass
 
-import torch
-from torch.nn.functional import logsigmoid
-
+from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.pairs import Pairs, moved_from_reference
 
@@ -66,4 +64,4 @@ class Tpo:
             gain = units.worth.exp2()
             weight = ((gain[won] - gain[lost]) * (discount[won] - discount[lost]).abs()).to(margin.dtype)
         groups = int((units.group[won].bincount() > 0).sum())
-        return duels.loss(-(weight * logsigmoid(margin)).sum() / max(1, groups), margin)
+        return duels.loss(-(weight * torch.nn.functional.logsigmoid(margin)).sum() / max(1, groups), margin)

@@ -3,9 +3,7 @@
 import math
 from dataclasses import dataclass
 
-import torch
-from torch import Tensor
-
+from bough.lazy import Tensor, torch
 from bough.objective import Columns, Head, Loss, Need
 
 

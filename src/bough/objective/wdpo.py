@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from torch.nn.functional import logsigmoid
-
+from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 from bough.objective.pairs import Pairs
 
@@ -45,4 +44,4 @@ class WDpo:
         margin = self.beta * duels.lead(columns)
         # Every gap is above 0, so the sum is 0 only without pairs.
         total = duels.gap.sum() if len(duels.gap) else duels.gap.new_ones(())
-        return duels.loss(-(duels.gap * logsigmoid(margin)).sum() / total, margin)
+        return duels.loss(-(duels.gap * torch.nn.functional.logsigmoid(margin)).sum() / total, margin)

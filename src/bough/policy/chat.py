@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from jinja2 import TemplateError
-from transformers import PreTrainedTokenizerBase
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Tokens: TypeAlias = tuple[int, ...]
 
@@ -44,7 +46,7 @@ class ChatRenderer:
     """
 
     def __init__(
-        self, tokenizer: PreTrainedTokenizerBase, *, template: Mapping[str, object], end_tokens: Sequence[int] = ()
+        self, tokenizer: "PreTrainedTokenizerBase", *, template: Mapping[str, object], end_tokens: Sequence[int] = ()
     ) -> None:
         """Look at how the template writes.
 

@@ -33,8 +33,6 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from bough.store.atomic import StoreError, digest, write_bytes
 from bough.tree import Credited, Rewarded, Task, Tree, cut_tree, join_column, join_trees, rows_of
@@ -55,6 +53,8 @@ def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequenc
         TypeError: when a task or a node's info holds a value that JSON cannot write.
         StoreError: when the disk is full.
     """
+    from safetensors.numpy import save
+
     if path.suffix != ".safetensors":
         raise ValueError(f"write_trees: got {path}; need a name that ends in .safetensors")
     stages = {type(each).__name__ for each in trees} or {"Tree"}
@@ -126,6 +126,9 @@ def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
 
 
 def _read(path: Path) -> tuple[Columns, dict[str, str]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
     try:
         raw = path.read_bytes()
         columns = load(raw)

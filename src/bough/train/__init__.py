@@ -1,17 +1,26 @@
-"""Training: runs, the loop, updates, checkpoints."""
+"""Training: runs, the loop, updates, checkpoints. What runs on torch is imported when it is first used."""
 
+from typing import TYPE_CHECKING
+
+from bough.lazy import lazy_names
 from bough.train.apart import Apart
 from bough.train.config import ConfigError, dump, load, unknown
 from bough.train.deadrun import DeadRun
 from bough.train.heldout import Score, measure
 from bough.train.journal import read_heldout
-from bough.train.learner import Diverged, Learner
 from bough.train.mine import Mined, mine
 from bough.train.override import override
 from bough.train.revise import Reader, Revise
 from bough.train.run import EngineRecipe, Experts, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
 from bough.train.start import load_run, resume, start
-from bough.train.workshop import Workshop
+
+if TYPE_CHECKING:
+    from bough.train.learner import Diverged, Learner
+    from bough.train.workshop import Workshop
+else:
+    __getattr__ = lazy_names(
+        __name__, {"bough.train.learner": ("Diverged", "Learner"), "bough.train.workshop": ("Workshop",)}
+    )
 
 __all__ = [
     "Apart",

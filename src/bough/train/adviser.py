@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from bough.explore import derive
+from bough.lazy import Tensor, torch
 from bough.tree import Floats, Rewarded, Task
 
 Teacher: TypeAlias = Callable[[Task], tuple[str, ...]]

@@ -3,7 +3,8 @@
 from bough.engine import Engine
 from bough.policy.policy import Policy
 from bough.train.gauge import Gauge
-from bough.train.memory import GIB, Extent, foresee, nbytes
+from bough.train.memory import Extent, foresee, nbytes
+from bough.train.process_memory import GIB
 from bough.train.run import Optimizer
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from bough.train.process_memory import process_bytes
 from bough.tree import Floats
 
 MMAP_THRESHOLD, LARGE_BYTES = -3, 128 * 1024
@@ -45,19 +46,14 @@ class Gauge:
             ctypes.CDLL(None).malloc_trim(0)
         with suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")  # the kernel counts the peak from now
-        self._before, self._begin = _status("VmHWM"), _status("VmRSS") - counted
+        self._before, self._begin = process_bytes("VmHWM"), process_bytes("VmRSS") - counted
 
     def peak(self) -> int | None:
         """Bytes; None when the system does not tell."""
         if self._device.type == "cuda":
             return torch.cuda.max_memory_allocated(self._device)
-        now = _status("VmHWM")
+        now = process_bytes("VmHWM")
         return now - self._begin if now > self._before else None
-
-
-def resident() -> int | None:
-    """Bytes of memory that this process has now; None on systems without /proc."""
-    return _status("VmRSS") or None
 
 
 def allocations(do: Callable[[], object], device: torch.device, *, mark: str = "") -> tuple[Floats, int]:
@@ -84,10 +80,3 @@ def allocations(do: Callable[[], object], device: torch.device, *, mark: str = "
         elif event.name() == "[memory]" and event.device_type().name.lower() == device.type:
             steps.append(event.nbytes())
     return np.cumsum(steps, dtype=np.float64), marked
-
-
-def _status(name: str) -> int:
-    """A line of Linux's account of this process, bytes; 0 elsewhere."""
-    file = Path("/proc/self/status")
-    lines = file.read_text().splitlines() if file.is_file() else []
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)

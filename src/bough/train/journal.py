@@ -6,23 +6,23 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
-from torch import Tensor
-
-from bough.policy.policy import Policy
+from bough.lazy import Tensor
 from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, write_json, write_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.deadrun import Pulse
-from bough.train.gauge import resident
 from bough.train.heldout import Score
-from bough.train.learner import Learner
-from bough.train.memory import GIB
-from bough.train.reference import Reference
+from bough.train.process_memory import GIB, process_bytes
 from bough.train.run import Run
 from bough.tree import Credited
 from bough.view import Live, wilson
 from bough.view import Progress as ViewProgress
+
+if TYPE_CHECKING:
+    from bough.policy.policy import Policy
+    from bough.train.learner import Learner
+    from bough.train.reference import Reference
 
 
 @dataclass(slots=True)
@@ -71,7 +71,7 @@ class Journal:
         self._row: dict[str, float | str] = {}
 
     def restore(
-        self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
     ) -> bool:
         """Go on from the newest whole checkpoint; False when there is none, and the run begins anew."""
         found = self._checkpoints.latest()
@@ -117,8 +117,8 @@ class Journal:
     def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
         """Close the row of a step, and write its trees when it is their turn."""
         self._row.setdefault("phase", "rl")
-        if (taken := resident()) is not None:
-            self._row["memory/process_gib"] = taken / GIB
+        if resident := process_bytes("VmRSS"):
+            self._row["memory/process_gib"] = resident / GIB
         self._metrics.write(step, self._row)
         self._tell(step)
         self._row = {}
@@ -130,7 +130,9 @@ class Journal:
         """Where the trees of a round of a step are kept until the next checkpoint."""
         return Shelf(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
 
-    def save(self, learner: Learner, progress: Progress, reference: Reference, memories: Mapping[str, Memory]) -> None:
+    def save(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
         """Make a checkpoint."""
         tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
         tensors |= {name: memory.state() for name, memory in memories.items()}
@@ -139,7 +141,7 @@ class Journal:
         # Whoever goes on from here has learned from all trees so far.
         Shelf(directory=self.directory.growing).clear()
 
-    def save_policy(self, policy: Policy) -> None:
+    def save_policy(self, policy: "Policy") -> None:
         """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.
 
         Raises:

@@ -25,9 +25,8 @@ from bough.policy.policy import Policy
 from bough.train.config import ConfigError
 from bough.train.eight_bit import moment_bytes
 from bough.train.gauge import allocations
+from bough.train.process_memory import GIB
 from bough.tree import Floats
-
-GIB = 2**30
 
 SIZES = {"cpu": (64, 128, 192), "cuda": (1024, 2048, 3072)}
 """Tokens of the texts that are read to find out what reading takes."""

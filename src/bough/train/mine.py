@@ -6,26 +6,26 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-import torch
 
-from bough.batch import Batch, pack
+from bough.lazy import torch
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
 from bough.train.apart import ANY, Apart
-from bough.train.columns import by_path
 from bough.train.config import ConfigError, unknown
-from bough.train.loop import admit, reward
 from bough.train.override import override
 from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.train.told import Teller, Untold
 from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node
+
+if TYPE_CHECKING:
+    from bough.batch import Batch
 
 Row: TypeAlias = dict[str, Any]
 """A line of JSON."""
@@ -108,6 +108,9 @@ def mine(
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
     directory = RunDirectory.open(target)
     run = override(load_run(directory), changes)
+    # Imported here, since it imports torch: a wrong argument is reported before that.
+    from bough.train.loop import admit
+
     teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
     sieve = _Sieve(teller=teller, apart=apart)
     for file in _files(trees or directory.trees):
@@ -136,6 +139,8 @@ def _files(place: Path) -> list[Path]:
 
 def _credit(run: Run, file: Path) -> list[Credited]:
     """The trees of a file with the credit of the run's rule."""
+    from bough.train.loop import reward
+
     stages = read_trees(file)
     bare = reward([each for each in stages if isinstance(each, Tree)], run.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
@@ -148,8 +153,10 @@ def _credit(run: Run, file: Path) -> list[Credited]:
         ) from error
 
 
-def _packed(kept: Sequence[Credited], *, paths: bool) -> Batch:
+def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
     """What would be learned from; goals are not needed, and what critics thought is not there."""
+    from bough.batch import pack
+
     return pack([replace(each, goals={}) for each in kept], paths=paths)
 
 
@@ -181,6 +188,8 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
         )
     if not kept:
         return
+    from bough.train.columns import by_path
+
     batch = _packed(kept, paths=True)
     nothing = torch.zeros(len(batch.at))
     columns = Columns(logprob=nothing, behaviour=batch.behaviour, gain=batch.gain, lose=batch.lose, share=nothing)
@@ -200,7 +209,7 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 """A tree, and the actions of one path."""
 
 
-def _sides(side: Bundles, duels: Duels, batch: Batch, kept: Sequence[Credited]) -> list[_Side]:
+def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
     """The turns of each bundle as nodes of a tree."""
     assert batch.walks is not None
     places, turn_of = _Places.of(kept), batch.walks.turn

@@ -199,4 +199,5 @@ def _members(kinds: Sequence[type]) -> list[object]:
     for room in tuple(modules):
         inner = (each.name for each in pkgutil.iter_modules(getattr(room, "__path__", ())) if each.ispkg)
         modules += [importlib.import_module(f"{room.__name__}.{name}") for name in inner]
-    return [getattr(module, name) for module in modules for name in getattr(module, "__all__", ())]
+    # Names that a package imports on first use (`bough.lazy`) are not settings.
+    return [vars(module)[name] for module in modules for name in getattr(module, "__all__", ()) if name in vars(module)]

@@ -3,28 +3,30 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
 from bough.curate import Admit, Signal, Tracker
 from bough.engine import Engine, Local, Sampling
-from bough.engine.model import Model
 from bough.env import Env, Split
 from bough.explore import Chains, Explorer, Limits
 from bough.objective import Objective, PpoClip, Share
 from bough.policy import UtteranceCritic, ValueHead
-from bough.policy.policy import Policy
 from bough.reward import EnvReward, Reward
 from bough.train.adviser import AdviserRecipe
 from bough.train.revise import Revise
+
+if TYPE_CHECKING:
+    from bough.engine.model import Model
+    from bough.policy.policy import Policy
 
 
 @runtime_checkable
 class PolicyRecipe(Protocol):
     """Builds a policy: `Tiny` or `Pretrained`."""
 
-    def build(self, texts: Iterable[str], assets: Path | None = None) -> Policy:
+    def build(self, texts: Iterable[str], assets: Path | None = None) -> "Policy":
         """The policy. `texts` show the environment's language; `assets` is a folder for what must be kept."""
         ...
 
@@ -33,7 +35,7 @@ class PolicyRecipe(Protocol):
 class EngineRecipe(Protocol):
     """Builds an engine: `Local`, or one of your own that wraps it."""
 
-    def build(self, model: Model) -> Engine:
+    def build(self, model: "Model") -> Engine:
         """An engine over a frozen copy of the policy's model, which becomes the engine's own."""
         ...
 

@@ -4,18 +4,19 @@ import asyncio
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bough.explore import Waits
 from bough.store import RunDirectory, describe, digest_tasks
 from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
-from bough.train.finish import finish
-from bough.train.journal import Journal
-from bough.train.loop import train
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
-from bough.train.workshop import Workshop
 from bough.view import Live
+
+if TYPE_CHECKING:
+    from bough.train.journal import Journal
+    from bough.train.workshop import Workshop
 
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
@@ -70,6 +71,11 @@ def load_run(directory: RunDirectory) -> Run:
 
 def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirectory:
     check(run)
+    # Imported here, since these import torch: a wrong setting is reported before that.
+    from bough.train.finish import finish
+    from bough.train.journal import Journal
+    from bough.train.workshop import Workshop
+
     waits = Waits()
     with (
         Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live,
@@ -98,7 +104,9 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
     return directory
 
 
-async def _run(shop: Workshop, journal: Journal) -> None:
+async def _run(shop: "Workshop", journal: "Journal") -> None:
+    from bough.train.loop import train
+
     try:
         await train(shop, journal)
     finally:

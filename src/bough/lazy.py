@@ -1,0 +1,47 @@
+"""Names that are imported on first use, so that settings load without PyTorch.
+
+`from bough.lazy import Tensor, torch` imports no PyTorch; the first use of an attribute of `torch` does.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch as torch
+    from torch import Tensor as Tensor
+else:
+
+    class _Lazy(ModuleType):
+        """A module that is imported when one of its attributes is first used."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(import_module(self.__name__), name)
+
+    class _TensorType(type):
+        def __instancecheck__(cls, value: object) -> bool:
+            return "torch" in sys.modules and isinstance(value, torch.Tensor)
+
+    torch = _Lazy("torch")
+
+    class Tensor(metaclass=_TensorType):
+        """`torch.Tensor` for annotations and `isinstance`; it cannot be made."""
+
+
+def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+    """The `__getattr__` of a package (PEP 562) that imports some of its names on first use.
+
+    Args:
+        package: The package's `__name__`.
+        names: By module, the names that the package takes from it.
+    """
+    places = {name: module for module, several in names.items() for name in several}
+
+    def get(name: str) -> object:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(places[name]), name)
+
+    return get
