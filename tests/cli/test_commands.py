@@ -111,7 +111,6 @@ def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "interrupted; go on with `bough resume runs/slow`" in err
-    assert "Traceback" not in err
+    assert err == "\ninterrupted; go on with `bough resume runs/slow`\n", "nothing else is printed"
     assert "The run stopped early" in (tmp_path / "runs" / "slow" / "report.html").read_text()
     assert bough("eval", "runs/slow", folder=tmp_path).fine()

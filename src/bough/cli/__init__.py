@@ -1,8 +1,21 @@
 """The command line."""
 
+import io
+import logging
+import sys
+
+NOISY = ("torchao", "torch.utils._pytree")
+"""Loggers that warn while transformers imports torchao, where that is installed; Bough does not use torchao."""
+
 
 def main() -> None:
     """Run `bough`."""
+    for name in NOISY:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    for stream in (sys.stdout, sys.stderr):
+        # A letter that the terminal's encoding lacks is written as its code; it does not end the command.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     # Imported here, so that importing the package for its pieces never loads the command line.
     from bough.cli.app import app
 

@@ -51,7 +51,6 @@ class Budget:
             copies=copies,
             cache_tokens=most or 0,
             entropy=entropy,
-            moment_bits=settings.moment_bits,
             readers=settings.readers,
         )
         # What foreseeing has loaded is the program's.

@@ -1,14 +1,12 @@
 """Optimizers of a policy, and of a critic beside it: their steps, and what a checkpoint keeps of them."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from bough.policy.critic import Critic
-from bough.train.eight_bit import adamw8, put_together, taken_apart
 from bough.train.igt import Igt
 from bough.train.run import Optimizer
 
@@ -35,9 +33,8 @@ class Descent:
             groups.append({"params": [*heads.values()], "weight_decay": 0.0, "peak": critic.settings.learning_rate})
             self._named |= heads
         if groups:
-            make = adamw8 if settings.moment_bits == 8 else partial(torch.optim.AdamW, fused=True)
-            made = make(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon)
-            self._optimizers.append(made)
+            rates: dict[str, Any] = {"lr": settings.learning_rate, "betas": settings.betas, "eps": settings.epsilon}
+            self._optimizers.append(torch.optim.AdamW(groups, fused=True, **rates))
         self._owner: dict[Tensor, torch.optim.Optimizer] = {
             weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
         }
@@ -51,24 +48,20 @@ class Descent:
         """One step, with `scale` of every learning rate."""
         for optimizer in self._optimizers:
             for group in optimizer.param_groups:
-                rate, held = scale * group["peak"], group["lr"]
-                group["lr"] = torch.full_like(held, rate) if isinstance(held, Tensor) else rate
+                group["lr"] = scale * group["peak"]
             optimizer.step()  # pyright: ignore[reportUnknownMemberType]
 
     def state(self) -> dict[str, Tensor]:
         """The moments by parameter name, for a checkpoint."""
-        found: dict[str, Tensor] = {}
-        for name, weight in self._named.items():
-            for key, value in self._owner[weight].state[weight].items():
-                found |= taken_apart(f"{name}/{key}", value)
-        return found
+        return {
+            f"{name}/{key}": value
+            for name, weight in self._named.items()
+            for key, value in self._owner[weight].state[weight].items()
+        }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Take back what `state` gave, bit for bit."""
-        parts: dict[str, dict[str, Tensor]] = {}
         for key, value in state.items():
             name, _, part = key.rpartition("/")
-            parts.setdefault(name, {})[part] = value.to(self._named[name].device, copy=True)
-        for name, own in parts.items():
             weight = self._named[name]
-            self._owner[weight].state[weight].update(put_together(own, weight))
+            self._owner[weight].state[weight][part] = value.to(weight.device, copy=True)

@@ -4,7 +4,7 @@ All that a run holds on the policy's device is counted, and the rest of the prog
 
     weights, the engine's copy, a reference       their bytes
     gradients                                     those of the weights that are trained, for each reader
-    the optimizer's moments                       twice that, or half of it with 8 bits
+    the optimizer's moments                       twice the bytes of those weights
     the engine's keys and values                  as many as it may hold
     keys and values that a later stretch sees     of a text as long as the policy reads
     a stretch                                     see `Appetite`; for each reader
@@ -23,7 +23,6 @@ from torch.profiler import record_function
 from bough.batch import FEW, Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
 from bough.policy.policy import Policy
 from bough.train.config import ConfigError
-from bough.train.eight_bit import moment_bytes
 from bough.train.gauge import allocations
 from bough.train.process_memory import GIB
 from bough.tree import Floats
@@ -302,7 +301,6 @@ def foresee(
     copies: Mapping[str, int],
     cache_tokens: int,
     entropy: bool,
-    moment_bits: int = 32,
     readers: int = 1,
 ) -> Memory:
     """Measure a policy.
@@ -312,13 +310,11 @@ def foresee(
         copies: Bytes by name of what there is besides: the engine's copy, a reference.
         cache_tokens: Most tokens whose keys and values the engine holds.
         entropy: Whether entropies are learned from.
-        moment_bits: Of the optimizer's moments.
         readers: How many stretches are read at the same time, each with gradients of its own.
     """
-    learned = policy.parameters().values()
-    moments = sum(moment_bytes(weight, moment_bits) for weight in learned)
-    always = {"weights": nbytes(policy.weights().values()), **copies, "moments": moments}
-    always["gradients"] = readers * nbytes(learned)
+    learned = nbytes(policy.parameters().values())
+    always = {"weights": nbytes(policy.weights().values()), **copies, "moments": 2 * learned}
+    always["gradients"] = readers * learned
     always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
     return Memory(
         always=always,

@@ -131,8 +131,6 @@ class Optimizer:
         micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
         memory_gib: What a run may take on the policy's device, beside the program itself: `micro_tokens` is then chosen
             as large as that allows, and a run that needs more is refused. None sets no bound.
-        moment_bits: Of AdamW's two moments of a weight: 32 (as many as the weight has), or 8, a quarter of the memory,
-            for steps that are nearly the same (arXiv 2110.02861). 8 is made for CUDA and needs torchao.
         recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for
             a small part of the memory.
         readers: Threads that go through a batch together, on a CPU: each reads some of its trees, with gradients of
@@ -154,7 +152,6 @@ class Optimizer:
     parts: int = 1
     micro_tokens: int = 16384
     memory_gib: float | None = None
-    moment_bits: Literal[8, 32] = 32
     recompute: bool = False
     readers: int = 1
     compile: bool = False
@@ -179,8 +176,6 @@ class Optimizer:
             raise ValueError(f"Optimizer.betas: got {self.betas}; need two numbers from 0 to below 1")
         if not 0 < self.igt_weight <= 1:
             raise ValueError(f"Optimizer.igt_weight: got {self.igt_weight}; need a number above 0 and up to 1")
-        if self.momentum == "igt" and self.moment_bits == 8:
-            raise ValueError("Optimizer.moment_bits: got 8 with momentum='igt'; need 32, or 8 with momentum='adam'")
         if self.momentum == "igt" and self.weight_decay:
             raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} with momentum='igt'; need 0")
 
