@@ -34,6 +34,9 @@ USAGE, FAILED = 2, 1
         ("heldout.every=0", "Heldout: got every=0"),
         ("limits.engine_deadline_s=0", "Limits.engine_deadline_s: got 0.0; need more than 0 seconds"),
         ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
+        ("name=a\nb", "Run.name: got 'a\\nb'; need a name that can be a folder's: without '/', line breaks"),
+        ("name=a\x1b[2Jb", "Run.name: got 'a\\x1b[2Jb'; need a name that can be a folder's"),
+        (f"name={128 * 'é'}", "Run.name: got 256 bytes, 'éééééééééééééééééééé'...; need at most 255"),
     ],
 )
 def test_fields(bough: Bough, tmp_path: Path, change: str, told: str) -> None:
@@ -93,9 +96,9 @@ def pretrained(tmp_path: Path, path: Path) -> str:
 def test_a_model_that_cannot_be_read(bough: Bough, tmp_path: Path) -> None:
     recipe = pretrained(tmp_path, tmp_path / "model")
     error = bough("train", recipe, folder=tmp_path).error(USAGE)
-    assert f"no folder '{tmp_path}/model'; need one with a model" in error
+    assert f"Pretrained.path: got '{tmp_path}/model', which is no folder; need a folder with a model" in error
     (tmp_path / "model").mkdir()
-    assert "no config in" in bough("train", recipe, folder=tmp_path).error(USAGE)
+    assert "got no config in" in bough("train", recipe, folder=tmp_path).error(USAGE)
     folders.folder(tmp_path / "model")
     weights = tmp_path / "model" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:1000])
@@ -116,7 +119,7 @@ def test_a_tokenizer_without_the_token_that_ends_a_turn(bough: Bough, tmp_path: 
 def test_a_task_file(bough: Bough, tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.jsonl"
     good = '{"id": "one", "data": {"rows": ["SF", "FG"]}}\n'
-    ask = ("train", f"{SMALL}:run", *ONE_STEP, "tasks.file=tasks.jsonl", "warmup.demonstrations=0")
+    ask = ("train", f"{SMALL}:run", *ONE_STEP, "tasks.file=tasks.jsonl", "warmup.demonstrations=0", "batch_tasks=1")
     tasks.write_text(good + '{"id": "two", "data": {"rows": \n')
     error = bough(*ask, "tasks.count=1", folder=tmp_path).error(USAGE)
     assert "tasks.jsonl, line 2: no JSON" in error

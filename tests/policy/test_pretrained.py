@@ -13,7 +13,9 @@ def build(path: Path | str, **fields: object) -> None:
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere'; need one with a model, or a model hub's id"):
+    with pytest.raises(
+        FileNotFoundError, match=r"Pretrained.path: got '.*nowhere', which is no folder; need .* a model$"
+    ):
         build(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"Pretrained.path: got an empty string"):
         Pretrained(path="")
@@ -25,13 +27,20 @@ def test_a_file_instead_of_a_folder(tmp_path: Path) -> None:
         build(tmp_path / "model")
 
 
-def test_a_hub_that_does_not_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        OSError, match=r"can't read the tokenizer at 'nobody/nothing': .*; need a complete folder, or a hub"
-    ):
-        build("nobody/nothing")
+def test_a_hub_id_is_looked_up_in_the_cache_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def connect(*_: object) -> None:
+        raise AssertionError("a connection was opened")
+
+    monkeypatch.setattr("socket.socket.connect", connect)
+    monkeypatch.setattr("socket.getaddrinfo", connect)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"got 'org/name', which is no folder; .* do: hf download org/name"):
+        build("org/name")
+    cached = tmp_path / "models--org--name"
+    folders.folder(cached / "snapshots" / "0123")
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text("0123")
+    build("org/name")
 
 
 @pytest.mark.parametrize(

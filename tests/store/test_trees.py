@@ -99,6 +99,17 @@ def test_trees_come_back_bit_for_bit(tmp_path_factory, seed, sizes, info, names,
             assert same_bits(was.lose, now.lose)
 
 
+def test_the_same_trees_are_the_same_bytes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    credited = random_credited(rng, random_tree(rng, 4, "one", []), ["b", "a"])
+    files = [tmp_path / str(count) / "step_000001.safetensors" for count in range(12)]
+    for file in files:
+        file.parent.mkdir()
+        write_trees(file, [credited])
+    assert len({file.read_bytes() for file in files}) == 1, "of 12 random orders of three keys two would differ"
+    assert read_trees(files[0], Credited)[0].rewarded.channels.keys() == {"a", "b"}
+
+
 def test_numpy_alone_reads_the_files_as_the_docstring_says(tmp_path: Path) -> None:
     trees = some_trees()
     path = tmp_path / "step_000012.safetensors"

@@ -185,3 +185,11 @@ def test_credit_for_judged_actions_needs_an_explorer_that_judges() -> None:
     with pytest.raises(ConfigError, match=r"credit=Slate: goes by how actions were judged .* Chains judges none"):
         check(run)
     check(replace(run, explorer=explore.Slate(quality=explore.Proper())))
+
+
+def test_a_batch_larger_than_the_pool() -> None:
+    run = replace(small(), batch_tasks=13)
+    with pytest.raises(ConfigError, match=r"batch_tasks: got 13 with tasks.count=12; need at most as many tasks in a"):
+        check(run)
+    check(replace(small(), batch_tasks=12))
+    check(replace(run, steps=0))

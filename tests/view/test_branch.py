@@ -72,7 +72,7 @@ def test_a_group_as_text(two_paths: Credited) -> None:
         "└─ right                  0.00",
         "   ├─ right                 +0.50  reward 1",
         "   │  = solved, return 1",
-        "   └─ down <b>              \u22120.50",
+        "   └─ down <b>              -0.50",
         "      = not solved, return 0",
     ]
 

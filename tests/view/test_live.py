@@ -41,6 +41,12 @@ def test_lines_when_not_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> Non
     ]
 
 
+def test_lines_are_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    with Live("demo", steps=1) as live:
+        live.update(Progress(step=1, steps=1, metrics={"reward/mean": -0.41, "loss/total": -1.2e-5}))
+    assert capsys.readouterr().out.splitlines()[1] == "step 1/1  reward -0.41  loss -1.2e-05"
+
+
 def test_the_time_left_is_the_mean_of_this_phase(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Live("demo", steps=3, clock=clock) as live:

@@ -12,7 +12,7 @@ from bough.tree import Credited, Kind, Outcome
 from bough.view import Panel, Report, write_report
 from bough.view.chart import Chart, Series, figure, running_mean, ticks
 from bough.view.curves import curves
-from bough.view.numbers import duration, percent, points, short, signed
+from bough.view.numbers import duration, percent, points, short, signed, typeset
 from bough.view.results import headline
 
 VOID = {"meta", "line", "circle", "rect", "polyline", "polygon", "br"}
@@ -213,10 +213,11 @@ def test_panels_are_paired_by_task_and_not_by_place() -> None:
 
 def test_numbers_as_a_person_reads_them() -> None:
     assert [short(x) for x in (0.0, 0.01234, -0.5, 12.0, 1234.5, 1.2e-5, math.nan)] == [
-        *("0", "0.0123", "\u22120.5", "12", "1,234", "1.2e\u221205", "nan"),
+        *("0", "0.0123", "-0.5", "12", "1,234", "1.2e-05", "nan"),
     ]
     assert [duration(s) for s in (4.21, 59.4, 190.0, 4000.0)] == ["4.2s", "59s", "3m 10s", "1h 06m"]
-    assert (percent(0.4375), points(-0.275), signed(-0.001), signed(0.5)) == ("43.8%", "\u221227.5", "0.00", "+0.50")
+    assert (percent(0.4375), points(-0.275), signed(-0.001), signed(0.5)) == ("43.8%", "-27.5", "0.00", "+0.50")
+    assert typeset("-0.5") == "\u22120.5"
 
 
 def test_small_numbers_stay_within_the_drawing() -> None:

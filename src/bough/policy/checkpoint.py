@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import snapshot_download  # pyright: ignore[reportUnknownVariableType]
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
@@ -14,7 +16,7 @@ TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 
 def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
-    """The tokenizer of the model at `path`, a folder or a hub's id.
+    """The tokenizer of the model at `path`, a folder or the hub id of a downloaded model.
 
     Raises:
         OSError: when the folder, its config, weights or tokenizer is missing or can't be read.
@@ -23,7 +25,7 @@ def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
 
 
 def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
-    """The causal language model at `path`, a folder or a hub's id.
+    """The causal language model at `path`, a folder or the hub id of a downloaded model.
 
     Raises:
         OSError: when a file is missing or can't be read.
@@ -61,20 +63,36 @@ def _quiet() -> Generator[None]:
 
 
 def _find(path: str) -> str:
-    """`path` if it is a hub's id, else the folder, in which everything is there."""
+    """The folder of the model at `path`, complete. Reads the hub's cache and opens no connection."""
     folder = Path(path).expanduser()
     if not folder.exists():
-        if path.count("/") == 1 and not path.startswith((".", "/", "~")):
-            return path
-        raise FileNotFoundError(
-            f"no folder {path!r}; need one with a model, or a model hub's id such as 'Qwen/Qwen3-0.6B'"
-        )
+        folder = _cached(path)
     if not folder.is_dir():
-        raise NotADirectoryError(f"got a file, {path!r}; need the folder with config.json, weights and tokenizer")
+        raise NotADirectoryError(
+            f"Pretrained.path: got a file, {path!r}; need the folder with config.json, weights and tokenizer"
+        )
     for what, patterns in (("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", TOKENIZERS)):
         if not any(any(folder.glob(pattern)) for pattern in patterns):
-            raise FileNotFoundError(f"no {what} in {path!r}; need {' or '.join(patterns)}, as save_pretrained writes")
+            raise FileNotFoundError(
+                f"Pretrained.path: got no {what} in {path!r}; need {' or '.join(patterns)}, as save_pretrained writes"
+            )
     return str(folder)
+
+
+def _cached(path: str) -> Path:
+    """Where the hub's cache keeps the model with the id `path`.
+
+    Raises:
+        FileNotFoundError: when it is not there; the message has the command that downloads it.
+    """
+    try:
+        return Path(snapshot_download(path, local_files_only=True))
+    except (LocalEntryNotFoundError, HFValidationError) as error:
+        is_id = isinstance(error, LocalEntryNotFoundError) and "/" in path
+        remedy = f"a folder with a model; to download a model with this hub id first, do: hf download {path}"
+        raise FileNotFoundError(
+            f"Pretrained.path: got {path!r}, which is no folder; need {remedy if is_id else 'a folder with a model'}"
+        ) from error
 
 
 def _load(what: str, path: str, kind: Any, **options: object) -> Any:
@@ -85,5 +103,5 @@ def _load(what: str, path: str, kind: Any, **options: object) -> Any:
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise OSError(
-            f"can't read the {what} at {path!r}: {lines[0]}; need a complete folder, or a hub that answers"
+            f"Pretrained.path: can't read the {what} at {path!r}: {lines[0]}; need a complete folder"
         ) from error

@@ -18,7 +18,8 @@ class Pretrained:
     """A causal language model with a chat template, in the format of transformers.
 
     Attributes:
-        path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), or a model hub's id.
+        path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), or the Hugging Face hub's id
+            of a model that `hf download` has put into the cache. Nothing is downloaded.
         lora: Adapters to train; None trains every weight, for which float32 is advised: the steps of policy
             optimization are smaller than what bfloat16 weights can take.
         dtype: Of the weights.
@@ -36,7 +37,7 @@ class Pretrained:
 
     def __post_init__(self) -> None:
         if not self.path:
-            raise ValueError("Pretrained.path: got an empty string; need a folder with a model, or a model hub's id")
+            raise ValueError("Pretrained.path: got an empty string; need a folder with a model, or the hub id of one")
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
         """How it writes and reads, without the model; `assets` is not needed.

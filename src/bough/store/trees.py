@@ -63,7 +63,7 @@ def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequenc
     words = path.with_suffix(".jsonl")
     write_bytes(words, "".join(json.dumps(_words(each)) + "\n" for each in trees).encode())
     about = {"format": FORMAT, "stage": stages.pop(), "jsonl_blake2b": digest(words)}
-    write_bytes(path, save(_columns(trees), about))
+    write_bytes(path, _sorted_header(save(_columns(trees), about)))
 
 
 @overload
@@ -94,6 +94,15 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
     if stage and lines and about["stage"] != stage.__name__:
         raise StoreError(f"{path}: got trees of stage {about['stage']}; need {stage.__name__}")
     return [_staged(about["stage"], columns, line, at) for at, line in enumerate(lines)]
+
+
+def _sorted_header(raw: bytes) -> bytes:
+    """A safetensors file with the keys of its header sorted: safetensors writes `__metadata__` in a random order."""
+    start = 8 + int.from_bytes(raw[:8], "little")
+    header = json.dumps(json.loads(raw[8:start]), sort_keys=True, separators=(",", ":")).encode()
+    # The columns begin at a multiple of 8 bytes, as in the file that safetensors writes.
+    header = header.ljust(-(-len(header) // 8) * 8)
+    return len(header).to_bytes(8, "little") + header + raw[start:]
 
 
 def _tree(each: Tree | Rewarded | Credited) -> Tree:

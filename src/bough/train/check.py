@@ -16,11 +16,21 @@ def check(run: Run) -> None:
     Raises:
         ConfigError: says which two, why, and what to do.
     """
+    _check_tasks(run)
     _check_credit(run)
     _check_objective(run)
     _check_explorer(run)
     _check_ratio(run)
     _check_staleness(run)
+
+
+def _check_tasks(run: Run) -> None:
+    """A batch larger than the pool would hold the same tasks several times."""
+    if run.steps and run.batch_tasks > run.tasks.count:
+        raise ConfigError(
+            f"batch_tasks: got {run.batch_tasks} with tasks.count={run.tasks.count}; need at most as many tasks in a "
+            "batch as there are; lower batch_tasks, or raise tasks.count"
+        )
 
 
 def _check_credit(run: Run) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from bough.engine.model import Model
     from bough.policy.policy import Policy
 
+NAME_BYTES = 255
+"""Longest name of a folder on common file systems, in UTF-8."""
+
 
 @runtime_checkable
 class PolicyRecipe(Protocol):
@@ -328,8 +331,16 @@ class Run:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        if self.name in ("", ".", "..") or "/" in self.name:
-            raise ValueError(f"Run.name: got {self.name!r}; need a name that can be a folder's")
+        if self.name in ("", ".", "..") or "/" in self.name or not self.name.isprintable():
+            raise ValueError(
+                f"Run.name: got {self.name!r}; need a name that can be a folder's: without '/', line breaks and "
+                "control characters"
+            )
+        if len(self.name.encode()) > NAME_BYTES:
+            raise ValueError(
+                f"Run.name: got {len(self.name.encode())} bytes, {self.name[:20]!r}...; need at most {NAME_BYTES}, the "
+                "longest name of a folder"
+            )
         for name, least in (("workers", 0), ("steps", 0), ("batch_tasks", 1), ("rounds", 1), ("threads", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"Run.{name}: got {getattr(self, name)}; need at least {least}")

@@ -186,8 +186,7 @@ class Workshop:
         weights = self.advisers.weigh([task.id for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
-            again = self.run.batch_tasks > len(self.train_tasks)
-            drawn = generator.choice(len(self.train_tasks), self.run.batch_tasks, replace=again, p=weights)
+            drawn = generator.choice(len(self.train_tasks), self.run.batch_tasks, replace=False, p=weights)
             return [self.train_tasks[place] for place in drawn.tolist()]
         size = len(self.train_tasks)
         places = range(first, first + self.run.batch_tasks)

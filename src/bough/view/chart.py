@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from bough.view.numbers import percent, short
+from bough.view.numbers import percent, short, typeset
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 26
 """Space around the drawing, in units of its view box. Wide labels of the y axis get more on the left."""
@@ -114,7 +114,7 @@ def figure(chart: Chart) -> str:
 
     A chart of single points is its values; there is nothing to draw.
     """
-    write = percent if chart.share else short
+    write = percent if chart.share else _short
     newest = "".join(
         f'<span class="{each.tone}"><i></i>{escape(each.label)} <b>{_value(each, -1, write)}</b></span>'
         for each in chart.series
@@ -157,7 +157,7 @@ def _labels(chart: Chart, y_ticks: Sequence[float]) -> list[str]:
     """The marks of the y axis as texts that differ, with as few digits as that takes."""
     if chart.share:
         return [f"{100 * tick:g}%" for tick in y_ticks]
-    written = ([short(tick, digits) for tick in y_ticks] for digits in range(3, 16))
+    written = ([_short(tick, digits) for tick in y_ticks] for digits in range(3, 16))
     return next(labels for labels in written if len(set(labels)) == len(labels))
 
 
@@ -201,6 +201,10 @@ def _line(each: Series, frame: _Frame, warmup: float | None) -> str:
             for left, top in map(frame.at, each.x, each.y)
         ]
     return "".join(parts)
+
+
+def _short(value: float, digits: int = 3) -> str:
+    return typeset(short(value, digits))
 
 
 def _value(each: Series, at: int, write: Callable[[float], str]) -> str:

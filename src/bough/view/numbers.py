@@ -9,8 +9,8 @@ def percent(share: float) -> str:
 
 
 def points(difference: float) -> str:
-    """0.275 -> "+27.5": a difference of shares, in percentage points, with a true minus sign."""
-    return f"{100 * difference:+.1f}".replace("-", "\u2212")
+    """0.275 -> "+27.5": a difference of shares, in percentage points."""
+    return f"{100 * difference:+.1f}"
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -24,12 +24,17 @@ def short(value: float, digits: int = 3) -> str:
         text = f"{value:.{digits}g}"
     else:
         text = f"{value:.{digits - 2}e}"
-    return text.replace("-", "\u2212")
+    return text
 
 
 def signed(value: float) -> str:
     """0.5 -> "+0.50"; zero has no sign."""
-    return f"{value:+.2f}".replace("-", "\u2212") if round(value, 2) else "0.00"
+    return f"{value:+.2f}" if round(value, 2) else "0.00"
+
+
+def typeset(number: str) -> str:
+    """With the minus sign U+2212 in place of hyphens, for the report; plain lines and files keep to ASCII."""
+    return number.replace("-", "\u2212")
 
 
 def duration(seconds: float) -> str:

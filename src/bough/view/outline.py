@@ -5,7 +5,7 @@ from html import escape
 
 from bough.view.branch import Branch, Turn, branches, instructions, text_of
 from bough.view.choose import Group, returns, successes
-from bough.view.numbers import short, signed
+from bough.view.numbers import short, signed, typeset
 
 CHIP_LETTERS, CHIPS, TEXT_LETTERS = 24, 40, 4000
 """How much of an action stands on a chip, how many chips on a line, how much of a text in a report."""
@@ -18,7 +18,7 @@ def outline(name: str, why: str, group: Group) -> str:
     strongest = max((abs(turn.advantage) for branch in grown for turn in _all_turns(branch)), default=0.0)
     shown = dict.fromkeys((instructions(credited), text_of(credited, 0)) for credited in group)
     prompt = "".join(f"<pre>{_text(text)}</pre>" for texts in shown for text in texts if text)
-    facts = f"{sum(solved)} of {len(values)} paths solved · mean return {short(sum(values) / len(values))}"
+    facts = f"{sum(solved)} of {len(values)} paths solved · mean return {typeset(short(sum(values) / len(values)))}"
     return (
         f'<article class="group"><header><h3>{escape(name)}</h3><p>{escape(group[0].tree.task.id)} · {facts}'
         f'{f" · {why}" if why else ""}</p><button type="button" class="unfold">unfold all</button></header>'
@@ -38,7 +38,7 @@ def _branch(branch: Branch, strongest: float, done: int = 0) -> str:
     ends = list(branch.ends())
     if branch.end:
         tone = "solved" if branch.end.success else "unsolved"
-        value = short(branch.end.value)
+        value = typeset(short(branch.end.value))
         mark = f'<span class="end {tone}">{escape(branch.end.outcome)}</span><span class="return">return {value}</span>'
     else:
         mark = f'<span class="end">{len(ends)} paths, {sum(end.success for end in ends)} solved</span>'
@@ -80,10 +80,11 @@ def _row(at: int, turn: Turn, strongest: float) -> str:
     action = "" if turn.action is None else f'<pre class="said">{_text(turn.action)}</pre>{marks}'
     rebuilt = f'<p class="tag">context rebuilt</p><pre>{_text(turn.rebuilt)}</pre>' if turn.rebuilt else ""
     answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
-    paid = "".join(f"<div>{escape(name)} {signed(value)}</div>" for name, value in turn.rewards.items())
+    paid = "".join(f"<div>{escape(name)} {typeset(signed(value))}</div>" for name, value in turn.rewards.items())
     # Branches that disagree at shared tokens are told apart: their mean may be 0 while both sides pull.
-    sides = f"<small>{signed(turn.gain)} / {signed(turn.lose)}</small>" if turn.gain and turn.lose else ""
-    advantage = "" if turn.action is None else f"<span class={_tint(turn, strongest)}>{signed(turn.advantage)}</span>"
+    sides = f"<small>{typeset(f'{signed(turn.gain)} / {signed(turn.lose)}')}</small>" if turn.gain and turn.lose else ""
+    mean = typeset(signed(turn.advantage))
+    advantage = "" if turn.action is None else f"<span class={_tint(turn, strongest)}>{mean}</span>"
     return (
         f"<tr><td>{at}</td><td>{action}</td><td>{answer}{rebuilt}</td><td>{paid}</td><td>{advantage}{sides}</td>"
         f"<td>{_nats(turn.logprob)}</td><td>{_nats(turn.entropy)}</td></tr>"
@@ -91,7 +92,7 @@ def _row(at: int, turn: Turn, strongest: float) -> str:
 
 
 def _nats(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}".replace("-", "\u2212")
+    return "" if value is None else typeset(f"{value:.2f}")
 
 
 def _text(text: str) -> str:

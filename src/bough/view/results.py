@@ -6,7 +6,7 @@ from html import escape
 from itertools import pairwise
 
 from bough.view.interval import paired, wilson
-from bough.view.numbers import percent, points
+from bough.view.numbers import percent, points, typeset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,4 +112,5 @@ def _change(panel: Panel, before: Panel) -> str:
         return '<td class="none">other tasks</td><td></td>'
     difference, low, high = gain
     tone = "gain" if low > 0 else "lose" if high < 0 else "none"
-    return f'<td class="{tone}">{points(difference)}</td><td>{points(low)} to {points(high)}</td>'
+    change, interval = typeset(points(difference)), typeset(f"{points(low)} to {points(high)}")
+    return f'<td class="{tone}">{change}</td><td>{interval}</td>'
