@@ -13,9 +13,7 @@ def build(path: Path | str, **fields: object) -> None:
 
 
 def test_a_missing_folder(tmp_path: Path) -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"Pretrained.path: got '.*nowhere', which is no folder; need .* a model$"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"Pretrained.path: got '.*nowhere', which is no folder; need"):
         build(tmp_path / "nowhere")
     with pytest.raises(ValueError, match=r"Pretrained.path: got an empty string"):
         Pretrained(path="")
