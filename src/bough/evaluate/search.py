@@ -97,7 +97,7 @@ async def _local(
     if checkpoint is None:
         raise StoreError(f"{directory.path}: got no whole checkpoint; need a run that has saved one")
     folder = _folder(run, out, f"step {checkpoint.step}")
-    shop = Workshop(run, directory.policy, waits)
+    shop = Workshop(run, directory.policy, waits, trains=False)
     shop.policy.load_state(checkpoint.tensors("policy"))
     if shop.critic is not None:
         shop.critic.load_state(checkpoint.tensors("critic"))
