@@ -55,7 +55,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
 
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
-        shop = Workshop(run, directory.policy, waits)
+        shop = Workshop(run, directory.policy, waits, trains=False)
         shop.policy.load_state(checkpoint.tensors("policy"))
         score = asyncio.run(_play(shop))
     low, high = wilson(sum(score.successes.values()), len(score.successes))

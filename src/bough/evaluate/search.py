@@ -99,7 +99,7 @@ async def _local(
     # Imported here, since it imports torch: a wrong argument is reported before that.
     from bough.train.workshop import Workshop
 
-    shop = Workshop(run, directory.policy, waits)
+    shop = Workshop(run, directory.policy, waits, trains=False)
     shop.policy.load_state(checkpoint.tensors("policy"))
     if shop.critic is not None:
         shop.critic.load_state(checkpoint.tensors("critic"))

@@ -1,6 +1,7 @@
 """Combinations that cannot work are refused before anything is built."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
 from bough.credit import needs_of
@@ -8,6 +9,7 @@ from bough.env import Branching, Oracle, Replay, State
 from bough.objective import Dpo, Imitation, Reinforce, Sum
 from bough.train.config import ConfigError
 from bough.train.run import Run
+from bough.tree import Task
 
 
 def check(run: Run) -> None:
@@ -145,6 +147,37 @@ def check_state(run: Run, state: State) -> None:
             f"credit={type(run.credit).__name__}: compares turns taken in the same state; {type(run.env).__name__} "
             "gives its states no key; set State.key in the environment, or take a rule without state keys"
         )
+
+
+def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
+    """Refuse held-out tasks that are trained on: those with the same id, or the same data, seed and start.
+
+    Tasks that have neither data nor a seed nor a start are told apart by their ids alone.
+
+    Raises:
+        ConfigError: how many there are, and one of them.
+    """
+    names = {task.id: task.id for task in train} | {text: task.id for task in train if (text := _content(task))}
+    shared = [(task.id, names[key]) for task in heldout if (key := _shared(task, names))]
+    if shared:
+        one, other = shared[0]
+        example = f"{one!r}" if one == other else f"{one!r}, which is the training task {other!r}"
+        raise ConfigError(
+            f"heldout.tasks: got {len(shared)} of {len(heldout)} tasks that are trained on, such as {example}; need "
+            "tasks that are not: set heldout.tasks to another split than tasks, or to a file without these"
+        )
+
+
+def _shared(task: Task, names: Mapping[str, str]) -> str | None:
+    """What a task has in common with one of those that `names` names by id and by content."""
+    return next((key for key in (task.id, _content(task)) if key in names), None)
+
+
+def _content(task: Task) -> str:
+    """What makes a task what it is besides its id, in one canonical form; "" when there is nothing."""
+    if not (task.data or task.seed or task.start):
+        return ""
+    return json.dumps([task.data, task.seed, task.start], sort_keys=True, default=repr)
 
 
 def _check_ratio(run: Run) -> None:

@@ -76,14 +76,13 @@ async def _step(
         shop.reference.take()
     harvest = await _gather(shop, journal, progress, watch, ahead)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
-    lively = sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
     ready, divergence = shop.advisers.ready, _still
+    batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
     if ready:
+        lively = 0 if batch is None else sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
         progress.pulse = feel(progress.pulse, run.guards, lively=lively, success=metrics["train/success"])
-    if harvest.kept and ready:
+    if batch is not None:
         with watch("learn"):
-            shown = _shown(shop, harvest.kept, experts, seed, metrics)
-            batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
             stale = run.staleness > 0 and newest(harvest.kept) < shop.learner.updates
             before = shop.learner.logprobs(batch) if stale and run.advisers else batch.behaviour
         learned = await _learn(shop, journal, progress, watch, batch, ahead)
@@ -176,6 +175,28 @@ async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: S
             break
     harvest.kept = [each for group in groups(harvest.kept)[: run.batch_tasks] for each in group]
     return harvest
+
+
+def _pack(
+    shop: Workshop,
+    harvest: _Harvest,
+    experts: Sequence[Tree],
+    seed: int,
+    watch: Stopwatch,
+    metrics: dict[str, float],
+) -> Batch | None:
+    """The batch of the update; None when nothing was admitted, or no token of what was admitted is trained."""
+    if not harvest.kept:
+        return None
+    run = shop.run
+    with watch("learn"):
+        shown = _shown(shop, harvest.kept, experts, seed, metrics)
+        batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown)
+    if not len(batch.at):
+        metrics["groups/dropped_untrained"] = float(len(groups(harvest.kept)))
+        metrics["groups/dropped"] += metrics["groups/dropped_untrained"]
+        return None
+    return batch.to(shop.policy.device)
 
 
 def _still() -> float:

@@ -20,7 +20,7 @@ from bough.train.adviser import Advisers
 from bough.train.appraise import appraise
 from bough.train.budget import Budget
 from bough.train.canary import Canary
-from bough.train.check import check_state
+from bough.train.check import check_state, refuse_overlap
 from bough.train.gauge import return_freed
 from bough.train.journal import Memory
 from bough.train.learner import Learner
@@ -45,13 +45,17 @@ CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
 class Workshop:
     """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
 
-    def __init__(self, run: Run, assets: Path, waits: Waits) -> None:
+    def __init__(self, run: Run, assets: Path, waits: Waits, *, trains: bool = True) -> None:
         """Build.
 
         Args:
             run: What to train.
             assets: A folder for what the policy must keep.
             waits: The run's register of pending awaits; a watchdog should look at it.
+            trains: Whether the policy will be trained. Its held-out tasks may then be no training tasks.
+
+        Raises:
+            ConfigError: when held-out tasks are trained on, or pieces do not fit.
         """
         if run.threads:
             torch.set_num_threads(run.threads)
@@ -62,6 +66,8 @@ class Workshop:
         with self._asking_env("tasks"):
             self.train_tasks = draw_tasks(run, run.tasks)
             self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
+            if trains:
+                refuse_overlap(self.train_tasks, self.heldout_tasks)
             check_state(run, run.env.start(self.train_tasks[0]))
         with self._asking_env("first words"):
             texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], run.parser, turns=run.limits.turns))
