@@ -11,7 +11,7 @@ from bough.explore.growth import Growth
 from bough.explore.player import Player
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
-from bough.tree import Task, Tree
+from bough.tree import Task, Tree, counted
 
 
 @runtime_checkable
@@ -80,7 +80,8 @@ class Grove:
             explorer: Grows each.
             tasks: The list.
             seed: Of all of them.
-            shelf: Where trees are kept as they finish, and taken from instead of being grown again.
+            shelf: Where trees are kept as they finish, and taken from instead of being grown again. One in which every
+                path failed is not kept.
         """
         places = asyncio.Semaphore(self.at_once)
 
@@ -90,7 +91,7 @@ class Grove:
                 return kept
             async with places:
                 tree = await self._one(explorer, task, derive(seed, place))
-            if shelf is not None and isinstance(tree, Tree):
+            if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
                 shelf.put(place, tree)
             return tree
 

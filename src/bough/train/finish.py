@@ -1,7 +1,5 @@
 """The end of a run: its report, from what lies in its directory."""
 
-import json
-
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.config import dump
@@ -28,7 +26,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
         name=run.name,
         recipe=f"{type(run.credit).__name__} on {type(run.env).__name__}",
         config=dump(run),
-        manifest=json.loads(directory.manifest.read_text()) if directory.manifest.is_file() else {},
+        manifest=directory.read_manifest(),
         metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
         panels=_panels(run, directory),
         groups=groups(credited),

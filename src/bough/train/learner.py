@@ -25,7 +25,7 @@ from bough.train.selfcheck import reads_forests
 
 
 class Diverged(RuntimeError):
-    """A loss or a gradient is not finite. The weights are as they were before the update."""
+    """A loss, a gradient or a weight is not finite. Unless a weight is, the update was not made."""
 
 
 class Learner:
@@ -68,7 +68,7 @@ class Learner:
             what was sampled last.
 
         Raises:
-            Diverged: when a loss or a gradient is not finite.
+            Diverged: when a loss, a gradient or an updated weight is not finite.
         """
         if not self._checked:
             self._check(batch)
@@ -85,6 +85,11 @@ class Learner:
                 steps += 1
                 for name, value in metrics.items():
                     totals[name] = totals.get(name, 0.0) + value
+        if not self.finite():
+            raise Diverged(
+                f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
+                "optimizer.learning_rate"
+            )
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
 
     def _check(self, batch: Batch) -> None:
@@ -212,6 +217,11 @@ class Learner:
     def _clip(self, weights: Iterable[Tensor]) -> float:
         """Scale a gradient down to `clip_norm`; returns its norm before."""
         return float(torch.nn.utils.clip_grad_norm_(list(weights), self.settings.clip_norm))
+
+    def finite(self) -> bool:
+        """Whether all weights that are trained are finite numbers."""
+        critic = () if self.critic is None else self.critic.parameters()
+        return all(bool(weight.isfinite().all()) for weight in chain(self._weights.values(), critic))
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""

@@ -14,7 +14,8 @@ from bough.train.workshop import Workshop
 async def warm_up(shop: Workshop, journal: Journal) -> None:
     """Behaviour cloning on the run's first training tasks.
 
-    The optimizer of the warm-up is its own: reinforcement starts with fresh moments.
+    The optimizer of the warm-up is its own: reinforcement starts with fresh moments. The row of the last epoch stays
+    open, for the first evaluation.
 
     Raises:
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
@@ -46,8 +47,6 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
             metrics = learner.learn(batch, Imitation(), Share(), seed=seed)
         metrics.pop("policy/gap")
         journal.note(metrics | watch.metrics() | {"phase": "warmup"})
-        if epoch == settings.epochs:
-            await shop.sync(moved=True)
-        else:
+        if epoch < settings.epochs:
             journal.write_step(epoch)
         watch = Stopwatch()
