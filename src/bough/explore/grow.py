@@ -11,7 +11,7 @@ from bough.explore.growth import Growth
 from bough.explore.player import Player
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
-from bough.tree import Task, Tree
+from bough.tree import Task, Tree, counted
 
 
 @runtime_checkable
@@ -47,6 +47,11 @@ class Grown:
 
     trees: tuple[Tree, ...]
     unstarted: Mapping[str, str]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Cause by task id, of the tasks without a path that counts: not started, or every path `FAILED`."""
+        return {**self.unstarted, **{tree.task.id: _fault(tree) for tree in self.trees if not len(counted(tree))}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +133,11 @@ class Grove:
             player.finish()
             return growth.done()
         return fault
+
+
+def _fault(tree: Tree) -> str:
+    """The first fault in a tree."""
+    return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
 
 
 def _first(error: BaseException) -> BaseException:
