@@ -43,6 +43,6 @@ def _status(error: Exception) -> int | None:
     kinds = {kind.__name__ for kind in type(error).__mro__}
     if "Stuck" in kinds:
         return EXIT_STUCK
-    if kinds & {"DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault"}:
+    if kinds & {"AllFailed", "DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault"}:
         return EXIT_FAILED
     return EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.evaluate.failed import require_some
 from bough.explore import Waits, derive
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import Score, load_run, measure, override
 from bough.train.watchdog import Watchdog
-from bough.view import wilson
+from bough.view import cut_note, failed_note, invalid_note, wilson
 
 if TYPE_CHECKING:
     from bough.train.workshop import Workshop
@@ -43,6 +44,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
 
     Raises:
         StoreError: when there is no such run or checkpoint.
+        AllFailed: when every task failed; says the cause.
     """
     directory = RunDirectory.open(path)
     run = override(load_run(directory), changes)
@@ -58,6 +60,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         shop = Workshop(run, directory.policy, waits, trains=False)
         shop.policy.load_state(checkpoint.tensors("policy"))
         score = asyncio.run(_play(shop))
+    require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
 
@@ -73,10 +76,11 @@ async def _play(shop: "Workshop") -> Score:
 
 
 def sentence(evaluation: Evaluation) -> str:
-    """The result in one line."""
+    """The result in one line, and a line for each thing that spoilt it."""
     score = evaluation.score
-    failed = f"; {score.failed} tasks failed and do not count" if score.failed else ""
-    return (
+    notes = (failed_note(score.failures), cut_note(score.actions), invalid_note(score.actions))
+    told = (
         f"step {evaluation.step}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
-        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path{failed}"
+        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path"
     )
+    return "\n".join([told, *(note for note in notes if note)])

@@ -48,6 +48,11 @@ class Grown:
     trees: tuple[Tree, ...]
     unstarted: Mapping[str, str]
 
+    @property
+    def failures(self) -> dict[str, str]:
+        """Cause by task id, of the tasks without a path that counts: not started, or every path `FAILED`."""
+        return {**self.unstarted, **{tree.task.id: _fault(tree) for tree in self.trees if not len(counted(tree))}}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grove:
@@ -129,6 +134,11 @@ class Grove:
             player.finish()
             return growth.done()
         return fault
+
+
+def _fault(tree: Tree) -> str:
+    """The first fault in a tree."""
+    return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
 
 
 def _first(error: BaseException) -> BaseException:

@@ -49,5 +49,4 @@ def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     return tuple(
         Panel(label=label, task_ids=tuple(results[step]), successes=tuple(results[step].values()))
         for step, label in named.items()
-        if results[step]
     )

@@ -17,7 +17,7 @@ from bough.train.heldout import Score
 from bough.train.process_memory import GIB, process_bytes
 from bough.train.run import Run
 from bough.tree import Credited
-from bough.view import Live, wilson
+from bough.view import Live, cut_note, failed_note, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ class Memory(Protocol):
         """Take back what `state` gave, bit for bit."""
         ...
 
+
+MANY_CUT = 0.05
+"""Share of cut actions from which an evaluation has a line about them."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 
@@ -112,19 +115,20 @@ class Journal:
 
     def note_score(self, step: int, score: Score) -> None:
         """Write down a held-out result, task by task."""
-        low, high = wilson(sum(score.successes.values()), len(score.successes))
-        self.note(
-            {
-                "heldout/success": score.rate,
-                "heldout/low": low,
-                "heldout/high": high,
-                "heldout/turns": score.turns,
-                "heldout/failed": float(score.failed),
-            }
-        )
+        self.note({"heldout/failed": float(len(score.failures))})
+        if score.failures:
+            self._live.say(f"held-out: {failed_note(score.failures)}")
         path = heldout_file(self.directory, step)
         path.parent.mkdir(exist_ok=True)
-        write_json(path, {"step": step, "temperature": self._run.heldout.temperature, "tasks": score.successes})
+        about = {"step": step, "temperature": self._run.heldout.temperature}
+        write_json(path, {**about, "tasks": score.successes, "failures": dict(score.failures)})
+        if not score.successes:
+            return
+        low, high = wilson(sum(score.successes.values()), len(score.successes))
+        results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
+        self.note({f"heldout/{name}": value for name, value in results.items()})
+        if score.actions.cut >= MANY_CUT * score.actions.actions:
+            self._live.say(f"held-out: {cut_note(score.actions)}")
 
     def evaluated(self, step: int) -> bool:
         """Whether there is a held-out result of a step."""
@@ -240,9 +244,10 @@ def heldout_file(directory: RunDirectory, step: int) -> Path:
 
 
 def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
-    """Every held-out result of a run: by step, success by task id."""
+    """The held-out results of a run: by step, success by task id; without evaluations in which every task failed."""
     found: dict[int, dict[str, bool]] = {}
     for path in sorted((directory.path / "heldout").glob("step_*.json")):
         data = json.loads(path.read_text())
-        found[int(data["step"])] = data["tasks"]
+        if data["tasks"]:
+            found[int(data["step"])] = data["tasks"]
     return found

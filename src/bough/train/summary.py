@@ -4,7 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bough.tree import ANSWER, STUB, Kind, Outcome, Rewarded, Source, Tree, counted, groups, leaves, sum_to_root, turns
+from bough.tree import (
+    ANSWER,
+    STUB,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Tree,
+    count_actions,
+    counted,
+    groups,
+    leaves,
+    sum_to_root,
+    turns,
+)
 
 
 def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
@@ -15,7 +29,6 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     outcomes = np.concatenate([tree.outcome[leaves(tree)] for tree in trees])
     sampled = np.concatenate([tree.sampled for tree in trees])
     entropy = np.concatenate([tree.entropy for tree in trees])
-    valid = [bool(info["valid"]) for tree in trees for info in tree.info if "valid" in info and "finish" in info]
     solved = [solves for each in trees for solves in _solved(each)]
     channels = {name for each in rewarded for name in each.channels}
     means = {
@@ -30,7 +43,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
         "train/read_tokens": sum(_tokens_on_paths(tree, written=False) for tree in trees) / paths,
         "train/written_tokens": sum(_tokens_on_paths(tree, written=True) for tree in trees) / paths,
-        "train/valid_actions": sum(valid) / max(1, len(valid)),
+        **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,

@@ -1,5 +1,6 @@
 """The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
 
+from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
 from bough.tree.marks import ANSWER, COUNTED, STUB, TRUNK, Kind, Outcome, Source
@@ -31,6 +32,7 @@ __all__ = [
     "DTYPES",
     "STUB",
     "TRUNK",
+    "ActionCounts",
     "Bools",
     "Credited",
     "Floats",
@@ -46,6 +48,7 @@ __all__ = [
     "Words",
     "acts_info",
     "context",
+    "count_actions",
     "counted",
     "cut_tree",
     "groups",

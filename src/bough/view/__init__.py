@@ -4,6 +4,7 @@ from bough.view.choose import Chosen, choose_groups
 from bough.view.counter import counter
 from bough.view.interval import paired, wilson
 from bough.view.live import Live
+from bough.view.notes import cause, cut_note, failed_note, invalid_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
@@ -15,9 +16,13 @@ __all__ = [
     "Panel",
     "Progress",
     "Report",
+    "cause",
     "choose_groups",
     "counter",
+    "cut_note",
+    "failed_note",
     "headline",
+    "invalid_note",
     "paired",
     "show_tree",
     "wilson",
