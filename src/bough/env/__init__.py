@@ -44,7 +44,8 @@ class Step:
 
     Attributes:
         state: Where the agent now is.
-        reward: What the environment paid for this action.
+        reward: What the environment paid for this action. Here and in `valid` and `success` a host takes NumPy's
+            scalars, too.
         outcome: `OPEN`, or `TERMINATED` or `TRUNCATED` when the episode is over.
         valid: Whether the environment understood the action.
         success: Whether the task is now solved.
@@ -109,6 +110,10 @@ class EnvFault(Exception):
     """An environment broke, hung or answered with the wrong type. The path becomes `FAILED`; the episode is retried."""
 
 
+class UserCodeError(ValueError):
+    """An error of the user's environment that no retry mends. The message has its class, text, file and line."""
+
+
 @runtime_checkable
 class Host(Protocol):
     """Runs an environment for many branches at once: in this process (`Inline`) or in others (`Workers`)."""
@@ -116,6 +121,10 @@ class Host(Protocol):
     @property
     def branching(self) -> Branching:
         """What it costs to step the same state twice."""
+        ...
+
+    async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+        """`Env.tasks`; raises `EnvFault` when the environment broke or hung, ValueError when it has too few."""
         ...
 
     async def start(self, task: Task) -> State:
@@ -160,6 +169,7 @@ __all__ = [
     "State",
     "Step",
     "TextWorld",
+    "UserCodeError",
     "Workers",
     "load_module",
 ]
