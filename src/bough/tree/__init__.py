@@ -22,6 +22,7 @@ from bough.tree.walk import (
     text_start,
     token_node,
     trained,
+    truncated_states,
     turns,
 )
 
@@ -74,5 +75,6 @@ __all__ = [
     "text_start",
     "token_node",
     "trained",
+    "truncated_states",
     "turns",
 ]
