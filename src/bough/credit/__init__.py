@@ -23,7 +23,8 @@ def needs_of(rule: Credit) -> frozenset[str]:
     """What a rule needs beyond rewards and paths.
 
     "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "adviser.NAME": the estimate NAME of an adviser.
+    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": that critic's values of the states in
+    which truncated paths end (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
     "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
     """
     return frozenset(getattr(rule, "needs", ()))

@@ -23,9 +23,6 @@ def end_open(growth: Growth, stopped: Mapping[int, str]) -> None:
             continue
         node.outcome = Outcome.TRUNCATED
         node.info |= {"success": False, "truncated": stopped.get(number, "explorer")}
-        if node.kind not in (Kind.PROMPT, Kind.ACTION):
-            # As with every last observation: the policy never read it.
-            node.kind, node.tokens = Kind.OBSERVATION, ()
     last = {node.parent: node.branch for node in sorted(growth.nodes, key=lambda node: node.branch)}
     for place in _left(growth, inner):
         info: dict[str, object] = {"success": False, "truncated": stopped.get(place, "explorer")}

@@ -330,15 +330,17 @@ class Player:
             node.info["env"] = dict(step.info)
         number = self.answered[after.node] = self.growth.add(node)
         spent = self._exhausted(after)
-        if step.outcome is not Outcome.OPEN or spent:
-            # The last observation adds no tokens: the policy never reads it.
-            return self._end(node, step.outcome if step.outcome is not Outcome.OPEN else Outcome.TRUNCATED, step, spent)
+        if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
+            # Nothing comes after it, so the last observation adds no tokens.
+            return self._end(node, step.outcome, step, spent)
         agent = self._agent
         extension = agent.context.extend(agent.renderer, self._instructions, after.past, step.state.observation)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
-        if len(text) >= agent.engine.context_tokens:
-            return self._end(node, Outcome.TRUNCATED, step, "context")
-        node.kind, node.tokens = extension.kind, extension.tokens
+        if fits := len(text) < agent.engine.context_tokens:
+            # Where a path is truncated, too: a critic can value the state in which it ends.
+            node.kind, node.tokens = extension.kind, extension.tokens
+        if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
+            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else "context")
         return Cursor(
             node=number,
             state=step.state,

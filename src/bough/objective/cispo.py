@@ -25,7 +25,7 @@ class Cispo:
 
         mask = 0 where A > 0 and r > 1 + mask_high, or A < 0 and r < 1 - mask_low; else 1
 
-    With mask_high = .28, an advantage of 1 weighs 0, 1.1, .6 at the ratios above. CISPO itself has no mask, which is the
+    With mask_high = .28, an advantage of 1 weighs 0, 1.1, .6 at the ratios above. CISPO itself has no mask, the
     default; Trinity's release (`enable_mask_clip`) masks the same tokens.
 
     Metrics, weighted by `share`: `ratio`; `weight_clipped`, where the weight is not the ratio; `masked`, where the mask

@@ -152,6 +152,7 @@ class Workshop:
             rewarded,
             self.policy,
             critic=self.critic if values else None,
+            bootstrap="bootstrap" in needs,
             reference=self.reference.model if reference else None,
             temperature=self.run.sampling.temperature,
             micro_tokens=self.run.optimizer.micro_tokens,

@@ -23,6 +23,7 @@ from bough.tree.walk import (
     text_start,
     token_node,
     trained,
+    truncated_states,
     turns,
 )
 
@@ -77,5 +78,6 @@ __all__ = [
     "text_start",
     "token_node",
     "trained",
+    "truncated_states",
     "turns",
 ]

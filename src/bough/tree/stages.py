@@ -20,6 +20,8 @@ class Rewarded:
         estimates: What models other than the policy think, by name, [T] float: the values that heads of a critic give
             to what was read before each token of an `ACTION` node, log-probabilities of a "reference" policy at such
             tokens; nan elsewhere.
+        end_values: By the name of a head, [N] float: the value that a critic gives to the state in which a truncated
+            path ends, at its leaf; nan elsewhere.
 
     Raises:
         ValueError: when a channel or an estimate has another shape, or a channel is not finite.
@@ -28,6 +30,7 @@ class Rewarded:
     tree: Tree
     channels: Mapping[str, Floats]
     estimates: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    end_values: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     def __post_init__(self) -> None:
         for name, paid in self.channels.items():
@@ -41,6 +44,12 @@ class Rewarded:
                 raise ValueError(
                     f"Rewarded.estimates[{name!r}]: got shape {thought.shape}; need {self.tree.token.shape}, one "
                     f"number a token (task {self.tree.task.id})"
+                )
+        for name, value in self.end_values.items():
+            if value.shape != (self.tree.nodes,):
+                raise ValueError(
+                    f"Rewarded.end_values[{name!r}]: got shape {value.shape}; need ({self.tree.nodes},), one number a "
+                    f"node (task {self.tree.task.id})"
                 )
 
     @property

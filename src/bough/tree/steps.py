@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.marks import COUNTED, Kind
+from bough.tree.marks import COUNTED, Kind, Outcome
 from bough.tree.stages import Rewarded
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints
 from bough.tree.walk import sum_at
@@ -117,6 +117,15 @@ class Steps:
         """
         return np.concatenate([np.zeros(0), *(_column(each, name) for each in self.rewarded)]).astype(np.float64)
 
+    def of_ends(self, name: str) -> Floats:
+        """[P] float64: the value of a critic's head in the state in which each truncated path ends; nan elsewhere.
+
+        Raises:
+            ValueError: when a tree with a truncated path has no such values.
+        """
+        columns = [_end_column(each, name) for each in self.rewarded]
+        return np.concatenate([np.zeros(0), *columns])[self.leaf]
+
 
 def steps(rewarded: Sequence[Rewarded]) -> Steps:
     """The path view of a batch."""
@@ -210,6 +219,15 @@ def _tasks(rewarded: Sequence[Rewarded]) -> Ints:
     """[trees] int64: number of the task of each tree, in order of first appearance."""
     numbers: dict[str, int] = {}
     return np.asarray([numbers.setdefault(each.tree.task.id, len(numbers)) for each in rewarded], dtype=np.int64)
+
+
+def _end_column(rewarded: Rewarded, name: str) -> Floats:
+    if name not in rewarded.end_values and np.any(rewarded.tree.outcome == Outcome.TRUNCATED):
+        raise ValueError(
+            f"task {rewarded.tree.task.id}: got a truncated path and no end value {name!r}, only "
+            f"{sorted(rewarded.end_values)}; need a run whose critic gives it"
+        )
+    return rewarded.end_values.get(name, np.full(rewarded.tree.nodes, np.nan))
 
 
 def _column(rewarded: Rewarded, name: str) -> Floats:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bough.tree.marks import COUNTED, Kind
+from bough.tree.marks import COUNTED, Kind, Outcome
 from bough.tree.tree import Bools, Floats, Ints, Tree
 
 
@@ -92,6 +92,17 @@ def context(tree: Tree, node: int) -> Ints:
     walk = path(tree, node)
     read = walk[(walk >= start) & (walk != node)]
     return np.concatenate([tree.tokens_of(int(i)) for i in read] or [tree.token[:0]])
+
+
+def truncated_states(tree: Tree) -> dict[int, Ints]:
+    """By the leaf of each truncated path, the tokens that the policy would have read next, int32.
+
+    A leaf that answers an action without tokens has none: the state did not fit the model's context.
+    """
+    ends = leaves(tree)
+    ends = ends[tree.outcome[ends] == Outcome.TRUNCATED]
+    written = (np.diff(tree.span)[ends] > 0) | (tree.kind[tree.parent[ends]] != Kind.ACTION)
+    return {leaf: np.concatenate([context(tree, leaf), tree.tokens_of(leaf)]) for leaf in ends[written].tolist()}
 
 
 def token_node(tree: Tree) -> Ints:
