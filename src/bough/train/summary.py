@@ -4,7 +4,21 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from bough.tree import ANSWER, STUB, Kind, Outcome, Rewarded, Source, Tree, counted, groups, leaves, sum_to_root, turns
+from bough.tree import (
+    ANSWER,
+    STUB,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Tree,
+    begins_turn,
+    counted,
+    groups,
+    leaves,
+    sum_to_root,
+    turns,
+)
 
 
 def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
@@ -39,7 +53,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "paths/unstarted": float(unstarted),
         "policy/entropy": float(known.mean()) if len(known) else float("nan"),
         "speed/sampled_tokens": float(sampled.sum()),
-        "speed/actions": float(sum(int(np.sum(tree.kind == Kind.ACTION)) for tree in trees)),
+        "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
     }
 
 

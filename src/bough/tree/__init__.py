@@ -10,6 +10,7 @@ from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
+    begins_turn,
     context,
     counted,
     leaves,
@@ -22,6 +23,7 @@ from bough.tree.walk import (
     text_start,
     token_node,
     trained,
+    turn_start,
     turns,
 )
 
@@ -45,6 +47,7 @@ __all__ = [
     "Tree",
     "Words",
     "acts_info",
+    "begins_turn",
     "context",
     "counted",
     "cut_tree",
@@ -74,5 +77,6 @@ __all__ = [
     "text_start",
     "token_node",
     "trained",
+    "turn_start",
     "turns",
 ]
