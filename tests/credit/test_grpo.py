@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trees import ACTION, PROMPT, N, build, chains, rewarded
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 
 from bough.credit import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
 from bough.tree import Credited, Outcome, Source, counted, token_node
@@ -50,7 +50,8 @@ def test_only_what_the_policy_wrote_is_a_paths_length() -> None:
     """Two turns of two tokens, the first of them a teacher's, weigh as much as one turn."""
     half = (
         N(parent=0, kind=ACTION, tokens=(4, 5), source=Source.TEACHER),
-        N(parent=1, kind=ACTION, tokens=(4, 5), env_reward=1.0, outcome=Outcome.TERMINATED),
+        N(parent=1, kind=OBSERVATION),
+        N(parent=2, kind=ACTION, tokens=(4, 5), env_reward=1.0, outcome=Outcome.TERMINATED),
     )
     whole = N(parent=0, kind=ACTION, tokens=(4, 5), outcome=Outcome.TERMINATED)
     (credited,) = opo()([rewarded(build(N(parent=-1, kind=PROMPT), *half, whole))])

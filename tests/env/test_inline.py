@@ -107,7 +107,7 @@ def test_an_exception_is_a_fault_with_its_cause() -> None:
     with pytest.raises(EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it'") as caught:
         asyncio.run(host.step(STATE, "raise"))
     assert isinstance(caught.value.__cause__, KeyError)
-    line = 1 + Path(worlds.__file__).read_text().splitlines().index(' ' * 12 + 'raise KeyError("the bottom of it")')
+    line = 1 + Path(worlds.__file__).read_text().splitlines().index(" " * 12 + 'raise KeyError("the bottom of it")')
     assert str(caught.value).endswith(f"({worlds.__file__}, line {line}, in step)")
     with pytest.raises(EnvFault, match=r"Trouble.start raised KeyError"):
         asyncio.run(host.start(Task(id="raise")))

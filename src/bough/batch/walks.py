@@ -141,18 +141,18 @@ def _fork(view: Steps) -> Ints:
 
 def _answer(view: Steps, fork: Ints) -> Ints:
     """[S] int64: the same number for the same tokens written from the same fork, compared place by place."""
-    node, first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)
-    token, length = join(view.rewarded, "token").astype(np.int64), view.lengths[node]
-    first = (np.cumsum(view.lengths) - view.lengths)[node]
+    first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
+    token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
     kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))
     group = np.unique(fork[first_at] * (longest + 1) + length, return_inverse=True)[1]
-    left, fresh = np.arange(len(node)), len(node)
+    left, fresh = np.arange(len(first_at)), len(first_at)
     for place in range(longest):
         _, which, crowd = np.unique(group[left], return_inverse=True, return_counts=True)
         unsettled = (crowd[which] > 1) & (length[left] > place)
         left, which = left[unsettled], which[unsettled]
         if not len(left):
             break
-        group[left] = fresh + np.unique(which * kinds + token[first[left] + place], return_inverse=True)[1]
+        written = token[view.token_at(first_at[left], place)]
+        group[left] = fresh + np.unique(which * kinds + written, return_inverse=True)[1]
         fresh += len(left)
     return group[turn]

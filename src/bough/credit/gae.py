@@ -38,8 +38,8 @@ class Gae:
     Turns that someone else wrote are transparent too (see `credit/valued.py`). Where paths share a token, its goal is
     the mean of theirs.
 
-    In released code (verl, `compute_gae_advantage_return`) the whitened advantages of observations are not 0 and rely
-    on a mask in the loss; here no observation has any.
+    Released code (verl, `compute_gae_advantage_return`) whitens by sqrt(variance + 1e-8) (`as_released`). There the
+    whitened advantages of observations are not 0 and rely on a mask in the loss; here no observation has any.
 
     Attributes:
         discount: Of what is one token later, in (0, 1]. At 1, tokens are no measure of time.
@@ -49,6 +49,7 @@ class Gae:
         whiten: Whether advantages are whitened.
         bootstrap_truncated: Whether the value after the last token of a truncated path is the critic's of the state in
             which it ends, and not 0.
+        as_released: Whether they are divided by sqrt(variance + 1e-8), not by the standard deviation + 1e-8.
     """
 
     discount: float = 1.0
@@ -56,6 +57,7 @@ class Gae:
     kl: float = 0.0
     whiten: bool = True
     bootstrap_truncated: bool = False
+    as_released: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
@@ -83,6 +85,7 @@ class Gae:
         decay = self.discount * self.lam
         found = gae(reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
         advantage = np.zeros(len(view.words.token))
-        advantage[seen.at] = whiten(found) if self.whiten else found
+        guard = "variance" if self.as_released else "added"
+        advantage[seen.at] = whiten(found, guard=guard) if self.whiten else found
         goal = mean_over_paths(view, seen.token, found + seen.value)
         return spread_words(view, advantage, {"value": goal})

@@ -111,7 +111,8 @@ class Hae:
         view = steps(rewarded)
         seen = valued_turns(view)
         parts = all_spans(view, ("switch", "subgoal", "action"))
-        acts = seen.token + np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)[seen.at]
+        written_at = np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)
+        acts = view.token_at(seen.at, written_at[seen.at])
         low, high, switch = (
             view.of_tokens(name)[at] for name, at in (("low", acts), ("high", seen.token), ("switch", seen.token))
         )
@@ -185,7 +186,7 @@ class Hae:
 
 def _laid(view: Steps, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
     """[E]: the advantages of the parts of each turn, at their tokens."""
-    lengths = view.lengths[view.node]
+    lengths = view.tokens
     begin = np.cumsum(lengths) - lengths
     out = np.zeros(int(lengths.sum()))
     for name in ("action", "subgoal", "switch"):

@@ -47,7 +47,8 @@ class ReinforcePlusPlus:
 
     A group of one and a group whose returns are all equal get exactly 0 with that baseline. In the paper's formula they
     get minus the mean over tokens of the centred returns, which says how long other tasks' paths are. In released code
-    (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) nothing is subtracted from a group of one.
+    (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) nothing is subtracted from a group of one, and the
+    divisor of the whitening is sqrt(variance + epsilon), with and without `baseline`.
 
     Attributes:
         baseline: What is subtracted from returns before the whitening.
@@ -55,7 +56,8 @@ class ReinforcePlusPlus:
         kl: Coefficient of the divergence in the reward, >= 0; 0 does without a reference. The paper leaves its value
             open; 0.01 is the default of OpenRLHF, the authors' code. Without `baseline` only.
         epsilon: Added to the standard deviation, > 0.
-        as_released: With `baseline`: a group of one keeps its return, and ties get what the whitening gives them.
+        as_released: Divides by sqrt(variance + epsilon). With `baseline`, too: a group of one keeps its return, and
+            ties get what the whitening gives them.
     """
 
     baseline: Literal["none", "group"] = "none"
@@ -104,7 +106,8 @@ class ReinforcePlusPlus:
             goes, idle = self._to_go(view, words, sampled), np.zeros(len(words.step), dtype=np.bool_)
         advantage = np.zeros(len(goes))
         batch = np.zeros(int(sampled.sum()), dtype=np.int64)
-        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon)
+        guard = "variance" if self.as_released else "added"
+        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
         return spread_words(view, np.where(idle, 0.0, advantage))
 
     def _beyond_group(self, view: Steps) -> tuple[Floats, Bools]:

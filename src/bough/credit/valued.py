@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.credit.normalize import normalize
+from bough.credit.normalize import Guard, normalize
 from bough.tree import Floats, Ints, Steps, sum_at
 
 
@@ -59,19 +59,20 @@ def valued_words(view: Steps, head: str, *, bootstrap: bool = False) -> Valued:
 
 
 def valued_turns(view: Steps, head: str | None = None, *, bootstrap: bool = False) -> Valued:
-    """Every turn that the policy wrote, with what a head says before its first token."""
+    """Every turn of which the policy wrote something, with what a head says before the first token that it wrote."""
     end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
-    lengths = view.lengths
-    first = (np.cumsum(lengths) - lengths)[view.node]
-    sampled = np.append(view.sampled, False)
-    at = np.flatnonzero(sampled[first] & (lengths[view.node] > 0))
-    value = np.full(len(sampled), np.nan) if head is None else view.of_tokens(head)
-    return _valued(view, at, at, first[at], value, end)
+    words = view.words
+    written = np.flatnonzero(view.sampled[words.token])
+    step = words.step[written]
+    first = written[np.diff(step, prepend=-1) > 0]
+    at, token = words.step[first], words.token[first]
+    value = np.full(len(view.sampled), np.nan) if head is None else view.of_tokens(head)
+    return _valued(view, at, at, token, value, end)
 
 
-def whiten(value: Floats, *, ddof: int = 1) -> Floats:
+def whiten(value: Floats, *, ddof: int = 1, guard: Guard = "added") -> Floats:
     """[n]: values minus their mean over their standard deviation; 0 when there is one alone or all are equal."""
-    return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8)
+    return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8, guard=guard)
 
 
 def _valued(view: Steps, at: Ints, turn: Ints, token: Ints, value: Floats, end: Floats) -> Valued:

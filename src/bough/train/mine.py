@@ -22,7 +22,7 @@ from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.train.told import Teller, Untold
-from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node
+from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node, turn_start
 
 if TYPE_CHECKING:
     from bough.batch import Batch
@@ -210,11 +210,11 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 
 
 def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
-    """The turns of each bundle as nodes of a tree."""
+    """The turns of each bundle as nodes of a tree, the last of each turn."""
     assert batch.walks is not None
     places, turn_of = _Places.of(kept), batch.walks.turn
-    first = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)))
-    token = batch.origin[batch.walks.trained[first]].numpy()
+    last = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)), right=True) - 1
+    token = batch.origin[batch.walks.trained[last]].numpy()
     sides: list[_Side] = []
     for number in range(side.count):
         at = token[side.turn[side.bundle == number].numpy()]
@@ -223,8 +223,8 @@ def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]
 
 
 def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
-    prompt = teller.read(winner[0], winner[1][0])
-    if teller.read(loser[0], loser[1][0]) != prompt:
+    prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
+    if other != prompt:
         raise Untold("its sides were written after different texts")
     if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
         raise Untold("its sides are too much alike")
@@ -246,20 +246,24 @@ def _pairs_of(piece: object) -> Iterator[Pairs]:
 
 def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     del run
-    batch, places = _packed(kept, paths=False), _Places.of(kept)
-    origin, gain = batch.origin.numpy(), batch.gain.numpy()
-    keys = np.stack([places.tree[origin], places.node[origin]], axis=-1)
-    nodes, which = np.unique(keys, axis=0, return_inverse=True)
-    weight = np.bincount(which, gain, len(nodes)) / np.maximum(np.bincount(which, minlength=len(nodes)), 1)
-    for (at, node), mean in zip(nodes.tolist(), weight.tolist(), strict=True):
-        if mean > 0:
-            sieve.add(_example, kept[int(at)].tree, node, mean)
+    batch, view = _packed(kept, paths=False), steps([each.rewarded for each in kept])
+    trained = np.zeros(len(view.sampled), dtype=np.bool_)
+    gain = np.zeros(len(trained), dtype=np.float32)
+    trained[batch.origin.numpy()], gain[batch.origin.numpy()] = True, batch.gain.numpy()
+    step, token = view.words.step, view.words.token
+    count = np.bincount(step[trained[token]], minlength=len(view.node))
+    weight = np.bincount(step, gain[token], len(view.node)) / np.maximum(count, 1)
+    once = np.unique(view.node, return_index=True)[1]
+    for at in once[count[once] > 0].tolist():
+        if weight[at] > 0:
+            tree = int(view.tree[view.path[at]])
+            sieve.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
         else:
             sieve.left_out["turns without gain"] += 1
 
 
 def _example(teller: Teller, tree: Tree, node: int, weight: float) -> Row:
-    prompt, completion = teller.read(tree, node), teller.wrote(tree, [node])
+    prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
 
 
@@ -305,7 +309,8 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
 
 def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
     """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
-    prompt, said = teller.read(tree, nodes[0]), [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
+    prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
+    said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
     ends = [0, *(len(text) for text in said)]
     completions = [said[-1][begin:end] for begin, end in pairwise(ends)]
     return {

@@ -12,6 +12,7 @@ from bough.tree import (
     Rewarded,
     Source,
     Tree,
+    begins_turn,
     count_actions,
     counted,
     groups,
@@ -55,7 +56,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "paths/unstarted": float(unstarted),
         "policy/entropy": float(known.mean()) if len(known) else float("nan"),
         "speed/sampled_tokens": float(sampled.sum()),
-        "speed/actions": float(sum(int(np.sum(tree.kind == Kind.ACTION)) for tree in trees)),
+        "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
     }
 
 

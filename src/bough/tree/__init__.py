@@ -11,6 +11,7 @@ from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
+    begins_turn,
     context,
     counted,
     leaves,
@@ -24,6 +25,7 @@ from bough.tree.walk import (
     token_node,
     trained,
     truncated_states,
+    turn_start,
     turns,
 )
 
@@ -48,6 +50,7 @@ __all__ = [
     "Tree",
     "Words",
     "acts_info",
+    "begins_turn",
     "context",
     "count_actions",
     "counted",
@@ -79,5 +82,6 @@ __all__ = [
     "token_node",
     "trained",
     "truncated_states",
+    "turn_start",
     "turns",
 ]

@@ -70,11 +70,23 @@ def paths_through(tree: Tree) -> Ints:
     return sum_of_subtree(tree, ends).astype(np.int64)
 
 
-def turns(tree: Tree) -> Ints:
-    """[N] int64: the number of actions from the root to each node, the node included; one in pieces counts once."""
+def begins_turn(tree: Tree) -> Bools:
+    """[N] bool: the first `ACTION` node of each turn. Several in a row are the pieces of one turn."""
     # The root has no parent, and is no action.
-    begins = (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
-    return sum_to_root(tree, begins.astype(np.float64)).astype(np.int64)
+    return (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
+
+
+def turns(tree: Tree) -> Ints:
+    """[N] int64: the number of turns from the root to each node, the node included."""
+    return sum_to_root(tree, begins_turn(tree).astype(np.float64)).astype(np.int64)
+
+
+def turn_start(tree: Tree) -> Ints:
+    """[N] int64: the first `ACTION` node of the turn that each `ACTION` node is a piece of; any other node itself."""
+    start, parent = list(range(tree.nodes)), tree.parent.tolist()
+    for node in np.flatnonzero((tree.kind == Kind.ACTION) & ~begins_turn(tree)).tolist():
+        start[node] = start[parent[node]]
+    return np.asarray(start, dtype=np.int64)
 
 
 def text_start(tree: Tree) -> Ints:
