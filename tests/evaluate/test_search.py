@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from tests.small import run as small
@@ -18,10 +19,11 @@ from tests.talk import ENVIRONMENT
 from bough.credit import Gae
 from bough.env import EnvFault, Inline, State, Step
 from bough.evaluate import AllFailed, search, summary
+from bough.explore import search as search_room
 from bough.objective import PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.store import RunDirectory, StoreError, read_trees
-from bough.train import ConfigError, start
+from bough.train import ConfigError, dump, load, start
 from bough.tree import Kind, Tree
 
 EXACT = ["engine=Local(deterministic=true)"]
@@ -180,3 +182,15 @@ def test_cut_and_invalid_actions_are_counted(finished: RunDirectory) -> None:
     line = f"{found.actions.cut} of {found.actions.actions} actions (100.0%) were cut off at the token limit"
     assert f"\n{line}; raise sampling.max_tokens" in summary(found)
     assert found.actions.invalid == sum(info.get("valid") is False for tree in found.trees for info in tree.info)
+
+
+def test_every_search_is_written_down_and_read_back() -> None:
+    """A folder of a search, and of a run, has its configuration: each field of each piece."""
+    made: list[str] = []
+    for name in search_room.__all__:
+        piece = vars(search_room)[name]
+        if isinstance(piece, FunctionType):
+            written = json.dumps(dump(piece()))
+            assert json.dumps(dump(load(json.loads(written)))) == written, name
+            made.append(name)
+    assert {"ets", "rebase", "mcts"} <= set(made)

@@ -233,8 +233,10 @@ class Player:
             cost.tokens = len(completion.tokens)
             return renderer.text(completion.tokens)
 
-    async def value(self, cursor: Cursor) -> float:
-        """What the agent's critic thinks of a place.
+    async def value(self, at: Cursor | Draft) -> float:
+        """What the agent's critic thinks of a place, or of an action.
+
+        Of an action it is the value before its last token, a stop token: the last value on a path that critics learn.
 
         Raises:
             Spent: when the budget of calls can't pay for it.
@@ -243,12 +245,13 @@ class Player:
         critic = self._agent.critic
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
+        text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
         async with self.ledger.holding(Cost(calls=1)) as cost:
             cost.calls = 1
             return await self._waits.until(
-                critic(cursor.text),
-                owner=self._writer.name(cursor.branches),
-                thing=f"value of {len(cursor.text)} tokens",
+                critic(text),
+                owner=self._writer.name(at.branches),
+                thing=f"value of {len(text)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
 

@@ -80,7 +80,10 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticValue:
-    """What the agent's critic thinks; needs a policy with a value head."""
+    """What the agent's critic thinks; needs a policy with a value head.
+
+    At the end of a path, where a search asks about it, it is the value before the last token of the last action.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset({"critic"})
 
@@ -90,4 +93,5 @@ class CriticValue:
         Raises:
             Spent: when the budget of calls can't pay for it.
         """
-        return await tree.player.value(node.at) if isinstance(node.at, Cursor) else tree.lost
+        at = node.at if isinstance(node.at, Cursor) else node.draft
+        return tree.lost if at is None else await tree.player.value(at)
