@@ -1,14 +1,15 @@
 """Evaluating a run's checkpoint on tasks it never trained on."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bough.explore import Waits, derive
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import Score, load_run, measure, override
+from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.view import wilson
 
@@ -31,6 +32,12 @@ class Evaluation:
     score: Score
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return sentence(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
 
 def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> Evaluation:
@@ -57,7 +64,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         shop = Workshop(run, directory.policy, waits)
         shop.policy.load_state(checkpoint.tensors("policy"))
-        score = asyncio.run(_play(shop))
+        score = run_coroutine(_play(shop))
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
 

@@ -1,9 +1,9 @@
 """Searching: how many tasks an agent solves when it may try, look back, and choose."""
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -13,6 +13,7 @@ from bough.explore import Agent, Grove, Grown, Waits, derive
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
 from bough.train import Run, dump, load_run, override
 from bough.train.check import check
+from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.tree import ANSWER, Task, Tree
 from bough.view import wilson
@@ -43,7 +44,13 @@ class Found:
     cost: Mapping[str, float]
     low: float
     high: float
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
     @property
     def rate(self) -> float:
@@ -81,9 +88,9 @@ def search(
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         if directory is None:
-            grown = asyncio.run(_remote(run, waits, out, tell))
+            grown = run_coroutine(_remote(run, waits, out, tell))
         else:
-            grown = asyncio.run(_local(run, directory, waits, step, out, tell))
+            grown = run_coroutine(_local(run, directory, waits, step, out, tell))
     return _found(grown, out)
 
 

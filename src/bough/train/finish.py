@@ -30,7 +30,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
         config=dump(run),
         manifest=json.loads(directory.manifest.read_text()) if directory.manifest.is_file() else {},
         metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
-        panels=_panels(run, directory),
+        panels=panels(run, directory),
         groups=groups(credited),
         notes=(note,) if note else (),
     )
@@ -39,7 +39,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
     return headline(report.panels)
 
 
-def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
+def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     """The first held-out result and the last."""
     results = read_heldout(directory)
     if not results:

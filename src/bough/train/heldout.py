@@ -1,7 +1,7 @@
 """How good the agent is on tasks it never trained on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains, Grove
 from bough.tree import Task, Tree, counted, turns
@@ -24,7 +24,7 @@ class Score:
     successes: dict[str, bool]
     failed: int
     turns: float
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree, ...] = field(repr=False)
 
     @property
     def rate(self) -> float:

@@ -1,6 +1,5 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
-import asyncio
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -10,6 +9,7 @@ from bough.explore import Waits
 from bough.store import RunDirectory, describe, digest_tasks
 from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
+from bough.train.event_loop import run_coroutine
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
 from bough.view import Live
@@ -91,7 +91,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         journal = Journal(run, directory, live)
         try:
-            asyncio.run(_run(shop, journal))
+            run_coroutine(_run(shop, journal))
             journal.save_policy(shop.policy)
         except BaseException as error:
             # The error is what a person has to hear of; that its report could not be written is not.
