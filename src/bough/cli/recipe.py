@@ -43,6 +43,16 @@ def find(recipe: str) -> Callable[[], Run]:
     return _function(importlib.import_module(f"bough.recipes.{path}"), function or "run", recipe)
 
 
+def run_or_directory(target: str) -> Run | Path:
+    """What a text names: a run directory, or else the run that a recipe makes.
+
+    Raises:
+        ConfigError: when it looks like a recipe and there is none.
+    """
+    is_directory = Path(target).is_dir() or ("/" in target and ".py" not in target)
+    return Path(target) if is_directory else find(target)()
+
+
 def _function(module: ModuleType, name: str, recipe: str) -> Callable[[], Run]:
     found = getattr(module, name, None)
     if not callable(found):

@@ -1,8 +1,8 @@
 """Evaluating a run's checkpoint on tasks it never trained on."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ from bough.evaluate.failed import require_some
 from bough.explore import Waits, derive
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import Score, load_run, measure, override
+from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
@@ -32,6 +33,12 @@ class Evaluation:
     score: Score
     low: float
     high: float
+
+    def __str__(self) -> str:
+        return sentence(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
 
 def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> Evaluation:
@@ -59,7 +66,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         shop = Workshop(run, directory.policy, waits, trains=False)
         shop.policy.load_state(checkpoint.tensors("policy"))
-        score = asyncio.run(_play(shop))
+        score = run_coroutine(_play(shop))
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)

@@ -1,9 +1,9 @@
 """Searching: how many tasks an agent solves when it may try, look back, and choose."""
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -15,6 +15,7 @@ from bough.explore.search.question import UNANSWERED
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
 from bough.train import Run, dump, load_run, override
 from bough.train.check import check
+from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions, counted, leaves
 from bough.view import cut_note, failed_note, invalid_note, wilson
@@ -51,7 +52,13 @@ class Found:
     cost: Mapping[str, float]
     low: float
     high: float
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
     @property
     def rate(self) -> float:
@@ -91,9 +98,9 @@ def search(
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         if directory is None:
-            grown = asyncio.run(_remote(run, waits, out, tell))
+            grown = run_coroutine(_remote(run, waits, out, tell))
         else:
-            grown = asyncio.run(_local(run, directory, waits, step, out, tell))
+            grown = run_coroutine(_local(run, directory, waits, step, out, tell))
     return _found(grown, out)
 
 

@@ -28,7 +28,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
         config=dump(run),
         manifest=directory.read_manifest(),
         metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
-        panels=_panels(run, directory),
+        panels=panels(run, directory),
         groups=groups(credited),
         notes=(note,) if note else (),
     )
@@ -37,7 +37,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
     return headline(report.panels)
 
 
-def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
+def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     """The first held-out result and the last."""
     results = read_heldout(directory)
     if not results:

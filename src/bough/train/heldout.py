@@ -1,7 +1,7 @@
 """How good the agent is on tasks it never trained on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains, Grove
 from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
@@ -26,7 +26,7 @@ class Score:
     failures: Mapping[str, str]
     turns: float
     actions: ActionCounts
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree, ...] = field(repr=False)
 
     @property
     def rate(self) -> float:

@@ -108,13 +108,10 @@ def mine(
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
     directory = RunDirectory.open(target)
     run = override(load_run(directory), changes)
-    # Imported here, since it imports torch: a wrong argument is reported before that.
-    from bough.train.loop import admit
-
     teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
     sieve = _Sieve(teller=teller, apart=apart)
     for file in _files(trees or directory.trees):
-        kept, dropped = admit(_credit(run, file), run.admit)
+        kept, dropped = _admit(run, file)
         sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
         _KINDS[what](sieve, kept, run)
     if not sieve.rows:
@@ -137,20 +134,22 @@ def _files(place: Path) -> list[Path]:
     return found
 
 
-def _credit(run: Run, file: Path) -> list[Credited]:
-    """The trees of a file with the credit of the run's rule."""
-    from bough.train.loop import reward
+def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
+    """The trees of a file with the credit of the run's rule, as the run admits them; groups dropped, by reason."""
+    # Imported here, since it imports torch: a wrong argument is reported before that.
+    from bough.train.loop import admit, reward
 
     stages = read_trees(file)
     bare = reward([each for each in stages if isinstance(each, Tree)], run.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
-        return run.credit([*rewarded, *bare])
+        credited = run.credit([*rewarded, *bare])
     except ValueError as error:
         raise ConfigError(
             f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "
             "a search thought, no values of critics: take a rule that does with that, such as credit='Searched()'"
         ) from error
+    return admit(credited, run.admit)
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":

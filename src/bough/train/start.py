@@ -1,6 +1,5 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
-import asyncio
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from bough.explore import Waits
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
+from bough.train.event_loop import run_coroutine
 from bough.train.override import override
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
@@ -137,7 +137,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         journal = Journal(run, directory, live)
         try:
-            ended = asyncio.run(_run(shop, journal))
+            ended = run_coroutine(_run(shop, journal))
             journal.save_policy(shop.policy)
         except BaseException as error:
             # The error is what a person has to hear of; that its report could not be written is not.
