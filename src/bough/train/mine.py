@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from bough.batch import Batch, pack
+from bough.credit import compute_credit
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
 from bough.store import RunDirectory, StoreError, read_trees
@@ -140,7 +141,7 @@ def _credit(run: Run, file: Path) -> list[Credited]:
     bare = reward([each for each in stages if isinstance(each, Tree)], run.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
-        return run.credit([*rewarded, *bare])
+        return compute_credit(run.credit, [*rewarded, *bare])
     except ValueError as error:
         raise ConfigError(
             f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "

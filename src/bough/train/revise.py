@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bough.context import Context, Parser, Renderer, Turn
-from bough.credit import Credit, Searched, needs_of
+from bough.credit import Credit, Searched, compute_credit, needs_of
 from bough.explore import Growth, Node
 from bough.tree import STUB, Credited, Floats, Kind, Outcome, Rewarded, Source, Tree, steps
 
@@ -96,7 +96,7 @@ class Revise:
             ValueError: when the rule that is asked whom to blame says nothing of whole turns.
         """
         made: dict[bytes, Tree] = {}
-        for each in self.blame(rewarded):
+        for each in compute_credit(self.blame, rewarded):
             for slip in self._slips(each):
                 tree = _tell(each.tree, slip, self, reader)
                 if tree is not None:
