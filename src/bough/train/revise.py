@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from bough.context import Context, Parser, Renderer, Turn
 from bough.credit import Credit, Searched, compute_credit, needs_of
 from bough.explore import Growth, Node
+from bough.train.finite import INFINITE
 from bough.tree import STUB, Credited, Floats, Kind, Outcome, Rewarded, Source, Tree, steps
 
 ROUNDING = 1e-9
@@ -64,10 +65,10 @@ class Revise:
 
     thought: str = "That was wrong. I go back and try something else."
     reply: str | None = None
-    least: float = 0.5
+    least: float = field(default=0.5, metadata=INFINITE)
     gap: float = 0.0
     blame: Credit = field(default_factory=Searched)
-    below: float = 0.0
+    below: float = field(default=0.0, metadata=INFINITE)
 
     def __post_init__(self) -> None:
         if not self.thought.strip():

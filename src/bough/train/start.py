@@ -9,6 +9,7 @@ from bough.explore import Waits
 from bough.store import RunDirectory, describe, digest_tasks
 from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
+from bough.train.dry_pass import dry_pass
 from bough.train.finish import finish
 from bough.train.journal import Journal
 from bough.train.loop import train
@@ -100,6 +101,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
 
 async def _run(shop: Workshop, journal: Journal) -> None:
     try:
+        await dry_pass(shop)
         await train(shop, journal)
     finally:
         await shop.close()
