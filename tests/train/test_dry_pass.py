@@ -38,7 +38,7 @@ class Pays:
 
     def __call__(self, group: Sequence[Tree]) -> Sequence[Mapping[str, Floats]]:
         made = {
-            "a number": lambda tree: 1.0,
+            "a number": lambda tree: float(tree.nodes),
             "one too few": lambda tree: np.zeros(tree.nodes - 1),
             "texts": lambda tree: np.array(["a"] * tree.nodes),
             "nan": lambda tree: np.full(tree.nodes, np.nan),
@@ -174,7 +174,6 @@ class Loses:
 
     def __call__(self, columns: Columns) -> Loss:
         made = {
-            "tokens": lambda: Loss(value=columns.logprob, metrics={}),
             "number": lambda: 1.0,
             "constant": lambda: Loss(value=torch.zeros(()), metrics={}),
             "nan": lambda: Loss(value=columns.logprob.sum() * torch.nan, metrics={}),
@@ -186,10 +185,6 @@ class Loses:
 @pytest.mark.parametrize(
     ("returned", "told"),
     [
-        (
-            "tokens",
-            r"objective=Loses: got a value of shape \(\d+,\); need a Loss whose value is a scalar with a gradient",
-        ),
         ("number", "objective=Loses: got float; need a Loss"),
         (
             "constant",
