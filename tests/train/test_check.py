@@ -204,7 +204,9 @@ def test_held_out_tasks_that_are_trained_on() -> None:
         refuse_overlap(lakes[:3], lakes[1:])
     # Another id, the order of the data's keys apart: the same task.
     twin = Task(id="other", data={"luck": 3, "rows": ["SF", "FG"]})
-    with pytest.raises(ConfigError, match=r"1 of 1 tasks .* 'other', which is the training task 'lake-3'; need"):
+    with pytest.raises(
+        ConfigError, match=r"1 of 1 tasks .* such as 'other', which is the training task 'lake-3'; need"
+    ):
         refuse_overlap(lakes, [twin])
     # The same lake, begun elsewhere or with other chances, is another task.
     refuse_overlap(lakes, [replace(twin, start=("right",)), replace(twin, seed=1)])

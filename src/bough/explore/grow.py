@@ -23,6 +23,11 @@ class Explorer(Protocol):
         ...
 
 
+def paths_of(explorer: Explorer) -> int | None:
+    """How many paths a tree has, where the explorer's settings fix it by a field, property or constant `paths`."""
+    return getattr(explorer, "paths", None)
+
+
 @runtime_checkable
 class Shelf(Protocol):
     """Keeps trees of a list of tasks as they finish."""

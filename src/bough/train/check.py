@@ -8,6 +8,7 @@ from bough.credit import needs_of
 from bough.env import Branching, Oracle, Replay, State
 from bough.objective import Dpo, Imitation, Reinforce, Sum
 from bough.train.config import ConfigError
+from bough.train.finite import check_finite
 from bough.train.run import Run
 from bough.tree import Task
 
@@ -18,6 +19,8 @@ def check(run: Run) -> None:
     Raises:
         ConfigError: says which two, why, and what to do.
     """
+    # An environment's fields are its own affair.
+    check_finite({each.name: getattr(run, each.name) for each in fields(run) if each.name != "env"})
     _check_tasks(run)
     _check_credit(run)
     _check_objective(run)

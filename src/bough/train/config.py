@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import importlib
 import inspect
+import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
@@ -113,6 +114,8 @@ def check(annotation: Any, value: object, where: str) -> Any:
         ) from error
     if isinstance(value, bool) and not isinstance(checked, bool):
         raise ConfigError(f"{where}: got {value!r}; need a number")
+    if isinstance(checked, float) and math.isnan(checked):
+        raise ConfigError(f"{where}: got nan; need a number")
     return checked
 
 

@@ -22,6 +22,7 @@ from bough.train.memory import Extent
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
 from bough.train.selfcheck import reads_forests
+from bough.tree import StageError, describe
 
 
 class Diverged(RuntimeError):
@@ -177,7 +178,7 @@ class Learner:
             for page in reading.backward():
                 seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
                 gap += _gap(seen, part.batch)
-                _add(metrics, _descend(objective(part.columns(seen, objective.needs, aids))))
+                _add(metrics, _descend(objective, part.columns(seen, objective.needs, aids)))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
@@ -193,7 +194,7 @@ class Learner:
         seen = self._survey(forest, given.batch, objective.needs)
         leaves = [leaf.requires_grad_() for leaf in seen.columns()]
         columns = given.columns(seen, objective.needs, aids)
-        metrics = _descend(objective(by_path(columns, given.batch, share)))
+        metrics = _descend(objective, by_path(columns, given.batch, share))
         slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
         def work(reader: Reader, reading: Reading) -> None:
@@ -204,6 +205,16 @@ class Learner:
 
         self._crew.read(work, forest, self.settings.micro_tokens)
         return metrics, _gap(seen, given.batch)
+
+    def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
+        """The metrics of an optimizer step and the norm of its gradient, without the step: nothing changes."""
+        extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
+        try:
+            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
+        finally:
+            self._descent.forget()
+            self.extent = extent
 
     def divergence(self, batch: Batch) -> float:
         """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
@@ -299,11 +310,21 @@ def _gap(seen: Seen, batch: Batch) -> float:
     return float((seen.logprob.detach() - batch.behaviour)[batch.fresh].abs().sum())
 
 
-def _descend(loss: Loss) -> dict[str, float]:
-    """Go backward from a loss; returns what it reports."""
+def _descend(objective: Objective, columns: Columns) -> dict[str, float]:
+    """Go backward from the loss of some columns; returns what it reports."""
+    loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
     named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}
     return {"loss/total": float(loss.value.detach()), **named}
+
+
+def _checked(objective: Objective, returned: object) -> Loss:
+    if not isinstance(returned, Loss) or returned.value.ndim or not returned.value.requires_grad:
+        got = f"a value of shape {tuple(returned.value.shape)}" if isinstance(returned, Loss) else describe(returned)
+        raise StageError(
+            f"objective={type(objective).__name__}: got {got}; need a Loss whose value is a scalar with a gradient"
+        )
+    return returned
 
 
 def _add(total: dict[str, float], more: Mapping[str, float]) -> None:

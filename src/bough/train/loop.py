@@ -13,7 +13,8 @@ from functools import partial
 import numpy as np
 
 from bough.batch import Batch, pack
-from bough.curate import Admit
+from bough.credit import compute_credit
+from bough.curate import Admit, select
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore import Grown, Stuck, derive
@@ -209,7 +210,7 @@ async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: S
             fresh = reward(grown.trees, run.rewards)
             harvest.grown += fresh
             rewarded += shop.appraise(fresh, derive(seed, number) if number else seed)
-            harvest.credited = run.credit(rewarded)
+            harvest.credited = compute_credit(run.credit, rewarded)
             harvest.kept, harvest.dropped = admit(harvest.credited, run.admit)
         if len(groups(harvest.kept)) >= run.batch_tasks:
             break
@@ -279,7 +280,7 @@ def admit(credited: Sequence[Credited], admits: Sequence[Admit]) -> tuple[list[C
     """Let every rule choose in turn; returns what is left and how many groups were dropped, by reason."""
     kept, dropped = list(credited), dict[str, int]()
     for rule in admits:
-        admitted = rule(kept)
+        admitted = select(rule, kept)
         kept = list(admitted.trees)
         for reason, count in admitted.dropped.items():
             dropped[reason] = dropped.get(reason, 0) + count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from bough.credit import compute_credit
 from bough.lazy import torch
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
@@ -143,7 +144,7 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     bare = reward([each for each in stages if isinstance(each, Tree)], run.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
-        credited = run.credit([*rewarded, *bare])
+        credited = compute_credit(run.credit, [*rewarded, *bare])
     except ValueError as error:
         raise ConfigError(
             f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bough.context import Context, Parser, Renderer, Turn
-from bough.credit import Credit, Searched, needs_of
+from bough.credit import Credit, Searched, compute_credit, needs_of
 from bough.explore import Growth, Node
+from bough.train.finite import INFINITE
 from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, steps
 
 ROUNDING = 1e-9
@@ -66,10 +67,10 @@ class Revise:
 
     thought: str = "That was wrong. I go back and try something else."
     reply: str | None = None
-    least: float = 0.5
+    least: float = field(default=0.5, metadata=INFINITE)
     gap: float = 0.0
     blame: Credit = field(default_factory=Searched)
-    below: float = 0.0
+    below: float = field(default=0.0, metadata=INFINITE)
 
     def __post_init__(self) -> None:
         if not self.thought.strip():
@@ -98,7 +99,7 @@ class Revise:
             ValueError: when the rule that is asked whom to blame says nothing of whole turns.
         """
         made: dict[bytes, Tree] = {}
-        for each in self.blame(rewarded):
+        for each in compute_credit(self.blame, rewarded):
             for slip in self._slips(each):
                 tree = _tell(each.tree, slip, self, reader)
                 if tree is not None:

@@ -1,5 +1,6 @@
 """A run: every piece and every number of a training, in one value."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from bough.objective import Objective, PpoClip, Share
 from bough.policy import UtteranceCritic, ValueHead
 from bough.reward import EnvReward, Reward
 from bough.train.adviser import AdviserRecipe
+from bough.train.finite import INFINITE
 from bough.train.revise import Revise
 
 if TYPE_CHECKING:
@@ -79,7 +81,7 @@ class Warmup:
     batch_tokens: int = 8192
 
     def __post_init__(self) -> None:
-        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or self.learning_rate <= 0:
+        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
             raise ValueError(
                 f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
@@ -161,8 +163,8 @@ class Optimizer:
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a number above 0")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a finite number above 0")
         for name, least in (
             ("epochs", 1),
             ("parts", 1),
@@ -237,12 +239,12 @@ class Guards:
     Attributes:
         dead_batches: Consecutive batches without a single advantage.
         gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
-            tokens and weights.
+            tokens and weights; inf for any.
         stuck_s: Grace after a missed deadline before the process is ended.
     """
 
     dead_batches: int = 10
-    gap: float = 0.2
+    gap: float = field(default=0.2, metadata=INFINITE)
     stuck_s: float = 30.0
 
     def __post_init__(self) -> None:

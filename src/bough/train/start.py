@@ -153,9 +153,11 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
 
 
 async def _run(shop: "Workshop", journal: "Journal") -> str:
+    from bough.train.dry_pass import dry_pass
     from bough.train.loop import train
 
     try:
+        await dry_pass(shop)
         return await train(shop, journal)
     finally:
         await shop.close()

@@ -6,7 +6,7 @@ from bough.tree.group import groups
 from bough.tree.marks import ANSWER, COUNTED, STUB, TRUNK, Kind, Outcome, Source
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
-from bough.tree.stages import Credited, Rewarded
+from bough.tree.stages import Credited, Rewarded, StageError, describe, is_column
 from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
@@ -45,6 +45,7 @@ __all__ = [
     "Outcome",
     "Rewarded",
     "Source",
+    "StageError",
     "Steps",
     "Task",
     "Tree",
@@ -55,9 +56,11 @@ __all__ = [
     "count_actions",
     "counted",
     "cut_tree",
+    "describe",
     "groups",
     "join",
     "leave_out",
+    "is_column",
     "is_replayed",
     "join_column",
     "join_trees",
