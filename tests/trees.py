@@ -206,7 +206,8 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -
     if "reference" in needs:
         estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
     whole = Tree(task=tree.task, info=info, **columns)  # type: ignore[arg-type]
-    return Rewarded(tree=whole, channels={"env": np.asarray(tree.env_reward)}, estimates=estimates)
+    paid = ["env", *(need.removeprefix("channel.") for need in sorted(needs) if need.startswith("channel."))]
+    return Rewarded(tree=whole, channels={name: np.asarray(tree.env_reward) for name in paid}, estimates=estimates)
 
 
 def found(marks: Collection[str], tokens: int, rng: np.random.Generator) -> dict[str, object]:

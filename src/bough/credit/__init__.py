@@ -25,6 +25,7 @@ def needs_of(rule: Credit) -> frozenset[str]:
     "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
     of a reference policy. "critic.NAME": the head NAME of a critic. "adviser.NAME": the estimate NAME of an adviser.
     "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
+    "channel.NAME": a reward that pays this channel.
     """
     return frozenset(getattr(rule, "needs", ()))
 
