@@ -8,7 +8,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, dressed, 
 
 from bough.credit import ReinforcePlusPlus, compares_with, needs_of, reinforce_pp_baseline
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Outcome, Rewarded, Source, counted, path
+from bough.tree import Credited, Outcome, Rewarded, Source, counted, path, trained
 
 PLAIN = ReinforcePlusPlus(kl=0.0)
 
@@ -32,6 +32,16 @@ def worked_example() -> list[Rewarded]:
         rewarded(chains([1.0, 0.0, 0.0, 1.0], turns=(3, 2, 3, 1), action_tokens=1, task="p")),
         rewarded(chains([0.5], turns=2, action_tokens=1, task="q")),
     ]
+
+
+def test_whitening_as_released() -> None:
+    """verl divides by sqrt(variance + 1e-8), with a baseline and without: returns of 1e-4 show it."""
+    trees = [rewarded(chains([1e-4, 0.0]))]
+    words = np.repeat([1e-4, 0.0], 2)
+    for baseline in ("none", "group"):
+        (credited,) = ReinforcePlusPlus(baseline=baseline, kl=0.0, as_released=True)(trees)  # type: ignore[arg-type]
+        expected = (words - words.mean()) / np.sqrt(words.var(ddof=1) + 1e-8)
+        assert credited.advantage[trained(credited.tree)] == pytest.approx(expected.tolist(), rel=1e-5)
 
 
 @pytest.mark.parametrize(

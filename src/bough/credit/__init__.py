@@ -75,6 +75,7 @@ def needs_of(rule: Credit) -> frozenset[str]:
     of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": that critic's values of the states in
     which truncated paths end (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
     "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
+    "channel.NAME": a reward that pays this channel.
     """
     return frozenset(getattr(rule, "needs", ()))
 

@@ -15,7 +15,7 @@ from bough.explore.open_ends import end_open
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
 from bough.explore.writer import Writer
-from bough.tree import Kind, Outcome, Source
+from bough.tree import TRUNCATED_BY, Kind, Outcome, Source
 
 Result = TypeVar("Result")
 
@@ -356,7 +356,7 @@ class Player:
     def _end(self, node: Node, outcome: Outcome, step: Step, spent: str) -> Outcome:
         node.outcome, node.info["success"] = outcome, step.success
         if outcome is Outcome.TRUNCATED:
-            node.info["truncated"] = spent or "environment"
+            node.info[TRUNCATED_BY] = spent or "environment"
         return outcome
 
     def _exhausted(self, cursor: Cursor) -> str:
