@@ -83,7 +83,8 @@ async def _step(
     if harvest.kept and ready:
         with watch("learn"):
             shown = _shown(shop, harvest.kept, experts, seed, metrics)
-            batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
+            paths = "paths" in run.objective.needs or run.optimizer.momentum == "harpg"
+            batch = pack(harvest.kept, paths=paths, experts=shown).to(shop.policy.device)
             stale = run.staleness > 0 and newest(harvest.kept) < shop.learner.updates
             before = shop.learner.logprobs(batch) if stale and run.advisers else batch.behaviour
         learned = await _learn(shop, journal, progress, watch, batch, ahead)
