@@ -204,10 +204,10 @@ def _check_staleness(run: Run) -> None:
             f"staleness=1: explorer: {type(asking).__name__} asks the critic what places are worth, which the update "
             "changes at the same time; set staleness=0, or take another evaluate, such as Rollouts()"
         )
-    if run.optimizer.momentum == "igt":
+    if run.optimizer.momentum != "adam":
         raise ConfigError(
-            "staleness=1: optimizer.momentum='igt' takes gradients where the batch was sampled; set staleness=0, or "
-            "momentum='adam'"
+            f"staleness=1: optimizer.momentum={run.optimizer.momentum!r} takes gradients where the batch was sampled; "
+            "set staleness=0, or momentum='adam'"
         )
     terms = run.objective.terms if isinstance(run.objective, Sum) else (run.objective,)
     if any(isinstance(term, Reinforce) for term in terms):

@@ -17,6 +17,7 @@ from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
 from bough.train.crew import Crew, Reader
 from bough.train.descent import Descent
+from bough.train.harpg import Displaced, gradient_change
 from bough.train.look import Forward, Seen, in_order, look, looks
 from bough.train.memory import Extent
 from bough.train.run import Optimizer
@@ -108,8 +109,13 @@ class Learner:
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
         self._descent.forget()
-        metrics = self.backward(batch, objective, share, aids=aids, old=old)
-        norm = self._clip(self._weights.values())
+        along = self._descent.along()
+        if along is None:
+            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+        else:
+            metrics = self._gradient_change(batch, objective, share, along, aids=aids)
+        # A clipped gradient is not what the changes of gradients add up to.
+        norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
@@ -152,6 +158,18 @@ class Learner:
             metrics, gap = learn(forest, given, objective, share, aids)
         read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
         return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+
+    def _gradient_change(
+        self, batch: Batch, objective: Objective, share: Share, along: Mapping[Tensor, Tensor], *, aids: Aids
+    ) -> dict[str, float]:
+        """Add how the gradient of the objective changes along a direction, in the mean over paths of these weights."""
+        here = self.logprobs(batch)
+        displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
+        metrics = gradient_change(
+            lambda: self.backward(batch, displaced, share, aids=aids, old=here), along, others=critic
+        )
+        gap = float((here - batch.behaviour)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
+        return {**metrics, "policy/gap": gap}
 
     def _forest(self, batch: Batch) -> Forest:
         # What a budget of memory allows is counted with all tokens trained.
@@ -225,9 +243,9 @@ class Learner:
         moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
-    def _clip(self, weights: Iterable[Tensor]) -> float:
-        """Scale a gradient down to `clip_norm`; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(list(weights), self.settings.clip_norm))
+    def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
+        """Scale a gradient down to the norm `most`, `clip_norm` by default; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
 
     def finite(self) -> bool:
         """Whether all weights that are trained are finite numbers."""

@@ -232,7 +232,8 @@ def _pack(
     run = shop.run
     with watch("learn"):
         shown = _shown(shop, harvest.kept, experts, seed, metrics)
-        batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown)
+        paths = "paths" in run.objective.needs or run.optimizer.momentum == "harpg"
+        batch = pack(harvest.kept, paths=paths, experts=shown)
     if not len(batch.at):
         metrics["groups/dropped_untrained"] = float(len(groups(harvest.kept)))
         metrics["groups/dropped"] += metrics["groups/dropped_untrained"]
