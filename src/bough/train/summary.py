@@ -1,11 +1,13 @@
 """A batch in numbers: what the trees of a step say about the policy. Every mean is over paths, never over rows."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
 from bough.tree import (
     ANSWER,
+    PRUNED,
     STUB,
     Kind,
     Outcome,
@@ -37,6 +39,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     }
     known = entropy[~np.isnan(entropy)]
     answers = [info.get("success") is True for tree in trees for info in tree.info if info.get(ANSWER)]
+    pruned = [cast("int", tree.info[0][PRUNED]) for tree in trees if PRUNED in tree.info[0]]
     return {
         "train/success": sum(solved) / max(1, len(solved)),
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
@@ -45,6 +48,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/read_tokens": sum(_tokens_on_paths(tree, written=False) for tree in trees) / paths,
         "train/written_tokens": sum(_tokens_on_paths(tree, written=True) for tree in trees) / paths,
         **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
+        **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,

@@ -3,7 +3,7 @@
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
-from bough.tree.marks import ANSWER, COUNTED, EXPLORER, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
+from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded, StageError, describe, is_column
@@ -34,6 +34,7 @@ __all__ = [
     "COUNTED",
     "DTYPES",
     "EXPLORER",
+    "PRUNED",
     "STUB",
     "TRUNCATED_BY",
     "TRUNK",

@@ -61,5 +61,8 @@ EXPLORER = "explorer"
 STUB = "stub"
 """In the info of a leaf: an action that was judged and never done. It is learned from, and says nothing of success."""
 
+PRUNED = "pruned_branches"
+"""In the info of a root: how many branches an explorer cut off, as too like another."""
+
 ANSWER = "answer"
 """In the info of the one node that a search answers with: the end of a path, or the best place when none has ended."""
