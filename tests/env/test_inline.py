@@ -107,7 +107,7 @@ def test_an_exception_is_a_fault_with_its_cause() -> None:
     with pytest.raises(EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it'") as caught:
         asyncio.run(host.step(STATE, "raise"))
     assert isinstance(caught.value.__cause__, KeyError)
-    line = 1 + Path(worlds.__file__).read_text().splitlines().index(' ' * 12 + 'raise KeyError("the bottom of it")')
+    line = 1 + Path(worlds.__file__).read_text().splitlines().index(" " * 12 + 'raise KeyError("the bottom of it")')
     assert str(caught.value).endswith(f"({worlds.__file__}, line {line}, in step)")
     with pytest.raises(EnvFault, match=r"Trouble.start raised KeyError"):
         asyncio.run(host.start(Task(id="raise")))
@@ -124,7 +124,7 @@ def test_bad_task_data_is_the_users_to_mend() -> None:
 
 def test_the_text_of_an_exception_is_cut() -> None:
     class Long(worlds.Trouble):
-        def step(self, state: State, action: str) -> Step:
+        def step(self, state: State, action: str) -> Step:  # noqa: ARG002
             raise (KeyError if action == "raise" else EnvFault)("x" * 2**20)
 
     for action, length in (("raise", 2**20 + 2), ("fault", 2**20)):

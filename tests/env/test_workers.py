@@ -143,7 +143,9 @@ def test_a_hung_worker_holds_up_no_other() -> None:
 def test_faults_say_what_happened_inside() -> None:
     async def use(host: Workers) -> None:
         state = await host.start(TASK)
-        with pytest.raises(EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it' \(.*worlds.py, line \d+, in step\)$"):
+        with pytest.raises(
+            EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it' \(.*worlds.py, line \d+, in step\)$"
+        ):
             await host.step(state, "raise")
         with pytest.raises(EnvFault, match=r"Trouble.step: got 'not a step' of type str; need a Step"):
             await host.step(state, "wrong")

@@ -40,17 +40,17 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
     Raises:
         StoreError: when there is no such run or checkpoint.
     """
-    directory = RunDirectory.open(path)
-    run = override(load_run(directory), changes)
-    checkpoints = Checkpoints(directory=directory.checkpoints)
-    checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
-    if checkpoint is None:
-        raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
-    waits = Waits()
-    with Watchdog(waits, grace_s=run.guards.stuck_s):
-        shop = Workshop(run, directory.policy, waits)
-        shop.policy.load_state(checkpoint.tensors("policy"))
-        score = asyncio.run(_play(shop))
+    with RunDirectory.open(path).in_its_folder() as directory:
+        run = override(load_run(directory), changes)
+        checkpoints = Checkpoints(directory=directory.checkpoints)
+        checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
+        if checkpoint is None:
+            raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
+        waits = Waits()
+        with Watchdog(waits, grace_s=run.guards.stuck_s):
+            shop = Workshop(run, directory.policy, waits)
+            shop.policy.load_state(checkpoint.tensors("policy"))
+            score = asyncio.run(_play(shop))
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
 

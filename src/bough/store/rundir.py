@@ -1,7 +1,8 @@
 """The run directory: the name of everything a run leaves behind."""
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -124,17 +125,39 @@ class RunDirectory:
         Raises:
             StoreError: when it is no JSON object.
         """
-        try:
-            config: object = json.loads(self.config.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise StoreError(f"{self.config}: got no JSON ({error}); need the file as the run wrote it") from error
-        if not isinstance(config, dict):
-            raise StoreError(f"{self.config}: got a JSON {type(config).__name__}; need an object")
-        return cast("dict[str, object]", config)
+        return self._read(self.config)
 
     def write_manifest(self, manifest: Mapping[str, object]) -> None:
         """Write manifest.json, whole or not at all."""
         write_json(self.manifest, manifest)
+
+    @contextlib.contextmanager
+    def in_its_folder(self) -> Generator["RunDirectory"]:
+        """Work in the folder in which the run began, so that relative paths in its settings keep their meaning.
+
+        Without a manifest, or when that folder is gone, the working directory stays as it is. It belongs to the whole
+        process, and comes back at the end.
+
+        Yields:
+            The run directory, by a path that is right in that folder.
+        """
+        began = Path(str(self._read(self.manifest).get("folder", "."))) if self.manifest.is_file() else Path()
+        if not began.is_dir() or began.resolve() == Path.cwd():
+            yield self
+            return
+        here = RunDirectory(path=self.path.absolute())
+        with contextlib.chdir(began):
+            yield here
+
+    def _read(self, file: Path) -> dict[str, object]:
+        """A JSON object from one of the run's files."""
+        try:
+            value: object = json.loads(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise StoreError(f"{file}: got no JSON ({error}); need the file as the run wrote it") from error
+        if not isinstance(value, dict):
+            raise StoreError(f"{file}: got a JSON {type(value).__name__}; need an object")
+        return cast("dict[str, object]", value)
 
     def _occupied(self) -> str:
         if not self.config.is_file():

@@ -1,6 +1,6 @@
 """Advisers: what remembers across steps, and is asked about every batch before anyone is credited."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 from bough.explore import derive
 from bough.tree import Floats, Rewarded, Task
 
-Teacher: TypeAlias = Callable[[Task], tuple[str, ...]]
+Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[str, ...]]]
 """How the environment's oracle solves a task; () when it does not."""
 
 
@@ -70,7 +70,7 @@ class Chooser(Protocol):
 class Starter(Protocol):
     """An adviser that also says where the tasks of a batch begin, or puts others in their place."""
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """As many tasks as were drawn. One that begins elsewhere has an id of its own (`Task.after`)."""
         ...
 
@@ -138,12 +138,12 @@ class Advisers:
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """The tasks that are played in the place of those that were drawn."""
         begun = list(tasks)
         for name, each in self._members.items():
             if isinstance(each, Starter):
-                begun = each.begin(begun, teacher, derive(seed, name))
+                begun = await each.begin(begun, teacher, derive(seed, name))
         return begun
 
 

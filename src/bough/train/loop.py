@@ -45,6 +45,7 @@ async def train(shop: Workshop, journal: Journal) -> None:
     resumed = journal.restore(shop.learner, progress, shop.reference, memories)
     await shop.sync(moved=False)
     if not resumed:
+        journal.note(shop.env_metrics())
         if before:
             await warm_up(shop, journal)
         shop.reference.take()
@@ -100,7 +101,8 @@ async def _step(
         metrics |= learned
     metrics |= shop.advisers.observe(divergence)
     progress.entropies = add_entropies(progress.entropies, harvest.grown)
-    journal.note(metrics | watch.metrics(tokens=metrics["speed/sampled_tokens"]) | {"phase": "rl"})
+    metrics |= shop.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
+    journal.note(metrics | {"phase": "rl"})
     return harvest.credited
 
 
@@ -151,7 +153,7 @@ async def _grow(
     """A round of a step's trees."""
     run, seed = shop.run, derive(shop.run.seed, "step", step)
     with watch("grow", engine=shop.engine, env=shop.host):
-        tasks = shop.tasks_from(progress.drawn)
+        tasks = await shop.tasks_from(progress.drawn)
         progress.drawn += run.batch_tasks
         shelf = journal.shelf(step, number) if run.saving.as_grown else None
         return await shop.grove.grow(run.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf)

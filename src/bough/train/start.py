@@ -48,12 +48,14 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
 def resume(path: Path, *, terminal: bool | None = None) -> RunDirectory:
     """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
 
+    It goes on in the working directory in which it began.
+
     Raises:
         StoreError: when there is no run in `path`.
         ConfigError: when the run's config.json names pieces or fields that are no more.
     """
-    directory = RunDirectory.open(path)
-    return _go(load_run(directory), directory, terminal)
+    with RunDirectory.open(path).in_its_folder() as directory:
+        return _go(load_run(directory), directory, terminal)
 
 
 def load_run(directory: RunDirectory) -> Run:
@@ -76,7 +78,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
         Watchdog(waits, grace_s=run.guards.stuck_s),
     ):
         live.say("building the model, the engine and the environment")
-        shop = Workshop(run, directory.policy, waits)
+        shop = Workshop(run, directory.policy, waits, live.say)
         if shop.budget is not None:
             live.say(shop.budget.line)
         if not directory.manifest.is_file():
