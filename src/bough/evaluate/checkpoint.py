@@ -69,7 +69,8 @@ def sentence(evaluation: Evaluation) -> str:
     """The result in one line."""
     score = evaluation.score
     failed = f"; {score.failed} tasks failed and do not count" if score.failed else ""
+    cut = f"; {score.truncated_context} paths outgrew the context and were truncated" if score.truncated_context else ""
     return (
         f"step {evaluation.step}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
-        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path{failed}"
+        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path{failed}{cut}"
     )

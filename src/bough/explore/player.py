@@ -337,6 +337,7 @@ class Player:
         extension = agent.context.extend(agent.renderer, self._instructions, after.past, step.state.observation)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
         if len(text) >= agent.engine.context_tokens:
+            node.info["needed_tokens"] = len(text)
             return self._end(node, Outcome.TRUNCATED, step, "context")
         node.kind, node.tokens = extension.kind, extension.tokens
         return Cursor(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bough.explore import Chains, Grove
+from bough.train.summary import cut_by_context
 from bough.tree import Task, Tree, counted, turns
 
 AT_ONCE = 128
@@ -25,6 +26,11 @@ class Score:
     failed: int
     turns: float
     trees: tuple[Tree, ...]
+
+    @property
+    def truncated_context(self) -> int:
+        """How many paths ended because their text outgrew the context."""
+        return len(cut_by_context(self.trees))
 
     @property
     def rate(self) -> float:

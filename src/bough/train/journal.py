@@ -106,6 +106,7 @@ class Journal:
                 "heldout/high": high,
                 "heldout/turns": score.turns,
                 "heldout/failed": float(score.failed),
+                "heldout/truncated_context": float(score.truncated_context),
             }
         )
         path = heldout_file(self.directory, step)

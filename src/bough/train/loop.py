@@ -77,6 +77,7 @@ async def _step(
         shop.reference.take()
     harvest = await _gather(shop, journal, progress, watch, ahead)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
+    shop.report_cuts([each.tree for each in harvest.grown])
     lively = sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
     ready, divergence = shop.advisers.ready, _still
     if ready:
@@ -207,6 +208,7 @@ async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
         seed = derive(run.seed, "heldout")
         result = await measure(shop.grove, shop.heldout_tasks, temperature=run.heldout.temperature, seed=seed)
     journal.note_score(step, result)
+    shop.report_cuts(result.trees)
     journal.note(watch.metrics())
     return result
 

@@ -5,6 +5,7 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
+from bough.env.workers import mib
 from bough.explore import Waits
 from bough.store import RunDirectory, describe, digest_tasks
 from bough.train.check import check
@@ -16,6 +17,8 @@ from bough.train.run import Run
 from bough.train.watchdog import Watchdog
 from bough.train.workshop import Workshop
 from bough.view import Live
+
+LARGE_CONFIG_BYTES = 10 * 2**20
 
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
@@ -77,6 +80,11 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
         Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live,
         Watchdog(waits, grace_s=run.guards.stuck_s),
     ):
+        if (size := directory.config.stat().st_size) >= LARGE_CONFIG_BYTES:
+            live.say(
+                f"config.json has {mib(size)}: it holds all fields of all pieces, and so does report.html. "
+                "Keep large data in a file that a field names"
+            )
         live.say("building the model, the engine and the environment")
         shop = Workshop(run, directory.policy, waits, live.say)
         if shop.budget is not None:

@@ -1,6 +1,7 @@
 """A batch in numbers: what the trees of a step say about the policy. Every mean is over paths, never over rows."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
         "train/valid_actions": sum(valid) / max(1, len(valid)),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
+        "paths/truncated_context": float(len(cut_by_context(trees))),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
         **means,
         "groups/total": float(len(groups(rewarded))),
@@ -41,6 +43,11 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "speed/sampled_tokens": float(sampled.sum()),
         "speed/actions": float(sum(int(np.sum(tree.kind == Kind.ACTION)) for tree in trees)),
     }
+
+
+def cut_by_context(trees: Sequence[Tree]) -> list[int]:
+    """For each path that ended because its text outgrew the context: how many tokens it would have needed."""
+    return [cast("int", info["needed_tokens"]) for tree in trees for info in tree.info if "needed_tokens" in info]
 
 
 def _solved(tree: Tree) -> list[bool]:

@@ -26,9 +26,10 @@ from bough.train.opening import TimedHost, open_run, settle
 from bough.train.reference import Reference
 from bough.train.revise import Reader
 from bough.train.run import Run
+from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.train.valuer import Valuer
-from bough.tree import Rewarded, Task, Tree
+from bough.tree import Rewarded, Task, Tree, counted
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -57,6 +58,7 @@ class Workshop:
         self.notify = notify
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.limits.env_deadline_s)
+        self._cuts_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0}
         try:
             self._build(assets)
@@ -201,6 +203,18 @@ class Workshop:
         except EnvFault as fault:
             self.notify(f"task {task.id}: got no demonstration, the environment failed: {fault}")
             return ()
+
+    def report_cuts(self, trees: Sequence[Tree]) -> None:
+        """Report the first trees in which paths ended because their text outgrew the context."""
+        cuts = cut_by_context(trees)
+        if not cuts or self._cuts_reported:
+            return
+        self._cuts_reported = True
+        self.notify(
+            f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
+            f"{self.engine.context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, "
+            "take context=Window(...), or a longer context; metrics count them as paths/truncated_context"
+        )
 
     def env_metrics(self) -> dict[str, float]:
         """What went wrong with the environment since the last call; nothing where nothing did.

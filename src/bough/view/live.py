@@ -88,6 +88,8 @@ def line(told: Told, now_s: float) -> str:
     if "heldout/success" in metrics:
         parts.append(f"held-out {percent(metrics['heldout/success'])}{interval(told)}")
     parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
+    if cut := metrics.get("paths/truncated_context"):
+        parts.append(f"cut by the context {short(cut)}")
     if (left_s := told.left_s(now_s)) is not None:
         parts.append(f"eta {duration(left_s)}")
     return "  ".join(parts)
