@@ -124,7 +124,7 @@ def test_bad_task_data_is_the_users_to_mend() -> None:
 
 def test_the_text_of_an_exception_is_cut() -> None:
     class Long(worlds.Trouble):
-        def step(self, state: State, action: str) -> Step:
+        def step(self, state: State, action: str) -> Step:  # noqa: ARG002
             raise (KeyError if action == "raise" else EnvFault)("x" * 2**20)
 
     for action, length in (("raise", 2**20 + 2), ("fault", 2**20)):

@@ -1,5 +1,6 @@
 """What remembers across steps: asked in order, kept in checkpoints, and resumed as if the run had not been stopped."""
 
+import asyncio
 import json
 import shutil
 from collections import Counter
@@ -234,8 +235,12 @@ def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     known = shop.train_tasks[0].id
     for _ in range(60):
         shop.advisers.advise([rewarded(chains([1.0], task=known))], seed=0)
-    drawn = [[task.id for task in shop.tasks_from(first)] for first in range(400)]
-    assert drawn == [[task.id for task in shop.tasks_from(first)] for first in range(400)]
+
+    async def draw() -> list[list[str]]:
+        return [[task.id for task in await shop.tasks_from(first)] for first in range(400)]
+
+    drawn = asyncio.run(draw())
+    assert drawn == asyncio.run(draw())
     assert all(len(set(batch)) == 2 for batch in drawn)
     times = Counter(task for batch in drawn for task in batch)
     assert set(times) == {task.id for task in shop.train_tasks}

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bough.env import load_module
+from bough.env.origin import describe, place
 from bough.train import ConfigError, Run, unknown
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -33,8 +34,8 @@ def find(recipe: str) -> Callable[[], Run]:
             raise ConfigError(f"recipe {recipe!r}: there is no file {path}; need path/to/file.py:function")
         try:
             module = load_module(Path(path))
-        except (ImportError, SyntaxError) as error:
-            raise ConfigError(f"recipe {recipe!r}: {path} cannot be imported: {error}") from error
+        except Exception as error:
+            raise ConfigError(f"recipe {recipe!r}: {path} cannot be imported: {describe(error)}") from error
         return _function(module, function or "run", recipe)
     if path not in set(names()):
         raise ConfigError(
@@ -63,7 +64,12 @@ def _function(module: ModuleType, name: str, recipe: str) -> Callable[[], Run]:
         raise ConfigError(f"recipe {recipe!r}: {hint} in {module.__file__} that takes nothing and returns a Run")
 
     def make() -> Run:
-        run = found()
+        try:
+            run = found()
+        except Exception as error:
+            if not place(error):
+                raise
+            raise ConfigError(f"recipe {recipe!r}: {name}() raised {describe(error)}") from error
         if not isinstance(run, Run):
             raise ConfigError(f"recipe {recipe!r}: {name}() returned {type(run).__name__}; need a bough.train.Run")
         return run

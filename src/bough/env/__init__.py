@@ -123,10 +123,6 @@ class Host(Protocol):
         """What it costs to step the same state twice."""
         ...
 
-    async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
-        """`Env.tasks`; raises `EnvFault` when the environment broke or hung, ValueError when it has too few."""
-        ...
-
     async def start(self, task: Task) -> State:
         """`Env.start`; raises `EnvFault` when the environment broke, hung, or returned something else than a State."""
         ...
@@ -144,6 +140,20 @@ class Host(Protocol):
         ...
 
 
+@runtime_checkable
+class EnvHost(Host, Protocol):
+    """A host of a whole environment: it draws tasks, too."""
+
+    @property
+    def replaced(self) -> int:
+        """How many worker processes hung or died, and were replaced; 0 without workers."""
+        ...
+
+    async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+        """`Env.tasks`; raises `EnvFault` when the environment broke or hung, ValueError when it has too few."""
+        ...
+
+
 # Last, because every piece imports the protocol from above.
 from bough.env.frozenlake import FrozenLake  # noqa: E402
 from bough.env.inline import Inline  # noqa: E402
@@ -158,6 +168,7 @@ __all__ = [
     "Branching",
     "Env",
     "EnvFault",
+    "EnvHost",
     "FrozenLake",
     "Host",
     "Inline",

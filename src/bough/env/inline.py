@@ -31,6 +31,11 @@ class Inline:
         """The environment's."""
         return self.env.branching
 
+    @property
+    def replaced(self) -> int:
+        """0: there are no workers."""
+        return 0
+
     async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
         """`Env.tasks`.
 

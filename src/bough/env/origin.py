@@ -6,7 +6,7 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-MOST_CHARACTERS = 4000
+MOST_CHARACTERS = 2000
 """Longer texts of exceptions are cut."""
 
 MOST_CAUSES = 3
@@ -42,7 +42,7 @@ def describe(error: BaseException) -> str:
     if not os.environ.get("BOUGH_DEBUG"):
         return told
     trace = "".join(traceback.format_exception(error))
-    return f"{told}\n{shorten(trace, 10 * MOST_CHARACTERS)}"
+    return f"{told}\n{shorten(trace, 20 * MOST_CHARACTERS)}"
 
 
 def shorten(text: str, most: int = MOST_CHARACTERS) -> str:

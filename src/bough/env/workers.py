@@ -71,8 +71,8 @@ class Workers:
             ) from broken
         if len(blob) >= LARGE_ENV_BYTES:
             self.notify(
-                f"Workers.env: {name} has {_mib(len(blob))} when pickled; each of {self.count} workers gets a copy, "
-                f"{_mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
+                f"Workers.env: {name} has {mib(len(blob))} when pickled; each of {self.count} workers gets a copy, "
+                f"{mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
                 "environment, from a file that a field names"
             )
         self._crew.extend(
@@ -151,11 +151,12 @@ class Workers:
         if size >= 2 * self._largest[0]:
             self._largest[0] = size
             self.notify(
-                f"{type(self.env).__name__}: got a State.value of {_mib(size)} when pickled; every step sends one to a "
+                f"{type(self.env).__name__}: got a State.value of {mib(size)} when pickled; every step sends one to a "
                 "worker and one back, and each open branch keeps one. Keep in the state what changes, and the rest in "
                 "the environment"
             )
 
 
-def _mib(size: int) -> str:
+def mib(size: int) -> str:
+    """A number of bytes in MiB."""
     return f"{size / 2**20:,.1f} MiB"

@@ -53,20 +53,20 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         StoreError: when there is no such run or checkpoint.
         AllFailed: when every task failed; says the cause.
     """
-    directory = RunDirectory.open(path)
-    run = override(load_run(directory), changes)
-    checkpoints = Checkpoints(directory=directory.checkpoints)
-    checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
-    if checkpoint is None:
-        raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
-    # Imported here, since it imports torch: a wrong argument is reported before that.
-    from bough.train.workshop import Workshop
+    with RunDirectory.open(path).in_its_folder() as directory:
+        run = override(load_run(directory), changes)
+        checkpoints = Checkpoints(directory=directory.checkpoints)
+        checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
+        if checkpoint is None:
+            raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
+        # Imported here, since it imports torch: a wrong argument is reported before that.
+        from bough.train.workshop import Workshop
 
-    waits = Waits()
-    with Watchdog(waits, grace_s=run.guards.stuck_s):
-        shop = Workshop(run, directory.policy, waits, trains=False)
-        shop.policy.load_state(checkpoint.tensors("policy"))
-        score = run_coroutine(_play(shop))
+        waits = Waits()
+        with Watchdog(waits, grace_s=run.guards.stuck_s):
+            shop = Workshop(run, directory.policy, waits, trains=False)
+            shop.policy.load_state(checkpoint.tensors("policy"))
+            score = run_coroutine(_play(shop))
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
@@ -85,7 +85,9 @@ async def _play(shop: "Workshop") -> Score:
 def sentence(evaluation: Evaluation) -> str:
     """The result in one line, and a line for each thing that spoilt it."""
     score = evaluation.score
-    notes = (failed_note(score.failures), cut_note(score.actions), invalid_note(score.actions))
+    outgrown = score.truncated_context
+    cut = f"{outgrown} paths outgrew the context and were truncated" if outgrown else ""
+    notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions))
     told = (
         f"step {evaluation.step}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
         f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path"

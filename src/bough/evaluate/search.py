@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TypeAlias, cast
 
 from bough.engine import OpenAi
-from bough.env import Host, Inline, Workers
 from bough.evaluate.failed import require_some
 from bough.explore import Agent, Grove, Grown, Waits, derive
 from bough.explore.search.question import UNANSWERED
@@ -16,6 +15,7 @@ from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
 from bough.train import Run, dump, load_run, override
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
+from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
 from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions, counted, leaves
 from bough.view import cut_note, failed_note, invalid_note, wilson
@@ -92,16 +92,21 @@ def search(
         ConfigError: when the pieces do not fit together.
         AllFailed: when every task failed; says the cause.
     """
-    directory = RunDirectory.open(target) if isinstance(target, Path) else None
-    run = override(load_run(directory) if directory else target, changes)
+    out = None if out is None else out.absolute()
+    if isinstance(target, Run):
+        return _found(_search(override(target, changes), None, step, out, tell), out)
+    with RunDirectory.open(target).in_its_folder() as directory:
+        return _found(_search(override(load_run(directory), changes), directory, step, out, tell), out)
+
+
+def _search(run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: Tell | None) -> Grown:
+    """Search with a checkpoint of a run directory, or with a model that a server has."""
     check(run)
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         if directory is None:
-            grown = run_coroutine(_remote(run, waits, out, tell))
-        else:
-            grown = run_coroutine(_local(run, directory, waits, step, out, tell))
-    return _found(grown, out)
+            return run_coroutine(_remote(run, waits, out, tell))
+        return run_coroutine(_local(run, directory, waits, step, out, tell))
 
 
 async def _local(
@@ -135,18 +140,16 @@ async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -
             "directory of a run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
         )
     folder = _folder(run, out, run.engine.model)
-    from bough.train.workshop import draw_tasks
+    from bough.train.workshop import make_host
 
     engine = run.engine.build()
     renderer = engine.renderer if run.engine.api == "chat" else run.policy.build(()).renderer
-    if run.workers:
-        host: Host = Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s)
-    else:
-        host = Inline(env=run.env)
+    host = make_host(run)
     agent = Agent(engine=engine, renderer=renderer, context=run.context, parser=run.parser, sampling=run.sampling)
     grove = Grove(agent=agent, host=host, instructions=run.env.instructions, limits=run.limits, waits=waits)
     try:
-        return await _grow(run, grove, draw_tasks(run, run.heldout.tasks), folder, tell)
+        timed = TimedHost(host=host, waits=waits, deadline_s=run.limits.env_deadline_s)
+        return await _grow(run, grove, await draw_tasks(run, run.heldout.tasks, timed), folder, tell)
     finally:
         await host.close()
         await engine.close()

@@ -343,6 +343,8 @@ class Player:
             # Where a path is truncated, too: a critic can value the state in which it ends.
             node.kind, node.tokens = extension.kind, extension.tokens
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
+            if not over and not spent:
+                node.info["needed_tokens"] = len(text)
             return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else "context")
         return Cursor(
             node=number,

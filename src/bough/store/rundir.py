@@ -1,8 +1,9 @@
 """The run directory: the name of everything a run leaves behind."""
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -163,6 +164,24 @@ class RunDirectory:
             StoreError: when it is no JSON object.
         """
         return _read_object(self.manifest) if self.manifest.is_file() else {}
+
+    @contextlib.contextmanager
+    def in_its_folder(self) -> Generator["RunDirectory"]:
+        """Work in the folder in which the run began, so that relative paths in its settings keep their meaning.
+
+        Without a manifest, or when that folder is gone, the working directory stays as it is. It belongs to the whole
+        process, and comes back at the end.
+
+        Yields:
+            The run directory, by a path that is right in that folder.
+        """
+        began = Path(str(self.read_manifest().get("folder", ".")))
+        if not began.is_dir() or began.resolve() == Path.cwd():
+            yield self
+            return
+        here = RunDirectory(path=self.path.absolute())
+        with contextlib.chdir(began):
+            yield here
 
     def _occupied(self) -> str:
         if not self.config.is_file():

@@ -1,6 +1,6 @@
 """Advisers: what remembers across steps, and is asked about every batch before anyone is credited."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
@@ -10,7 +10,7 @@ from bough.explore import derive
 from bough.lazy import Tensor, torch
 from bough.tree import Floats, Rewarded, StageError, Task, describe, is_column
 
-Teacher: TypeAlias = Callable[[Task], tuple[str, ...]]
+Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[str, ...]]]
 """How the environment's oracle solves a task; () when it does not."""
 
 Item = TypeVar("Item")
@@ -71,7 +71,7 @@ class Chooser(Protocol):
 class Starter(Protocol):
     """An adviser that also says where the tasks of a batch begin, or puts others in their place."""
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """As many tasks as were drawn. One that begins elsewhere has an id of its own (`Task.after`)."""
         ...
 
@@ -139,12 +139,12 @@ class Advisers:
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """The tasks that are played in the place of those that were drawn."""
         begun = list(tasks)
         for name, each in self._members.items():
             if isinstance(each, Starter):
-                begun = _all(name, "begin", each.begin(begun, teacher, derive(seed, name)), Task)
+                begun = _all(name, "begin", await each.begin(begun, teacher, derive(seed, name)), Task)
                 if len(begun) != len(tasks):
                     raise StageError(
                         f"{name}.begin: got {len(begun)} tasks for {len(tasks)}; need as many as were drawn"

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains, Grove
+from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
 
 AT_ONCE = 128
@@ -27,6 +28,11 @@ class Score:
     turns: float
     actions: ActionCounts
     trees: tuple[Tree, ...] = field(repr=False)
+
+    @property
+    def truncated_context(self) -> int:
+        """How many paths ended because their text outgrew the context."""
+        return len(cut_by_context(self.trees))
 
     @property
     def rate(self) -> float:

@@ -115,7 +115,12 @@ class Journal:
 
     def note_score(self, step: int, score: Score) -> None:
         """Write down a held-out result, task by task."""
-        self.note({"heldout/failed": float(len(score.failures))})
+        self.note(
+            {
+                "heldout/failed": float(len(score.failures)),
+                "heldout/truncated_context": float(score.truncated_context),
+            }
+        )
         if score.failures:
             self._live.say(f"held-out: {failed_note(score.failures)}")
         path = heldout_file(self.directory, step)

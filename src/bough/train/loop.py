@@ -57,6 +57,7 @@ async def train(shop: Workshop, journal: Journal) -> str:
     resumed = journal.restore(shop.learner, progress, shop.reference, memories)
     await shop.sync(moved=False)
     if not resumed:
+        journal.note(shop.env_metrics())
         if run.warmup_steps:
             await warm_up(shop, journal)
         shop.reference.take()
@@ -116,6 +117,7 @@ async def _step(
         shop.reference.take()
     harvest = await _gather(shop, journal, progress, watch, ahead)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
+    shop.report_cuts([each.tree for each in harvest.grown])
     journal.note(metrics)
     ready, divergence = shop.advisers.ready, _still
     batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
@@ -139,7 +141,8 @@ async def _step(
             metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
     metrics |= shop.advisers.observe(divergence)
     progress.entropies = add_entropies(progress.entropies, harvest.grown)
-    journal.note(metrics | watch.metrics(tokens=metrics["speed/sampled_tokens"]) | {"phase": "rl"})
+    metrics |= shop.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
+    journal.note(metrics | {"phase": "rl"})
     check_gap(metrics.get("policy/gap", 0.0), run.guards)
     return harvest.credited
 
@@ -189,7 +192,7 @@ async def _grow(shop: Workshop, journal: Journal, watch: Stopwatch, step: int, d
     """A round of a step's trees, of the tasks after the first `drawn`."""
     run, seed = shop.run, derive(shop.run.seed, "step", step)
     with watch("grow", engine=shop.engine, env=shop.host):
-        tasks = shop.tasks_from(drawn)
+        tasks = await shop.tasks_from(drawn)
         shelf = journal.shelf(step, number) if run.saving.as_grown else None
         return await shop.grove.grow(run.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf)
 
@@ -268,6 +271,7 @@ async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
         seed = derive(run.seed, "heldout")
         result = await measure(shop.grove, shop.heldout_tasks, temperature=run.heldout.temperature, seed=seed)
     journal.note_score(step, result)
+    shop.report_cuts(result.trees)
     journal.note(watch.metrics())
     return result
 

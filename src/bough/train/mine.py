@@ -107,14 +107,15 @@ def mine(
         raise ConfigError(f"what: {unknown(what, _KINDS)}")
     if apart.filters and what != "pairs":
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
-    directory = RunDirectory.open(target)
-    run = override(load_run(directory), changes)
-    teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
-    sieve = _Sieve(teller=teller, apart=apart)
-    for file in _files(trees or directory.trees):
-        kept, dropped = _admit(run, file)
-        sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-        _KINDS[what](sieve, kept, run)
+    files = _files(trees or RunDirectory.open(target).trees)
+    with RunDirectory.open(target).in_its_folder() as directory:
+        run = override(load_run(directory), changes)
+        teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        sieve = _Sieve(teller=teller, apart=apart)
+        for file in files:
+            kept, dropped = _admit(run, file)
+            sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+            _KINDS[what](sieve, kept, run)
     if not sieve.rows:
         told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "nothing to look at"
         raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
@@ -129,6 +130,7 @@ def _renderer(run: Run, directory: RunDirectory) -> Any:
 
 
 def _files(place: Path) -> list[Path]:
+    place = place.absolute()
     found = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
     if not found:
         raise StoreError(f"{place}: got no files of trees; need those of a run with saving.trees_every above 0")

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.env.workers import mib
 from bough.explore import Waits
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
@@ -30,6 +31,8 @@ MAY_CHANGE = (
     "limits.engine_deadline_s",
 )
 """The fields of a run, each with all fields in it, that may change when it is resumed."""
+
+LARGE_CONFIG_BYTES = 10 * 2**20
 
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
@@ -64,7 +67,7 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
     """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
 
     A run without any checkpoint begins at its first step. A finished run goes on when `changes` give it more steps;
-    schedules then follow the new number of steps.
+    schedules then follow the new number of steps. It goes on in the working directory in which it began.
 
     Args:
         path: The run's directory.
@@ -78,8 +81,7 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
             run may make.
         DeadRun: when the run cannot learn.
     """
-    directory = RunDirectory.open(path)
-    with owned(directory.lock):
+    with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
         run = _changed(load_run(directory), changes)
         lines = [f"changed: {change}" for change in changes]
         if not Checkpoints(directory=directory.checkpoints).steps():
@@ -127,8 +129,13 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
     ):
         for line in lines:
             live.say(line)
+        if (size := directory.config.stat().st_size) >= LARGE_CONFIG_BYTES:
+            live.say(
+                f"config.json has {mib(size)}: it holds all fields of all pieces, and so does report.html. "
+                "Keep large data in a file that a field names"
+            )
         live.say("building the model, the engine and the environment")
-        shop = Workshop(run, directory.policy, waits)
+        shop = Workshop(run, directory.policy, waits, live.say)
         if shop.budget is not None:
             live.say(shop.budget.line)
         if not directory.manifest.is_file():

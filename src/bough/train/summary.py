@@ -51,6 +51,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
+        "paths/truncated_context": float(len(cut_by_context(trees))),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
         **means,
         "groups/total": float(len(groups(rewarded))),
@@ -62,6 +63,11 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "speed/sampled_tokens": float(sampled.sum()),
         "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
     }
+
+
+def cut_by_context(trees: Sequence[Tree]) -> list[int]:
+    """For each path that ended because its text outgrew the context: how many tokens it would have needed."""
+    return [cast("int", info["needed_tokens"]) for tree in trees for info in tree.info if "needed_tokens" in info]
 
 
 def _solved(tree: Tree) -> list[bool]:

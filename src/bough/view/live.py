@@ -89,6 +89,8 @@ def line(told: Told, now_s: float) -> str:
         parts.append(f"held-out {percent(metrics['heldout/success'])}{interval(told)}")
     parts += [f"{label} {percent(metrics[name])}" for name, label, usual in SHARES if metrics.get(name, usual) != usual]
     parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
+    if cut := metrics.get("paths/truncated_context"):
+        parts.append(f"cut by the context {short(cut)}")
     if (left_s := told.left_s(now_s)) is not None:
         parts.append(f"eta {duration(left_s)}")
     return "  ".join(parts)

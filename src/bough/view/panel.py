@@ -72,7 +72,11 @@ def _figures(told: Told) -> "rich.table.Table":
         figures.append(("clipped", percent(sum(value for value in clipped if value is not None))))
     figures += [
         (label, short(value))
-        for name, label in (("groups/dropped", "groups dropped"), ("paths/failed", "paths failed"))
+        for name, label in (
+            ("groups/dropped", "groups dropped"),
+            ("paths/failed", "paths failed"),
+            ("paths/truncated_context", "paths cut by the context"),
+        )
         if (value := told.value(name))
     ]
     table = Table.grid(padding=(0, 2))
