@@ -8,7 +8,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, dressed, in_piece
 
 from bough.batch import pack
 from bough.credit import Credit, Gigpo, Ipa, SegmentPo, TreePo, TreePs, TreeRl, TreeRpo, needs_of
+from bough.policy.turns import turns_of
 from bough.tree import Outcome, Rewarded, begins_turn, steps, turn_start, turns
+from bough.view.branch import branches
 from rules import rules
 
 SEGMENTS = {
@@ -78,6 +80,20 @@ def test_the_path_view_is_that_of_the_uncut_tree(rng: np.random.Generator) -> No
     for name in ("fork", "answer"):
         same = [ids[:, None] == ids[None] for ids in (getattr(views[0], name), getattr(views[1], name))]
         assert torch.equal(*same), name
+
+
+@settings(max_examples=10)
+@given(rng=seeds())
+def test_turns_are_shown_and_remembered_whole(rng: np.random.Generator) -> None:
+    whole = dressed(random_tree(rng), rng)
+    pieces = in_pieces(whole, rng)
+    one, other = ([turn for _, turn in turns_of(each)] for each in (whole, pieces))
+    for mine, theirs in zip(one, other, strict=True):
+        assert np.array_equal(mine.text, theirs.text)
+        assert np.array_equal(mine.after, theirs.after)
+        assert (mine.read, mine.reward, mine.goes_on) == (theirs.read, theirs.reward, theirs.goes_on)
+    shown = [branches(Ipa()([each])[0]) for each in (whole, pieces)]
+    assert repr(shown[0]) == repr(shown[1])
 
 
 def test_one_discount_and_one_state() -> None:
