@@ -274,6 +274,26 @@ class Player:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
+    async def score_each(self, drafts: Sequence[Draft]) -> tuple[tuple[float, ...], ...]:
+        """`score` of several actions of one place, in one call.
+
+        Raises:
+            Spent: when the budget of calls can't pay for it.
+            EngineFault: when the engine broke.
+            ValueError: when they are of different places.
+        """
+        cursor = drafts[0].cursor
+        if any(draft.cursor is not cursor for draft in drafts):
+            raise ValueError("score_each: got actions of different places; need those of one")
+        async with self.ledger.holding(Cost(calls=1)) as cost:
+            cost.calls = 1
+            return await self._waits.until(
+                self._agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
+                owner=self._writer.name(cursor.branches),
+                thing=f"scores of {len(drafts)} actions",
+                deadline_s=self.limits.engine_deadline_s,
+            )
+
     def stop(self, at: Cursor | Draft, reason: str) -> None:
         """Say why nothing goes on from here; if nothing does, the path is truncated for this reason.
 

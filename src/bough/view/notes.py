@@ -28,7 +28,7 @@ def cut_note(counts: ActionCounts) -> str:
     if not counts.cut:
         return ""
     share = f"{counts.cut:,} of {counts.actions:,} actions ({counts.cut / counts.actions:.1%})"
-    return f"{share} were cut off at the token limit; raise sampling.max_tokens"
+    return f"{share} were cut off at the token limit; raise sampling.max_tokens (bytes of text with a chat engine)"
 
 
 def invalid_note(counts: ActionCounts) -> str:

@@ -191,6 +191,14 @@ def test_replayed_turns_are_paid_for() -> None:
     assert cost["replayed"] > 0
 
 
+def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
+    game = Game(depth=3, letters="abcd", pays={"dcb": 1.0})
+    tree, engine, player = grown(search_room.q_star(), game, Limits(turns=3))
+    written = sum("prior" in info for info in tree.info)
+    assert answer(tree) == ["d", "c", "b"]
+    assert engine.calls == player.ledger.spent.calls == written / 4
+
+
 @pytest.mark.parametrize("length", [1, 2])
 def test_a_critic_chooses_among_paths(length: int) -> None:
     """Independent paths of random letters: the answer is one whose last letter the critic likes, not the first path."""
