@@ -281,7 +281,9 @@ def test_a_run_without_a_whole_checkpoint(tmp_path: Path, capsys: pytest.Capture
     final, metrics = weights(directory), directory.metrics.read_bytes()
     for step in (2, 3):
         (directory.checkpoints / f"step_00000{step}" / "state.json").write_text("{}")
-    with pytest.raises(StoreError, match=r"(?s)no checkpoint that is whole.*step_000003: state.json has.*step_000002: "):
+    with pytest.raises(
+        StoreError, match=r"(?s)no checkpoint that is whole.*step_000003: state.json has.*step_000002: "
+    ):
         resume(directory.path, terminal=False)
     assert directory.metrics.read_bytes() == metrics
     for step in (2, 3):
