@@ -173,7 +173,7 @@ def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_pat
 def test_a_fault_between_two_updates(
     kind: str, stopped_at: int, error: str, undisturbed: RunDirectory, tmp_path: Path
 ) -> None:
-    """The engine breaks with the weights of step 1: a checkpoint of that step, and nothing is lost when it is mended."""
+    """The engine breaks with the weights of step 1: it has a checkpoint, and the run goes on as if undisturbed."""
     fault[kind] = 2
     run = brief()
     run = replace(run, limits=replace(run.limits, engine_deadline_s=1.0))
