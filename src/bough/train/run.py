@@ -246,7 +246,8 @@ class Guards:
     """When a run that learns nothing is stopped.
 
     Attributes:
-        dead_batches: Consecutive batches without a single advantage.
+        dead_batches: Consecutive batches without a single advantage. A run in which every path of all of them succeeded
+            ends as a success.
         gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
             tokens and weights; inf for any.
         stuck_s: Grace after a missed deadline before the process is ended.
