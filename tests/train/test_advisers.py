@@ -222,21 +222,24 @@ class Wrong(Counting):
         return [each.tree for each in super().advise(rewarded, seed)]  # type: ignore[misc]
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
+        del tasks
         return self.weights
 
     def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        del teacher, seed
         return list(tasks[1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Misleading(Count):
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> Wrong:
+        del vocab_tokens, device, seed
         return Wrong()
 
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
     advisers = Advisers((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
-    with pytest.raises(StageError, match="adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
+    with pytest.raises(StageError, match=r"adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
         advisers.advise([rewarded(chains([1.0]))], seed=5)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
