@@ -25,9 +25,9 @@ from bough.objective import Reinforce
 from bough.policy import UtteranceCritic
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import ConfigError, Guards, Run, Saving, Tasks, Warmup, Workshop, dump, load, override, resume, start
-from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter
+from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter, Teacher
 from bough.train.check import check
-from bough.tree import Credited, Rewarded, Source, Tree, is_replayed, leaves, path
+from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, is_replayed, leaves, path
 
 EPOCHS, STEPS = 16, 6
 LAST = EPOCHS + STEPS
@@ -211,6 +211,45 @@ def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:
     assert several.weigh(["x"]) is None
     members = list(several._members.values())
     assert members[0].seeds != members[1].seeds  # type: ignore[attr-defined]
+
+
+class Wrong(Counting):
+    """An adviser whose answers do not fit."""
+
+    def __init__(self) -> None:
+        super().__init__("wrong")
+        self.weights = np.ones(1)
+
+    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        return [each.tree for each in super().advise(rewarded, seed)]  # type: ignore[misc]
+
+    def weigh(self, tasks: Sequence[str]) -> Floats | None:
+        del tasks
+        return self.weights
+
+    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        del teacher, seed
+        return list(tasks[1:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misleading(Count):
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> Wrong:
+        del vocab_tokens, device, seed
+        return Wrong()
+
+
+def test_answers_that_do_not_fit_name_the_adviser() -> None:
+    advisers = Advisers((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
+    with pytest.raises(StageError, match=r"adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
+        advisers.advise([rewarded(chains([1.0]))], seed=5)
+    with pytest.raises(
+        StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
+    ):
+        advisers.weigh(["a", "b"])
+    tasks = [Task(id="a"), Task(id="b")]
+    with pytest.raises(StageError, match=r"adviser_1_Misleading.begin: got 1 tasks for 2; need as many as were drawn"):
+        advisers.begin(tasks, lambda _: (), seed=0)
 
 
 def test_choosers_agree_by_their_product() -> None:

@@ -134,7 +134,7 @@ class Credited:
                     f"Credited.goals[{name!r}]: got {describe(goal)}, or an infinite value; need {tokens} numbers, "
                     f"finite or nan (task {self.rewarded.tree.task.id})"
                 )
-        if not np.all(np.isin(self.left_out, counted(self.rewarded.tree))):
+        if len(self.left_out) and not np.all(np.isin(self.left_out, counted(self.rewarded.tree))):
             raise StageError(
                 f"Credited.left_out: got {self.left_out}; need leaves of counted paths, which are "
                 f"{counted(self.rewarded.tree)} (task {self.rewarded.tree.task.id})"
