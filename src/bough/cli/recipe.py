@@ -8,7 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 from bough.env import load_module
-from bough.train import ConfigError, Run, unknown
+from bough.train import ConfigError, Run
+from bough.view import unknown
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 

@@ -4,6 +4,7 @@ from bough.view.choose import Chosen, choose_groups
 from bough.view.counter import counter
 from bough.view.interval import paired, wilson
 from bough.view.live import Live
+from bough.view.nearest import unknown
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
@@ -20,6 +21,7 @@ __all__ = [
     "headline",
     "paired",
     "show_tree",
+    "unknown",
     "wilson",
     "write_report",
 ]
