@@ -9,7 +9,8 @@ from types import ModuleType
 
 from bough.env import load_module
 from bough.env.origin import describe, place
-from bough.train import ConfigError, Run, unknown
+from bough.train import ConfigError, Run
+from bough.view import unknown
 
 RECIPES = Path(__file__).parent.parent / "recipes"
 

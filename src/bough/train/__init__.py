@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bough.lazy import lazy_names, make_callable
 from bough.train.apart import Apart
-from bough.train.config import ConfigError, dump, load, unknown
+from bough.train.config import ConfigError, dump, load
 from bough.train.deadrun import DeadRun
 from bough.train.heldout import Score, measure
 from bough.train.journal import read_heldout
@@ -55,7 +55,6 @@ __all__ = [
     "read_heldout",
     "resume",
     "start",
-    "unknown",
 ]
 
 make_callable(__name__)

@@ -1,11 +1,10 @@
 """Runs as JSON: every piece with its fields, written and read back exactly."""
 
 import dataclasses
-import difflib
 import inspect
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
@@ -15,6 +14,8 @@ from pydantic import TypeAdapter, ValidationError
 from bough.env import load_module
 from bough.env.load import PREFIX, import_folder, import_from
 from bough.env.origin import describe
+from bough.train.kinds import element_of, wants_piece, wrong_kind
+from bough.view import unknown
 
 PIECE = "piece"
 """The key under which a JSON object names its dataclass, as `module:Class` or `file.py:Class`."""
@@ -106,12 +107,11 @@ def _required(cls: Any) -> list[str]:
 def check(annotation: Any, value: object, where: str) -> Any:
     """`value` as the field's type takes it: an int where a float is meant becomes one, a list a tuple.
 
-    Pieces are checked by their own constructors, protocols by nobody: only plain values are checked here.
+    A piece must be of the field's kind; its fields are checked by its constructor.
     """
-    if _holds_piece(value) or (wants_piece(annotation) and value == ()):
+    if wants_piece(annotation):
+        _check_piece(annotation, value, where)
         return value
-    if wants_piece(annotation) and not (value is None and type(None) in get_args(annotation)):
-        raise ConfigError(f"{where}: got {value!r}; need a piece, written as Name or Name(field=value)")
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(annotation, config={"arbitrary_types_allowed": True})
         checked = adapter.validate_python(value)
@@ -128,27 +128,29 @@ def check(annotation: Any, value: object, where: str) -> Any:
     return checked
 
 
-def wants_piece(annotation: Any) -> bool:
-    """Whether a field holds a piece, or several: a dataclass or a protocol, not a plain value."""
-    if isinstance(annotation, type) and not get_args(annotation):
-        return dataclasses.is_dataclass(annotation) or bool(getattr(cast("Any", annotation), "_is_protocol", False))
-    return any(wants_piece(part) for part in get_args(annotation))
+def _check_piece(annotation: Any, value: object, where: str) -> None:
+    """Refuse what is not one piece, several, or nothing, as the field's type says."""
+    if value is None and type(None) in get_args(annotation):
+        return
+    element = element_of(annotation)
+    if element is not None:
+        if not isinstance(value, tuple):
+            raise ConfigError(f"{where}: got {_shown(value)}; need several pieces, as in [Name, Name(field=value)]")
+        for place, item in enumerate(cast("tuple[object, ...]", value)):
+            _check_piece(element, item, f"{where}.{place}")
+    elif not is_piece(value):
+        raise ConfigError(f"{where}: got {_shown(value)}; need a piece, written as Name or Name(field=value)")
+    elif wrong := wrong_kind(annotation, type(value)):
+        raise ConfigError(f"{where}: {wrong}")
 
 
-def unknown(name: str, known: Iterable[str]) -> str:
-    """The words for a name that is not there, with the nearest one that is."""
-    names = sorted(known)
-    spelt = {known.lower(): known for known in names}
-    near = difflib.get_close_matches(name.lower(), spelt, n=1)
-    return f"unknown name {name!r}; " + (
-        f"did you mean {spelt[near[0]]!r}?" if near else f"need one of {', '.join(names)}"
-    )
+def is_piece(value: object) -> bool:
+    """Whether a value is a dataclass with its settings."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
-def _holds_piece(value: object) -> bool:
-    if isinstance(value, (list, tuple)):
-        return any(_holds_piece(item) for item in cast("Sequence[object]", value))
-    return dataclasses.is_dataclass(value)
+def _shown(value: object) -> str:
+    return type(value).__name__ if is_piece(value) else repr(value)
 
 
 def _dotted(where: str, name: str) -> str:

@@ -17,13 +17,14 @@ from bough.objective.pairs import Bundles, Duels
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
 from bough.train.apart import ANY, Apart
-from bough.train.config import ConfigError, unknown
+from bough.train.config import ConfigError
 from bough.train.override import override
 from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.train.told import Teller, Untold
 from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node, turn_start
+from bough.view import unknown
 
 if TYPE_CHECKING:
     from bough.batch import Batch

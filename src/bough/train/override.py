@@ -2,27 +2,33 @@
 
 import ast
 import dataclasses
-import importlib
 import inspect
 import json
-import pkgutil
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast, get_args, get_type_hints
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast, get_type_hints
 
-from bough.train.config import ConfigError, build, check, fields_of, unknown, wants_piece
+from bough.train.config import ConfigError, build, check, fields_of, is_piece
+from bough.train.kinds import element_of, wants_piece
+from bough.train.naming import find_piece
+from bough.view import unknown
 
-CALL = re.compile(r"^(?P<name>[A-Za-z_]\w*)\((?P<arguments>.*)\)$", re.DOTALL)
+PIECE = re.compile(
+    r"^(?:(?P<file>[^()\[\]{}'\",=]+\.py):)?(?P<name>[A-Za-z_]\w*)\s*(?P<call>\((?P<arguments>.*)\))?$", re.DOTALL
+)
+ARGUMENT = re.compile(r"^(?P<name>[A-Za-z_]\w*)\s*=(?P<value>.*)$", re.DOTALL)
 SEVERAL = re.compile(r"^(\(.*\)|\[.*\])$", re.DOTALL)
 NOTHING = ("none", "null")
+QUOTES, OPEN, CLOSE = "'\"", "([{", ")]}"
 
 
 def override(run: Any, changes: Sequence[str]) -> Any:
     """A run with fields changed.
 
     Each change is `path=value`. A path goes through pieces by field name and through tuples by number. A value is
-    JSON where it can be read so, else text; a piece is written as its class, with or without arguments, and several
-    pieces as a list: `credit=Grpo(mean=leave_one_out, std=none)`, `rewards=[EnvReward, InvalidAction(penalty=0.1)]`.
+    JSON where it can be read so, else text. A piece is written as its class, or as a function that makes it, with or
+    without arguments; one of the user's own after its file, `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a
+    list: `rewards=[EnvReward, InvalidAction(penalty=0.1)]`. Quoted text is not split.
 
     Raises:
         ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
@@ -31,20 +37,20 @@ def override(run: Any, changes: Sequence[str]) -> Any:
         path, equals, text = change.partition("=")
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
-        run = _set(run, path.split("."), text, done="")
+        run = _set(run, path.split("."), text, done="", annotation=type(run))
     return run
 
 
-def _set(piece: Any, path: Sequence[str], text: str, done: str) -> Any:
+def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any) -> Any:
     name, rest = path[0], path[1:]
     where = f"{done}.{name}" if done else name
     if isinstance(piece, tuple):
         items = list(cast("tuple[Any, ...]", piece))
         if not name.isdigit() or int(name) >= len(items):
             raise ConfigError(f"{where}: got {name!r}; need a number from 0 to {len(items) - 1}")
-        items[int(name)] = (
-            _set(items[int(name)], rest, text, where) if rest else _read(text, items[int(name)], None, where)
-        )
+        now = items[int(name)]
+        element: Any = element_of(annotation) or cast("Any", type(now))
+        items[int(name)] = _set(now, rest, text, where, element) if rest else _read(text, now, element, where)
         return tuple(items)
     if not dataclasses.is_dataclass(piece) or isinstance(piece, type):
         raise ConfigError(f"{where}: {done} is {piece!r}, which has no fields; need {done}=VALUE")
@@ -52,7 +58,7 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str) -> Any:
     if name not in known:
         raise ConfigError(f"{where}: {unknown(name, known)} in {type(piece).__name__}")
     now = getattr(piece, name)
-    value = _set(now, rest, text, where) if rest else _read(text, now, known[name], where)
+    value = _set(now, rest, text, where, known[name]) if rest else _read(text, now, known[name], where)
     try:
         return dataclasses.replace(piece, **{name: value})
     except (TypeError, ValueError) as error:
@@ -62,24 +68,16 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str) -> Any:
 def _read(text: str, now: object, annotation: Any, where: str) -> Any:
     """The value a text stands for, given what is there now and the type of the field."""
     text = text.strip()
-    pieces = wants_piece(annotation) or _holds_pieces(now)
-    if pieces and SEVERAL.match(text):
-        there = cast("tuple[object, ...]", now) if isinstance(now, tuple) else ()
-        known = (*there, *get_args(annotation))
-        return tuple(_read(part, known, None, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1])))
-    call = CALL.match(text)
-    if pieces and (maker := _makers(now, annotation).get(call["name"] if call else text)):
-        return _made(maker, call["arguments"] if call else "", where)
-    if call or (text.isidentifier() and text[:1].isupper()):
-        name = call["name"] if call else text
-        options = _options(now, annotation)
-        if name in options:
-            return build(options[name], _arguments(options[name], call["arguments"] if call else "", where), where)
-        if call or pieces:
-            raise ConfigError(f"{where}: {unknown(name, options)}")
-    if text.isidentifier() and pieces and text.lower() not in NOTHING:
-        raise ConfigError(f"{where}: {unknown(text, _options(now, annotation))}")
-    return interpret(type(now) if annotation is None else annotation, text, where)
+    if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
+        return interpret(annotation, text, where)
+    if SEVERAL.match(text):
+        element = element_of(annotation)
+        items = [_read(part, now, element, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1], where))]
+        return check(annotation, tuple(items), where)
+    if written := PIECE.match(text):
+        maker = find_piece(written["name"], written["file"], now, annotation, where)
+        return check(annotation, _make(maker, written["arguments"] or "", where), where)
+    return interpret(annotation, text, where)
 
 
 def interpret(annotation: Any, text: str, where: str) -> Any:
@@ -108,96 +106,64 @@ def _literal(text: str) -> Any:
     return text
 
 
-def _made(maker: Callable[..., Any], text: str, where: str) -> Any:
-    """What a function makes of `a=1, b=x`."""
-    known = {name: kind for name, kind in get_type_hints(maker).items() if name != "return"}
-    given = _given(known, maker.__name__, text, where)
+def _make(maker: Callable[..., Any], text: str, where: str) -> Any:
+    """What a dataclass or a function makes of `a=1, b=x`."""
+    if inspect.isclass(maker):
+        return build(maker, _arguments(fields_of(maker), maker.__name__, text, where), where)
+    hints, parameters = get_type_hints(maker), inspect.signature(maker).parameters
+    given = _arguments({name: hints.get(name, Any) for name in parameters}, maker.__name__, text, where)
+    if lacking := [name for name, each in parameters.items() if each.default is each.empty and name not in given]:
+        words = ", ".join(f"{name}=..." for name in lacking)
+        raise ConfigError(f"{where}: got {maker.__name__} without {', '.join(lacking)}; need {maker.__name__}({words})")
     try:
-        return maker(**{name: check(known[name], value, f"{where}.{name}") for name, value in given.items()})
+        return maker(**given)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
 
 
-def _arguments(cls: type, text: str, where: str) -> dict[str, Any]:
-    """`a=1, b=x` as field values of a class."""
-    return _given(fields_of(cls), cls.__name__, text, where)
-
-
-def _given(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
+def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
     """`a=1, b=x` as values for names of known types."""
     given: dict[str, Any] = {}
-    for part in _parts(text):
-        name, equals, value = (side.strip() for side in part.partition("="))
-        if not equals:
+    for part in _parts(text, where):
+        argument = ARGUMENT.match(part)
+        if argument is None:
             raise ConfigError(f"{where}: got the argument {part!r}; need name=value")
+        name = argument["name"]
         if name not in known:
             raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {whose}")
-        given[name] = _read(value, None, known[name], f"{where}.{name}")
+        given[name] = _read(argument["value"], None, known[name], f"{where}.{name}")
     return given
 
 
-def _parts(text: str) -> list[str]:
-    """What stands between the commas that are in no bracket."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
+def _parts(text: str, where: str) -> list[str]:
+    """What stands between the commas outside brackets and quotes.
+
+    Raises:
+        ConfigError: when a bracket or a quote is not closed.
+    """
+    parts, waiting = [""], list[str]()
+    for letter, begins in _letters(text):
+        quoted = bool(waiting) and waiting[-1] in QUOTES
+        if waiting and letter == waiting[-1]:
+            waiting.pop()
+        elif letter in QUOTES and begins and not quoted:
+            waiting.append(letter)
+        elif letter in OPEN and not quoted:
+            waiting.append(CLOSE[OPEN.index(letter)])
+        elif letter in CLOSE and not quoted:
+            raise ConfigError(f"{where}: got {text!r} with a stray {letter!r}; remove it, or put text into quotes")
+        if letter == "," and not waiting:
             parts.append("")
         else:
             parts[-1] += letter
+    if waiting:
+        raise ConfigError(f"{where}: got {text!r} without {waiting[-1]!r}; close it, or put text into quotes")
     return [part.strip() for part in parts if part.strip()]
 
 
-def _holds_pieces(now: object) -> bool:
-    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
-    return any(dataclasses.is_dataclass(item) for item in items)
-
-
-def _options(now: object, annotation: Any) -> dict[str, type]:
-    """The dataclasses that may stand here: those of the present piece's room, and those that the field's type names."""
-    kinds = _kinds(now, annotation)
-    found = [each for each in _members(kinds) if inspect.isclass(each) and dataclasses.is_dataclass(each)]
-    own = [kind for kind in kinds if dataclasses.is_dataclass(kind)]
-    return {kind.__name__: kind for kind in (*found, *own)}
-
-
-def _makers(now: object, annotation: Any) -> dict[str, Callable[[], Any]]:
-    """The functions of the same rooms that make a piece without being told anything: settings with a name, `rloo`."""
-    members = [each for each in _members(_kinds(now, annotation)) if inspect.isfunction(each)]
-    return {
-        each.__name__: each
-        for each in members
-        if _needs_nothing(each) and dataclasses.is_dataclass(get_type_hints(each).get("return"))
-    }
-
-
-def _needs_nothing(maker: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments."""
-    return all(each.default is not each.empty for each in inspect.signature(maker).parameters.values())
-
-
-def _kinds(now: object, annotation: Any) -> list[type]:
-    """The classes of what is there now and of what the field's type names."""
-    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
-    return [*_classes(annotation), *(kind for item in items for kind in _classes(item) or [type(item)])]
-
-
-def _classes(annotation: Any) -> list[type]:
-    """The classes that a type names, `Env` in `Sequence[Env] | None`."""
-    own = [annotation] if inspect.isclass(annotation) and not get_args(annotation) else []
-    return [*own, *(kind for part in get_args(annotation) for kind in _classes(part))]
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.startswith("bough.")
-
-
-def _members(kinds: Sequence[type]) -> list[object]:
-    """Everything that the rooms of these classes export, and the rooms within those."""
-    rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if _is_ours(kind)}
-    modules = [importlib.import_module(room) for room in sorted(rooms)]
-    for room in tuple(modules):
-        inner = (each.name for each in pkgutil.iter_modules(getattr(room, "__path__", ())) if each.ispkg)
-        modules += [importlib.import_module(f"{room.__name__}.{name}") for name in inner]
-    # Names that a package imports on first use (`bough.lazy`) are not settings.
-    return [vars(module)[name] for module in modules for name in getattr(module, "__all__", ()) if name in vars(module)]
+def _letters(text: str) -> Iterator[tuple[str, bool]]:
+    """Each letter, a backslash together with the next one, and whether a value may begin with it."""
+    before = ""
+    for letter in re.findall(r"\\.|.", text, re.DOTALL):
+        yield letter, not before or before in "=,:" + OPEN
+        before = letter if letter.strip() else before

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_type_hints, runtime_checkable
 
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
@@ -17,6 +18,7 @@ from bough.policy import UtteranceCritic, ValueHead
 from bough.reward import EnvReward, Reward
 from bough.train.adviser import AdviserRecipe
 from bough.train.finite import INFINITE
+from bough.train.kinds import wants_piece, wrong_kind
 from bough.train.revise import Revise
 
 if TYPE_CHECKING:
@@ -360,14 +362,12 @@ class Run:
             raise ValueError(f"Run.staleness: got {self.staleness}; need 0 or 1")
         if self.sampling.temperature == 0:
             raise ValueError("Run.sampling.temperature: got 0; need more than 0, or every path of a group is the same")
-        for name, kind in (("env", Env), ("context", Context), ("parser", Parser), ("objective", Objective)):
-            piece: object = getattr(self, name)
-            if not isinstance(piece, kind):
-                lacks = sorted(member for member in _members(kind) if not hasattr(piece, member))
-                raise ValueError(
-                    f"Run.{name}: got {type(piece).__name__}, which lacks {', '.join(lacks)}; need "
-                    f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
-                )
+        for name, annotation in _kinds().items():
+            value: object = getattr(self, name)
+            several = isinstance(value, (list, tuple))
+            for place, piece in enumerate(cast("Sequence[object]", value) if several else [value]):
+                if wrong := wrong_kind(annotation, type(piece)):
+                    raise ValueError(f"Run.{name}{f'.{place}' if several else ''}: {wrong}")
 
     @property
     def warmup_steps(self) -> int:
@@ -375,6 +375,7 @@ class Run:
         return self.warmup.epochs if self.warmup.demonstrations else 0
 
 
-def _members(protocol: type) -> set[str]:
-    """What a protocol asks for."""
-    return {name for name in vars(protocol) if not name.startswith("_") or name == "__call__"}
+@cache
+def _kinds() -> dict[str, Any]:
+    """The types of the fields of a run that hold pieces."""
+    return {name: annotation for name, annotation in get_type_hints(Run).items() if wants_piece(annotation)}

@@ -1,0 +1,124 @@
+"""The pieces that a name can stand for: of Bough, by the room of the field, or of a Python file."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias, cast, get_args, get_type_hints
+
+from bough.env import load_module
+from bough.train.config import ConfigError
+from bough.train.kinds import wants_piece, wrong_kind
+from bough.view import unknown
+
+Maker: TypeAlias = Callable[..., Any]
+"""A dataclass, or a function that returns a piece."""
+
+
+def find_piece(name: str, file: str | None, now: object, annotation: Any, where: str) -> Maker:
+    """The dataclass or function that a name stands for.
+
+    Args:
+        name: As written, `Grpo` or `rloo`.
+        file: The Python file that defines it; None for a piece of Bough.
+        now: What is in the field now: pieces of its room are offered.
+        annotation: The type of the field: pieces that can stand there are offered.
+        where: The field, for messages.
+
+    Raises:
+        ConfigError: when there is no such name, or what it names can't stand in the field; says what is offered.
+    """
+    module = None if file is None else import_file(file, where)
+    known = _members(_kinds(now, annotation)) if module is None else _own(module)
+    offered = {each: maker for each, maker in known.items() if not _wrong(annotation, maker)}
+    place = "" if module is None else f" in {file}"
+    found = known.get(name) if module is None else vars(module).get(name)
+    if found is None:
+        raise ConfigError(f"{where}: {unknown(name, offered)}{place}")
+    if not _is_maker(found):
+        wrong = f"got {name}{place}; need a dataclass, or a function that makes one"
+    else:
+        wrong = _wrong(annotation, found)
+    if wrong:
+        raise ConfigError(f"{where}: {wrong}; offered{place}: {', '.join(sorted(offered)) or 'none'}")
+    return cast("Maker", found)
+
+
+def import_file(file: str, where: str) -> ModuleType:
+    """The module of a Python file that the user names.
+
+    Raises:
+        ConfigError: when there is no such file, or it can't be imported.
+    """
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise ConfigError(f"{where}: there is no file {file}; need path/to/file.py:name")
+    try:
+        return load_module(path)
+    except (ImportError, SyntaxError) as error:
+        raise ConfigError(f"{where}: {file} cannot be imported: {error}") from error
+
+
+def _own(module: ModuleType) -> dict[str, Maker]:
+    """The dataclasses and functions that a file itself defines."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if _is_maker(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+def _members(kinds: Sequence[type]) -> dict[str, Maker]:
+    """The pieces that the rooms of some classes export, and the rooms within those; and the classes themselves."""
+    rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if kind.__module__.startswith("bough.")}
+    modules = [importlib.import_module(room) for room in sorted(rooms)]
+    for room in tuple(modules):
+        inner = (each.name for each in pkgutil.iter_modules(getattr(room, "__path__", ())) if each.ispkg)
+        modules += [importlib.import_module(f"{room.__name__}.{name}") for name in inner]
+    # Names that a package imports on first use (`bough.lazy`) are not settings.
+    exported = {
+        name: vars(module)[name]
+        for module in modules
+        for name in getattr(module, "__all__", ())
+        if name in vars(module) and _is_maker(vars(module)[name])
+    }
+    return exported | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}
+
+
+def _is_maker(value: object) -> bool:
+    """Whether a name is a dataclass, or a function that may return one."""
+    if inspect.isfunction(value):
+        returned = _returned(value)
+        return returned is None or dataclasses.is_dataclass(returned)
+    return inspect.isclass(value) and dataclasses.is_dataclass(value)
+
+
+def _returned(maker: Callable[..., Any]) -> Any:
+    """The type that a function is annotated to return; None where it does not say."""
+    try:
+        return get_type_hints(maker).get("return")
+    except NameError:
+        return None
+
+
+def _wrong(annotation: Any, maker: Maker) -> str:
+    """Why what a maker makes can't stand in a field; "" when it can, or when the maker does not say what it makes."""
+    made = maker if inspect.isclass(maker) else _returned(maker)
+    return wrong_kind(annotation, made) if made is not None and wants_piece(annotation) else ""
+
+
+def _kinds(now: object, annotation: Any) -> list[type]:
+    """The classes of what is in a field now and of what the field's type names."""
+    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
+    return [*_classes(annotation), *(type(item) for item in items)]
+
+
+def _classes(annotation: Any) -> Iterator[type]:
+    """The classes that a type names, `Env` in `Sequence[Env] | None`."""
+    if inspect.isclass(annotation) and not get_args(annotation):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _classes(part)
