@@ -1,10 +1,13 @@
 """Runs a coroutine to its end, also from code that an event loop runs: a cell of a notebook."""
 
 import asyncio
+import threading
 from collections.abc import Coroutine
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
+
+from bough.lazy import torch
 
 T = TypeVar("T")
 
@@ -25,23 +28,31 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
 
 def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:
     loop = asyncio.new_event_loop()
-    task = loop.create_task(main)
+    task, threads = loop.create_task(main), torch.get_num_threads()
 
     async def ended() -> T:
         return await task
 
-    def work() -> T:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            return runner.run(ended())
+    outcome: Future[T] = Future()
 
-    with_loop = ThreadPoolExecutor(1, thread_name_prefix="bough-loop")
-    result = with_loop.submit(work)
+    def work() -> None:
+        # A new thread computes on all cores, whatever was set in this one.
+        torch.set_num_threads(threads)
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                value = runner.run(ended())
+        except BaseException as error:  # raised to the caller
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(value)
+
+    thread = threading.Thread(target=work, name="bough-loop")
     try:
-        return result.result()
+        thread.start()
+        return outcome.result()
     except KeyboardInterrupt:
         with suppress(RuntimeError):  # the loop is closed: `main` has ended
             loop.call_soon_threadsafe(task.cancel)
-        wait([result])
+        if thread.is_alive():
+            thread.join()
         raise
-    finally:
-        with_loop.shutdown(wait=False)
