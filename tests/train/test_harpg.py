@@ -206,7 +206,7 @@ def test_what_does_not_fit_is_refused() -> None:
         Displaced(Reinforce())(nothing)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0])
 def test_it_learns_a_bandit(seed: int) -> None:
     """Ten arms, the best of which pays .9 on average and the next .6; one pull an update."""
     generator = torch.Generator().manual_seed(seed)

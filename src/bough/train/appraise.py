@@ -51,7 +51,8 @@ def appraise(
     if critic is not None:
         values = values_of(policy, critic, batch.forest(states=states) if states else forest, micro_tokens)
         said |= {name: value[: len(origin)] for name, value in values.items()}
-        after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
+        if bootstrap:
+            after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
     if reference is not None:
         reading = read(reference, forest, micro_tokens)
         said["reference"] = survey(reference, batch, reading, temperature=temperature).logprob

@@ -13,13 +13,13 @@ from bough.objective.spans import span_sums, walk_of
 
 
 class Harpg(torch.optim.Optimizer):
-    """N-HARPG (arXiv 2302.01734, algorithm 2): normalised Hessian-aided recursive policy gradient.
+    """N-HARPG (arXiv 2302.01734): normalised Hessian-aided recursive policy gradient.
 
-    A mean over past gradients lags behind the weights. Here each gradient in the mean is carried along by a
-    Hessian-vector product of a second batch, sampled at a random point of the last move. With x the iterate, g a
-    gradient, B the estimate of the Hessian and w[t] the weight of the newest gradient:
+    A mean over past gradients lags behind the weights. Here a Hessian-vector product of a second batch, sampled at a
+    random point of the last move, corrects the mean. With x the iterate, g a gradient, B the estimate of the Hessian
+    and w[t] the weight of the newest gradient:
 
-        z[t]     = q * x[t] + (1 - q) * x[t-1]                                  q uniform in [0, 1], anew for each t
+        z[t]     = q * x[t] + (1 - q) * x[t-1]                                  q uniform in [0, 1], drawn for each t
         v[t]     = B(z[t]) * (x[t] - x[t-1])                                    a batch sampled at z[t]
         d[t]     = (1 - w[t]) * (d[t-1] + v[t]) + w[t] * g(x[t])                a batch sampled at x[t]
         x[t + 1] = x[t] - rate * d[t] / |d[t]|
@@ -35,6 +35,10 @@ class Harpg(torch.optim.Optimizer):
         parameter     1     .994     .9     .808    .8
         gradient      1    -.1       .9    -.1      .8
         d             1              .9             .8
+
+    The paper's estimate of B is a mean over paths of grad(loss) <grad log p, .> + Hessian(loss), see `Displaced`. The
+    released code (`STORMHessOptimizer`, on garage) takes the product of two batch means for the first term, with the
+    opposite sign; both are mistakes, and there is no option for them.
 
     Args:
         params: Tensors or groups of them.
@@ -103,12 +107,12 @@ def share_of_move(seed: int, iteration: int) -> float:
 def gradient_change(
     gradient: Callable[[], Mapping[str, float]], along: Mapping[Tensor, Tensor], others: Iterable[Tensor] = ()
 ) -> dict[str, float]:
-    """Leave in `grad` how a gradient changes along a direction, a Hessian-vector product by a central difference.
+    """Store in `grad` the change of a gradient along a direction, a Hessian-vector product by a central difference.
 
         grad = gradient(x + along / 2) - gradient(x - along / 2)
 
-    The attention and layers of a policy have gradients of their own that cannot be differentiated again, so there is no
-    second backward pass. The error is third order in the length of `along`.
+    The backward passes of tree attention, chunked forward passes and compiled layers are written by hand and cannot be
+    differentiated, which excludes double backward. The error is third order in the length of `along`.
 
     Args:
         gradient: Adds the gradient at the present weights to `grad`; returns metrics.
@@ -140,15 +144,15 @@ def gradient_change(
 
 
 class Displaced:
-    """An objective at other weights than its batch was sampled with, as if these had sampled it.
+    """An objective at weights near those that sampled its batch, corrected to an expectation under the former.
 
-    With `old` the log-probabilities of the weights that sampled, every token of a path counts by the ratio of the
-    path's probabilities, and the present policy is its own behaviour:
+    With `old` the log-probabilities under the sampling weights, each token is weighted by the probability ratio of its
+    whole path, and `behaviour` moves with the policy, so that no ratio inside the objective counts it twice:
 
         share * exp(sum over the path of log p - old)        behaviour + log p - old
 
-    The gradient of the first order in a displacement u is then that of REINFORCE's Hessian, for any objective:
-    sum over paths of grad(loss) * <grad log p(path), u> + Hessian(loss) * u (section 5 of arXiv 2302.01734).
+    The derivative of its gradient along u is the mean over paths of grad(loss) <grad log p(path), u> + Hessian(loss) u,
+    an unbiased estimate of the Hessian-vector product of the expected loss.
     """
 
     def __init__(self, objective: Objective) -> None:
