@@ -1,29 +1,63 @@
-"""What there is to choose from, read off the source files: nothing is imported, nothing is registered."""
+"""What there is to choose from: recipes, and for each field the pieces that can stand in it. Nothing is registered."""
 
 import ast
+import dataclasses
+import importlib
+import inspect
+import re
+import sys
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any, TypeAlias
 
-from bough.cli.failure import EXIT_USAGE
+from bough.cli.recipe import RECIPES, find, names
+from bough.context import Context, Parser
+from bough.credit import Credit
+from bough.curate import Admit
+from bough.env import Env
+from bough.explore import Blame, Explorer, Quality
+from bough.explore.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.objective import Objective
+from bough.policy import ValueHead
+from bough.reward import Reward
+from bough.train import ConfigError, EngineRecipe, PolicyRecipe
+from bough.train.adviser import AdviserRecipe
+from bough.train.kinds import wrong_kind
+from bough.train.naming import made_by
+from bough.train.spell import settings
+from bough.view import unknown
 
-ROOT = Path(__file__).parent.parent
-ROOMS = {
-    "recipes": "Recipes",
-    "env": "Environments",
-    "policy": "Policies",
-    "context": "Contexts",
-    "engine": "Engines",
-    "explore": "Explorers",
-    "search": "Search",
-    "reward": "Rewards",
-    "credit": "Credit",
-    "curate": "Curation",
-    "objective": "Objectives",
+Room: TypeAlias = tuple[str, tuple[str, ...], Any]
+"""A title, the packages that export its pieces, and what its pieces are."""
+
+SEARCH = ("bough.explore.search",)
+PIECES: dict[str, Room] = {
+    "env": ("Environments", ("bough.env",), Env),
+    "policy": ("Policies", ("bough.policy",), PolicyRecipe),
+    "context": ("Contexts", ("bough.context",), Context),
+    "parser": ("Parsers", ("bough.context",), Parser),
+    "engine": ("Engines", ("bough.engine",), EngineRecipe),
+    "explore": ("Explorers", ("bough.explore",), Explorer),
+    "search": ("Searches, which are explorers", SEARCH, Explorer),
+    "select": ("Parts of searches: where to go on", SEARCH, Select),
+    "score": ("Parts of searches: scores of places", SEARCH, Score),
+    "expand": ("Parts of searches: which actions to consider", SEARCH, Expand),
+    "hint": ("Parts of searches: hints for the policy", SEARCH, Hint),
+    "rate": ("Parts of searches: ratings of actions", SEARCH, Rate),
+    "evaluate": ("Parts of searches: values of places", SEARCH, Evaluate),
+    "backup": ("Parts of searches: backups of values", SEARCH, Backup),
+    "prune": ("Parts of searches: pruning", SEARCH, Prune),
+    "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
+    "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
+    "reward": ("Rewards", ("bough.reward",), Reward),
+    "advisers": ("Advisers", ("bough.curate", "bough.policy"), AdviserRecipe),
+    "credit": ("Credit", ("bough.credit",), Credit),
+    "curate": ("Curation", ("bough.curate",), Admit),
+    "objective": ("Objectives", ("bough.objective",), Objective),
+    "critic": ("Critics", ("bough.policy",), ValueHead),
 }
-INSIDE = {"search": "explore/search"}
-"""Where a room lies that is within another."""
+ROOMS = {"recipes": "Recipes", **{room: title for room, (title, _, _) in PIECES.items()}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +65,16 @@ class Entry:
     """A piece or a recipe.
 
     Attributes:
-        room: Where it lives.
+        room: Where it is listed.
         name: What it is called.
         text: Its docstring.
-        fields: Its settings as written in the source: name, type and default.
+        fields: Its settings: name, type and default.
     """
 
     room: str
     name: str
     text: str
-    fields: tuple[str, ...]
+    fields: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -50,21 +84,15 @@ class Entry:
 
 def entries() -> Iterator[Entry]:
     """Everything, room by room."""
-    for room in ROOMS:
-        folder = ROOT / INSIDE.get(room, room)
-        exported = _exported(folder / "__init__.py")
-        for file in sorted(folder.glob("*.py")):
-            if file.name == "__init__.py":
-                continue
-            module = ast.parse(file.read_text(encoding="utf-8"))
-            if room == "recipes":
-                yield Entry(room=room, name=file.stem, text=ast.get_docstring(module) or "", fields=())
-                continue
-            for part in module.body:
-                if isinstance(part, ast.ClassDef) and part.name in exported and _is_piece(part):
-                    yield Entry(room=room, name=part.name, text=ast.get_docstring(part) or "", fields=_fields(part))
-                if isinstance(part, ast.FunctionDef) and part.name in exported and _makes_piece(part, exported):
-                    yield Entry(room=room, name=part.name, text=ast.get_docstring(part) or "", fields=())
+    for name in names():
+        source = (RECIPES / f"{name}.py").read_text(encoding="utf-8")
+        yield Entry(room="recipes", name=name, text=ast.get_docstring(ast.parse(source)) or "")
+    for room, (_, packages, kind) in PIECES.items():
+        found = [maker for package in packages for maker in _exported(package)]
+        for maker in sorted(found, key=_place):
+            made = made_by(maker)
+            if made is not None and not wrong_kind(kind, made):
+                yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
 
 
 def show_all() -> str:
@@ -73,7 +101,7 @@ def show_all() -> str:
     width = max(len(entry.name) for entry in found)
     lines: list[str] = []
     for room, title in ROOMS.items():
-        lines += ["", title]
+        lines += ["", f"{title} ({room})"]
         lines += [f"  {entry.name:{width}}  {entry.summary}" for entry in found if entry.room == room]
     return "\n".join(
         [*lines[1:], "", "`bough list NAME` shows one whole; `bough train RECIPE field=value ...` trains."]
@@ -88,49 +116,51 @@ def show_room(room: str) -> str:
 
 
 def show_one(name: str) -> str:
-    """An entry with its whole docstring and its fields; exits with a suggestion when there is none of that name."""
-    import difflib
-    import sys
+    """A piece with its docstring and fields, or a recipe, by name or file, with the settings of its run.
 
-    found = {entry.name: entry for entry in entries()}
-    if name not in found:
-        spelt = {known.lower(): known for known in found}
-        near = difflib.get_close_matches(name.lower(), spelt, n=1)
-        hint = f"did you mean {spelt[near[0]]!r}?" if near else "see `bough list`"
-        sys.stderr.write(f"error: unknown name {name!r}; {hint}\n")
-        sys.exit(EXIT_USAGE)
-    entry = found[name]
-    fields = textwrap.indent("\n".join(entry.fields), "    ")
-    return f"{entry.name} ({ROOMS[entry.room].lower()})\n\n{entry.text}\n" + (f"\nFields:\n{fields}" if fields else "")
+    Raises:
+        ConfigError: when there is nothing of that name; has a suggestion.
+    """
+    if ".py" in name:
+        return f"Settings:\n{_settings(name)}"
+    found = list(entries())
+    pages = [_page(entry) for entry in found if entry.name == name]
+    if not pages:
+        raise ConfigError(unknown(name, [*ROOMS, *(entry.name for entry in found)], otherwise="see `bough list`"))
+    return "\n\n".join(pages)
 
 
-def _exported(init: Path) -> set[str]:
-    """The names in a room's `__all__`."""
-    for part in ast.parse(init.read_text(encoding="utf-8")).body:
-        if isinstance(part, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in part.targets):
-            return set(ast.literal_eval(part.value))
-    return set()
+def _page(entry: Entry) -> str:
+    if entry.room == "recipes":
+        below = f"\nSettings:\n{_settings(entry.name)}"
+    else:
+        below = "\nFields:\n" + textwrap.indent("\n".join(entry.fields), "    ") if entry.fields else ""
+    return f"{entry.name} ({ROOMS[entry.room].lower()})\n\n{entry.text}\n{below}"
 
 
-def _is_piece(part: ast.ClassDef) -> bool:
-    """Whether a class is a frozen dataclass that does something: it has a public method, or can be called."""
-    frozen = any("frozen=True" in ast.unparse(decorator) for decorator in part.decorator_list)
-    methods = [
-        each.name
-        for each in part.body
-        if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
-        and not any(ast.unparse(decorator) == "property" for decorator in each.decorator_list)
-    ]
-    return frozen and any(name == "__call__" or not name.startswith("_") for name in methods)
+def _settings(recipe: str) -> str:
+    return textwrap.indent(settings(find(recipe)()), "    ")
 
 
-def _makes_piece(part: ast.FunctionDef, exported: set[str]) -> bool:
-    """Whether a function is a piece by another name: it returns one, and can be called with nothing."""
-    arguments = part.args
-    required = len(arguments.args) - len(arguments.defaults) + sum(value is None for value in arguments.kw_defaults)
-    return required == 0 and isinstance(part.returns, ast.Name) and part.returns.id in exported
+def _exported(package: str) -> Iterator[Any]:
+    """The classes and functions that a package exports without importing PyTorch."""
+    module = importlib.import_module(package)
+    found = (vars(module).get(name) for name in module.__all__)
+    return (each for each in found if inspect.isclass(each) or inspect.isfunction(each))
 
 
-def _fields(part: ast.ClassDef) -> tuple[str, ...]:
-    annotated = [each for each in part.body if isinstance(each, ast.AnnAssign)]
-    return tuple(ast.unparse(each) for each in annotated if not ast.unparse(each.annotation).startswith("ClassVar"))
+def _place(maker: Any) -> tuple[str, int]:
+    """The order of files, and the order in a file."""
+    return maker.__module__, list(vars(sys.modules[maker.__module__])).index(maker.__name__)
+
+
+def _fields(maker: Any) -> tuple[str, ...]:
+    """Name, type and default of each setting, as in the source but without the names of modules."""
+    made = {each.name: each.default_factory for each in dataclasses.fields(maker)} if isinstance(maker, type) else {}
+    fields: list[str] = []
+    for parameter in inspect.signature(maker).parameters.values():
+        factory = made.get(parameter.name, dataclasses.MISSING)
+        default = parameter.default if factory is dataclasses.MISSING else factory()
+        kind = re.sub(r"[A-Za-z_][\w.]*\.", "", inspect.formatannotation(parameter.annotation))
+        fields.append(f"{parameter.name}: {kind}" + ("" if default is parameter.empty else f" = {default!r}"))
+    return tuple(fields)

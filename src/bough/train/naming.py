@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast, get_args, get_type_hints
 
 from bough.env import load_module
 from bough.train.config import ConfigError
-from bough.train.kinds import wants_piece, wrong_kind
+from bough.train.kinds import wrong_kind
 from bough.view import unknown
 
 Maker: TypeAlias = Callable[..., Any]
@@ -90,24 +90,26 @@ def _members(kinds: Sequence[type]) -> dict[str, Maker]:
 
 def _is_maker(value: object) -> bool:
     """Whether a name is a dataclass, or a function that may return one."""
-    if inspect.isfunction(value):
-        returned = _returned(value)
-        return returned is None or dataclasses.is_dataclass(returned)
-    return inspect.isclass(value) and dataclasses.is_dataclass(value)
+    return (inspect.isclass(value) and dataclasses.is_dataclass(value)) or (
+        inspect.isfunction(value) and (made_by(value) is not None or "return" not in value.__annotations__)
+    )
 
 
-def _returned(maker: Callable[..., Any]) -> Any:
-    """The type that a function is annotated to return; None where it does not say."""
-    try:
-        return get_type_hints(maker).get("return")
-    except NameError:
-        return None
+def made_by(maker: object) -> type | None:
+    """The dataclass that a name makes: itself, or what a function is annotated to return; None where there is none."""
+    made: object = maker
+    if inspect.isfunction(maker):
+        try:
+            made = get_type_hints(maker).get("return")
+        except NameError:
+            return None
+    return made if inspect.isclass(made) and dataclasses.is_dataclass(made) else None
 
 
 def _wrong(annotation: Any, maker: Maker) -> str:
     """Why what a maker makes can't stand in a field; "" when it can, or when the maker does not say what it makes."""
-    made = maker if inspect.isclass(maker) else _returned(maker)
-    return wrong_kind(annotation, made) if made is not None and wants_piece(annotation) else ""
+    made = made_by(maker)
+    return "" if made is None else wrong_kind(annotation, made)
 
 
 def _kinds(now: object, annotation: Any) -> list[type]:

@@ -1,0 +1,60 @@
+"""A run's settings as `field=value` lines that `override` reads back."""
+
+import dataclasses
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, cast
+
+from bough.train.config import is_piece
+from bough.train.override import NOTHING
+
+WIDTH = 100
+"""Longer values are broken, one argument a line."""
+
+BARE = re.compile(r"[A-Za-z_][\w./+-]*")
+"""Text that needs no quotes."""
+
+
+def settings(run: Any) -> str:
+    """All fields, one after the other: `bough train RECIPE 'FIELD=VALUE'` takes each as it is written."""
+    return "\n".join(f"{field.name}={_value(getattr(run, field.name))}" for field in dataclasses.fields(run))
+
+
+def _value(value: object) -> str:
+    if is_piece(value):
+        fields = [field.name for field in dataclasses.fields(cast("Any", value)) if field.init]
+        return _joined(f"{_name(type(value))}(", (f"{name}={_value(getattr(value, name))}" for name in fields), ")")
+    if isinstance(value, Mapping):
+        return json.dumps(value)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        items = cast("Sequence[object]", value)
+        pieces = any(map(is_piece, items))
+        return _joined("[", map(_value if pieces else repr, items), "]")
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    if isinstance(value, str | Path) and not isinstance(value, Enum):
+        text = str(value)
+        bare = BARE.fullmatch(text) and text.lower() not in (*NOTHING, "true", "false")
+        return text if bare else repr(text)
+    return str(value.value if isinstance(value, Enum) else value)
+
+
+def _name(cls: type) -> str:
+    """A piece of Bough by its name, another by its file."""
+    if cls.__module__.startswith("bough."):
+        return cls.__name__
+    return f"{sys.modules[cls.__module__].__file__}:{cls.__name__}"
+
+
+def _joined(begin: str, parts: Iterable[str], end: str) -> str:
+    """On one line, or where that is long one part a line."""
+    written = list(parts)
+    line = begin + ", ".join(written) + end
+    if len(line) <= WIDTH and "\n" not in line:
+        return line
+    indented = ",\n".join(written).replace("\n", "\n    ")
+    return f"{begin}\n    {indented},\n{end}"
