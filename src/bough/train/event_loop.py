@@ -19,11 +19,15 @@ def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
     blocks until it has ended. Ctrl-C cancels `main` and raises `KeyboardInterrupt` when `main` has cleaned up; a second
     Ctrl-C raises it at once.
     """
+    return _run_in_thread(main) if _in_event_loop() else asyncio.run(main)
+
+
+def _in_event_loop() -> bool:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(main)
-    return _run_in_thread(main)
+        return False
+    return True
 
 
 def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:
