@@ -1,6 +1,5 @@
 """Sampling from a tree as often as what it leads to is worth."""
 
-
 from bough.explore.search.backup import Soft
 from bough.explore.search.descend import Descend
 from bough.explore.search.evaluate import Nothing
