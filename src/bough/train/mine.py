@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from bough.batch import Batch, pack
+from bough.env.origin import place
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
 from bough.store import RunDirectory, StoreError, read_trees
@@ -144,6 +145,8 @@ def _credit(run: Run, file: Path) -> list[Credited]:
     try:
         return run.credit([*rewarded, *bare])
     except ValueError as error:
+        if place(error):
+            raise
         raise ConfigError(
             f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "
             "a search thought, no values of critics: take a rule that does with that, such as credit='Searched()'"
