@@ -32,10 +32,17 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             status = _status(error)
             if status is None or os.environ.get("BOUGH_DEBUG"):
                 raise
-            print(f"error: {error}", file=sys.stderr)
+            print(f"error: {_message(error)}", file=sys.stderr)
             sys.exit(status)
 
     return run
+
+
+def _message(error: Exception) -> str:
+    """What went wrong; of an error of the operating system, with the path, and without its number."""
+    if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
+        return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
+    return str(error)
 
 
 def _status(error: Exception) -> int | None:

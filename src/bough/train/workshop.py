@@ -21,6 +21,7 @@ from bough.train.appraise import appraise
 from bough.train.budget import Budget
 from bough.train.canary import Canary
 from bough.train.check import check_state
+from bough.train.config import ConfigError
 from bough.train.gauge import return_freed
 from bough.train.journal import Memory
 from bough.train.learner import Learner
@@ -234,14 +235,24 @@ def draw_tasks(run: Run, tasks: Tasks) -> list[Task]:
     """The tasks that a run names.
 
     Raises:
-        ValueError: when a file has a broken line, or too few tasks.
+        ConfigError: when a file can't be read, has a broken line, or too few tasks; names the field.
+        ValueError: when the environment returns something else.
     """
     if tasks.file is None:
         drawn: object = run.env.tasks(tasks.split, tasks.count, derive(run.seed, "tasks", tasks.split))
         return _tasks(f"{type(run.env).__name__}.tasks({tasks.split!r}, {tasks.count}, ...)", drawn, tasks.count)
-    found = read_tasks(Path(tasks.file))
+    field = "heldout.tasks" if tasks is run.heldout.tasks else "tasks"
+    try:
+        found = read_tasks(Path(tasks.file))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"{field}.file: cannot read {tasks.file}: {reason}; need a file of tasks") from error
+    except ValueError as error:
+        raise ConfigError(f"{field}.file: {error}") from error
     if len(found) < tasks.count:
-        raise ValueError(f"{tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's tasks.count)")
+        raise ConfigError(
+            f"{field}.file: {tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's {field}.count)"
+        )
     return found[: tasks.count]
 
 
