@@ -152,6 +152,23 @@ def test_training_tasks_that_are_held_out(bough: Bough, tmp_path: Path) -> None:
     assert not list((tmp_path / "runs").iterdir())
 
 
+def test_files_that_cannot_be_used(bough: Bough, tmp_path: Path) -> None:
+    (tmp_path / "tasks").mkdir()
+    (tmp_path / "tasks.jsonl").write_bytes(b'{"id": "on\xff"}\n')
+    (tmp_path / "file").write_text("")
+    ask = ("train", f"{SMALL}:run")
+    error = bough(*ask, "tasks.file=gone.jsonl", folder=tmp_path).error(USAGE)
+    assert "error: tasks.file: cannot read gone.jsonl: no such file or directory; need a file of tasks" in error
+    error = bough(*ask, "heldout.tasks.file=tasks", folder=tmp_path).error(USAGE)
+    assert "error: heldout.tasks.file: cannot read tasks: is a directory; need a file of tasks" in error
+    error = bough(*ask, "tasks.file=tasks.jsonl", folder=tmp_path).error(USAGE)
+    assert "error: tasks.file: tasks.jsonl, line 1: no UTF-8 (invalid start byte 0xff), got " in error
+    error = bough(*ask, "--out", "file", folder=tmp_path).error(FAILED)
+    assert "error: cannot write file/small: not a directory; need a folder that exists and can be written to" in error
+    error = bough("resume", 300 * "x", folder=tmp_path).error(USAGE)
+    assert f"error: cannot use {300 * 'x'}/config.json: file name too long; check the path" in error
+
+
 def test_a_run_that_is_there(bough: Bough, tmp_path: Path) -> None:
     bough("train", f"{SMALL}:run", *ONE_STEP, folder=tmp_path).fine()
     before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}

@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -13,7 +14,9 @@ from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
 from tests.train.test_config import RECIPES
 
 import bough as bough_package
+from bough.cli import main
 from bough.cli.failure import explained
+from bough.view import Live
 
 
 def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
@@ -50,6 +53,71 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
     assert "ClassVar" not in bough("list", "Gigpo", folder=tmp_path).fine(), "a constant is no setting"
     assert "error: unknown name 'grpoo'; did you mean 'Grpo'?" in bough("list", "grpoo", folder=tmp_path).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
+
+
+def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path: Path) -> None:
+    for room, there, absent in (
+        ("explore", ("Chains", "Forks"), ("Words", "Grove", "Aside", "Astray", "Dream")),
+        ("search", ("mcts", "BestOf", "Search"), ("Uct", "Judge", "Mean")),
+        ("evaluate", ("Judge", "Rollouts"), ("mcts", "Uct")),
+        ("env", ("FrozenLake", "Replay"), ("Inline", "Workers")),
+        ("parser", ("Plain", "Tagged"), ("Full",)),
+        ("advisers", ("Tracker", "UtteranceCritic"), ("Signal", "ValueHead")),
+        ("curate", ("Signal", "SmallAdvantage"), ("Tracker",)),
+        ("read", ("Words", "Number"), ("Chains",)),
+    ):
+        out = bough("list", room, folder=tmp_path).fine()
+        assert all(re.search(rf"^  {name} +\S", out, re.MULTILINE) for name in there), out
+        assert not any(re.search(rf"^  {name} ", out, re.MULTILINE) for name in absent), out
+    assert "    width: int = 4" in bough("list", "mcts", folder=tmp_path).fine()
+    out = bough("list", "Slate", folder=tmp_path).fine()
+    assert "Slate (explorers)" in out
+    assert "Slate (credit)" in out, "two pieces of one name are both shown"
+
+
+def test_the_page_of_a_recipe_has_its_settings(bough: Bough, tmp_path: Path) -> None:
+    out = bough("list", "dapo_frozenlake", folder=tmp_path).fine()
+    assert "\n    credit=Grpo(mean=group, std=group, " in out
+    assert re.search(r"\n    optimizer=Optimizer\(\n        learning_rate=[\d.e-]+,\n", out)
+    assert "name=small" in bough("list", f"{SMALL}:run", folder=tmp_path).fine()
+    assert "did you mean 'Grpo'?" in bough("list", "GRPO", folder=tmp_path).error(2)
+    assert "did you mean 'mcts'?" in bough("list", "mtcs", folder=tmp_path).error(2)
+
+
+MINE = """
+from collections.abc import Sequence
+from dataclasses import dataclass
+from bough.credit import Grpo
+from bough.tree import Credited, Rewarded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstTurns:
+    fade: float = 0.5
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        return Grpo()(rewarded)
+"""
+
+
+def test_a_piece_of_ones_own_trains_and_resumes(bough: Bough, tmp_path: Path) -> None:
+    (tmp_path / "my_credit.py").write_text(MINE)
+    bough("train", f"{SMALL}:run", *ONE_STEP, "credit=my_credit.py:FirstTurns(fade=0.8)", folder=tmp_path).fine()
+    credit = json.loads((tmp_path / "runs" / "small" / "config.json").read_text())["credit"]
+    assert credit["piece"].endswith("my_credit.py:FirstTurns")
+    assert credit["fade"] == 0.8
+    (tmp_path / "runs" / "small" / "report.html").unlink()
+    bough("resume", tmp_path / "runs" / "small", folder=Path("/")).fine()
+
+
+def test_a_terminal_of_another_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
+    monkeypatch.setattr(sys, "argv", ["bough", "list", "Signal"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main()
+    with Live("caf\u00e9", steps=3):
+        assert written.getvalue().endswith(b"\ncaf\\xe9: 3 steps\n")
 
 
 def test_doctor(bough: Bough, tmp_path: Path) -> None:

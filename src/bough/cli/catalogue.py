@@ -17,9 +17,10 @@ from bough.credit import Credit
 from bough.curate import Admit
 from bough.env import Env
 from bough.explore import Blame, Explorer, Quality
+from bough.explore.asking import Reader
 from bough.explore.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.objective import Objective
-from bough.policy import ValueHead
+from bough.objective import Objective, Pairs
+from bough.policy import Lora, ValueHead
 from bough.reward import Reward
 from bough.train import ConfigError, EngineRecipe, PolicyRecipe
 from bough.train.adviser import AdviserRecipe
@@ -50,12 +51,15 @@ PIECES: dict[str, Room] = {
     "prune": ("Parts of searches: pruning", SEARCH, Prune),
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
+    "read": ("Parts of judges: answers of engines", ("bough.explore",), Reader),
     "reward": ("Rewards", ("bough.reward",), Reward),
     "advisers": ("Advisers", ("bough.curate", "bough.policy"), AdviserRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Curation", ("bough.curate",), Admit),
     "objective": ("Objectives", ("bough.objective",), Objective),
+    "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
     "critic": ("Critics", ("bough.policy",), ValueHead),
+    "lora": ("Adapters", ("bough.policy",), Lora),
 }
 ROOMS = {"recipes": "Recipes", **{room: title for room, (title, _, _) in PIECES.items()}}
 

@@ -12,6 +12,7 @@ from bough.evaluate.failed import require_some
 from bough.explore import Agent, Grove, Grown, Waits, derive
 from bough.explore.search.question import UNANSWERED
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
+from bough.store.atomic import explain_unwritable
 from bough.train import Run, dump, load_run, override
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
@@ -199,7 +200,8 @@ def _folder(run: Run, out: Path | None, who: str) -> Shelf | None:
     elif out.exists() and any(out.iterdir()):
         raise StoreError(f"{out}: got a folder that holds something else; choose another --out")
     else:
-        out.mkdir(parents=True, exist_ok=True)
+        with explain_unwritable(out):
+            out.mkdir(parents=True, exist_ok=True)
         there.write_config(about)
     return Shelf(directory=there.trees)
 

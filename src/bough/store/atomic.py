@@ -22,10 +22,10 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Put `data` at `path`, all of it or nothing.
 
     Raises:
-        StoreError: when the disk is full; what stood at `path` stands there still.
+        StoreError: when the disk is full or `path` can't be written; what stood at `path` stands there still.
     """
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
-    with explain_full_disk(path, needed_bytes=len(data)):
+    with explain_unwritable(path), explain_full_disk(path, needed_bytes=len(data)):
         try:
             with temporary.open("wb") as file:
                 file.write(data)
@@ -46,9 +46,9 @@ def append_bytes(path: Path, data: bytes) -> None:
     """Put `data` at the end of the file, on disk before the call returns.
 
     Raises:
-        StoreError: when the disk is full; the file is as it was before.
+        StoreError: when the disk is full or `path` can't be written; the file is as it was before.
     """
-    with explain_full_disk(path, needed_bytes=len(data)):
+    with explain_unwritable(path), explain_full_disk(path, needed_bytes=len(data)):
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         end = os.fstat(handle).st_size
         try:
@@ -75,6 +75,18 @@ def digest(path: Path) -> str:
     """The BLAKE2b checksum of a file, in hex: what `b2sum` prints."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, hashlib.blake2b).hexdigest()
+
+
+@contextmanager
+def explain_unwritable(path: Path) -> Generator[None]:
+    """Turn an error of the operating system while writing `path` into a `StoreError` with the path and the reason."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise StoreError(
+            f"cannot write {path}: {reason.lower()}; need a folder that exists and can be written to"
+        ) from error
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from bough.store.atomic import StoreError, write_json
+from bough.store.atomic import StoreError, explain_unwritable, write_json
 from bough.store.checkpoint import Checkpoints
 
 CONFIG = "config"
@@ -42,13 +42,14 @@ class RunDirectory:
         """Make the folder of a new run.
 
         Raises:
-            StoreError: when something is there already.
+            StoreError: when something is there already, or the folder can't be made.
         """
         run = cls(path=path)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
-            raise StoreError(run._occupied())
-        for folder in (run.tensorboard, run.trees, run.checkpoints, run.policy):
-            folder.mkdir(parents=True, exist_ok=True)
+        with explain_unwritable(path):
+            if path.exists() and (not path.is_dir() or any(path.iterdir())):
+                raise StoreError(run._occupied())
+            for folder in (run.tensorboard, run.trees, run.checkpoints, run.policy):
+                folder.mkdir(parents=True, exist_ok=True)
         return run
 
     @classmethod

@@ -66,6 +66,8 @@ def _task(line: bytes) -> Task:
     """One task; raises `ValueError` with what is wrong, without the line."""
     try:
         row: object = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"no UTF-8 ({error.reason} {error.object[error.start]:#04x})") from error
     except ValueError as error:
         raise ValueError(f"no JSON ({error})") from error
     if not isinstance(row, dict):

@@ -11,6 +11,7 @@ from bough.env import Branching, EnvFault, EnvHost, Split, State, Step
 from bough.explore import Waits, derive
 from bough.store import read_tasks
 from bough.train.check import check_state
+from bough.train.config import ConfigError
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
 from bough.tree import Task
@@ -148,15 +149,23 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
 
     Raises:
         EnvFault: when the environment cannot draw them.
-        ValueError: when a file has a broken line, or too few tasks.
-        OSError: when a file cannot be read.
+        ConfigError: when a file cannot be read, has a broken line, or too few tasks; names the field.
     """
     if tasks.file is None:
         seed = derive(run.seed, "tasks", tasks.split)
         return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, seed)))
-    found = read_tasks(Path(tasks.file))
+    field = "heldout.tasks" if tasks is run.heldout.tasks else "tasks"
+    try:
+        found = read_tasks(Path(tasks.file))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise ConfigError(f"{field}.file: cannot read {tasks.file}: {reason}; need a file of tasks") from error
+    except ValueError as error:
+        raise ConfigError(f"{field}.file: {error}") from error
     if len(found) < tasks.count:
-        raise ValueError(f"{tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's tasks.count)")
+        raise ConfigError(
+            f"{field}.file: {tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's {field}.count)"
+        )
     return found[: tasks.count]
 
 

@@ -1,0 +1,32 @@
+import importlib
+import re
+from dataclasses import replace
+
+import pytest
+from tests.small import run as small
+from tests.train.test_config import RECIPES
+
+from bough.policy import Pretrained
+from bough.train import Revise, Run, override
+from bough.train.spell import settings
+
+
+def again(run: Run) -> Run:
+    return override(small(), re.split(r"\n(?=\w+=)", settings(run)))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_settings_of_a_recipe_make_its_run_again(recipe: str) -> None:
+    run = importlib.import_module(f"bough.recipes.{recipe}").run()
+    assert again(run) == run
+
+
+def test_text_that_needs_quotes() -> None:
+    run = replace(
+        small(),
+        name="none",
+        policy=Pretrained(path="a folder, (mine)/it's", template={"enable_thinking": False}),
+        experts=replace(small().experts, revise=Revise(thought='Wait: "x" [1, 2]')),
+    )
+    assert again(run) == run
+    assert settings(run).startswith("name='none'\nenv=FrozenLake(size=3, ")
