@@ -38,7 +38,11 @@ def answer(arguments: list[str], folder: str, missing: list[str], largest_file: 
         del sys.modules[name]
         if module is not None:
             sys.modules[name] = module
-    return {"status": status, "out": out.getvalue(), "err": err.getvalue()}
+    return {"status": status, "out": out.getvalue(), "err": err.getvalue(), "modules": _packages()}
+
+
+def _packages() -> list[str]:
+    return sorted({name.partition(".")[0] for name in sys.modules})
 
 
 if __name__ == "__main__":

@@ -45,6 +45,7 @@ class Bough:
         self._process = subprocess.Popen(
             [sys.executable, str(server)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
         )
+        self._modules: list[str] = []
 
     def __call__(
         self, *arguments: object, folder: Path, missing: Sequence[str] = (), largest_file: int | None = None
@@ -55,7 +56,13 @@ class Bough:
         request |= {"missing": list(missing), "largest_file": largest_file}
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
-        return Said(**json.loads(self._process.stdout.readline()))
+        answer = json.loads(self._process.stdout.readline())
+        self._modules = answer.pop("modules")
+        return Said(**answer)
+
+    def imported(self, package: str) -> bool:
+        """Whether the process had imported a package at the end of the last command."""
+        return package in self._modules
 
     def close(self) -> None:
         assert self._process.stdin
