@@ -171,7 +171,8 @@ def _tree(number: int, shape: Shape, needs: frozenset[str], rng: np.random.Gener
     estimates = {name: rng.random(count) for name in names}
     if "reference" in needs:
         estimates["reference"] = np.where(written, -rng.random(count), np.nan)
-    return Rewarded(tree=tree, channels={"env": tree.env_reward}, estimates=estimates)
+    paid = ["env", *(need.removeprefix("channel.") for need in sorted(needs) if need.startswith("channel."))]
+    return Rewarded(tree=tree, channels=dict.fromkeys(paid, tree.env_reward), estimates=estimates)
 
 
 def _info(needs: frozenset[str], tokens: int, rng: np.random.Generator, nodes: int) -> tuple[dict[str, object], ...]:

@@ -60,7 +60,8 @@ class Sample:
 
         Every head of a critic, and every adviser that knows no better, says the exact value of where a token is
         written, with the rule's discount; "q1" and "q2" say that of the answer as a whole, "success_rate" the mean
-        return of the task. The reference takes every token for as likely as the others.
+        return of the task. The reference takes every token for as likely as the others. A channel that a rule needs
+        pays what the environment pays.
         """
         exact, starts = self.world.exact, self.world.starts
         values, qualities = exact.solve(discount)
@@ -73,10 +74,11 @@ class Sample:
         if "reference" in needs:
             thought["reference"] = np.append(-np.log(exact.choices), np.nan)[self.point]
         ends = np.cumsum([0, *(len(tree.token) for tree in self.trees)]).tolist()
+        paid = ["env", *(name for need in needs if (name := need.removeprefix("channel.")) != need)]
         return [
             Rewarded(
                 tree=tree,
-                channels={"env": tree.env_reward},
+                channels=dict.fromkeys(paid, tree.env_reward),
                 estimates={name: column[ends[i] : ends[i + 1]] for name, column in thought.items()},
             )
             for i, tree in enumerate(self.trees)

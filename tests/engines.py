@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
@@ -32,6 +32,11 @@ class Front:
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
         return await self.engine.score(prompt_tokens, continuation_tokens, temperature)
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        return await self.engine.score_each(prompt_tokens, continuations, temperature)
 
     def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         self.engine.sync(weights, policy_version)

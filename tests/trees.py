@@ -202,11 +202,13 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -
     heads = [need.removeprefix("critic.") for need in sorted(needs) if need.startswith("critic.")]
     estimates = {name: np.where(written, rng.normal(size=len(written)), np.nan) for name in heads}
     advice = [need.removeprefix("adviser.") for need in sorted(needs) if need.startswith("adviser.")]
-    estimates |= {name: rng.uniform(size=len(written)) for name in advice}
+    # An adviser speaks of whole turns.
+    estimates |= {name: rng.uniform(size=tree.nodes)[token_node(tree)] for name in advice}
     if "reference" in needs:
         estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
     whole = Tree(task=tree.task, info=info, **columns)  # type: ignore[arg-type]
-    return Rewarded(tree=whole, channels={"env": np.asarray(tree.env_reward)}, estimates=estimates)
+    paid = ["env", *(need.removeprefix("channel.") for need in sorted(needs) if need.startswith("channel."))]
+    return Rewarded(tree=whole, channels={name: np.asarray(tree.env_reward) for name in paid}, estimates=estimates)
 
 
 def found(marks: Collection[str], tokens: int, rng: np.random.Generator) -> dict[str, object]:
@@ -215,6 +217,32 @@ def found(marks: Collection[str], tokens: int, rng: np.random.Generator) -> dict
     spans = {"switch": [0, cut[0]], "subgoal": cut, "action": [cut[1], tokens], **dict.fromkeys(marks, cut)}
     texts = {mark: text for mark in marks if (text := rng.choice(("one", "two", "")))}
     return {**texts, "switch": bool(rng.random() < 0.5), "spans": spans}
+
+
+def in_pieces(given: Rewarded, rng: np.random.Generator) -> Rewarded:
+    """The tree with its actions cut at random into several nodes in a row, as `Growth.split` does; tokens stay."""
+    tree, old, lengths = given.tree, list[int](), list[int]()
+    for node, tokens in enumerate(np.diff(tree.span).tolist()):
+        cuts = np.flatnonzero(rng.random(max(tokens - 1, 0)) < 0.5) + 1 if tree.kind[node] == ACTION else []
+        parts = np.diff([0, *cuts, tokens]).tolist()
+        old, lengths = [*old, *[node] * len(parts)], [*lengths, *parts]
+    # What was known of an action stands at its last piece.
+    last, first = np.diff(old, append=-1) != 0, np.diff(old, prepend=-1) > 0
+    columns = {
+        name: column if name in PER_TOKEN else column[old] for name, column in tree.columns().items() if name != "span"
+    }
+    above = np.append(np.flatnonzero(last), -1)[tree.parent[old]]
+    columns["parent"] = np.where(first, above, np.arange(len(old)) - 1)
+    columns["span"] = np.cumsum([0, *lengths])
+    columns["outcome"] = np.where(last, columns["outcome"], Outcome.OPEN)
+    columns["env_reward"] = np.where(last, columns["env_reward"], 0.0)
+    columns = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
+    info = tuple(tree.info[node] if whole else {} for node, whole in zip(old, last.tolist(), strict=True))
+    return Rewarded(
+        tree=Tree(task=tree.task, info=info, **columns),  # type: ignore[arg-type]
+        channels={name: np.where(last, paid[old], 0.0) for name, paid in given.channels.items()},
+        estimates=given.estimates,
+    )
 
 
 def subtree(given: Rewarded, kept: Bools) -> Rewarded:

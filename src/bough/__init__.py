@@ -1,3 +1,27 @@
-"""Bough trains language-model agents by policy optimization over trajectory trees."""
+"""Bough trains language-model agents by policy optimization over trajectory trees.
+
+    import bough
+
+    result = bough.train("grpo_frozenlake", ["steps=20"])
+
+`import bough` imports nothing else; see `bough.api` for the functions.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from bough.lazy import lazy_names
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from bough.api import Result, evaluate, load, resume, search, train
+else:
+    _from_api = lazy_names(__name__, {"bough.api": ("Result", "load", "resume", "search")})
+
+    def __getattr__(name: str) -> object:
+        # Packages that can be called as functions: `bough.lazy.make_callable`.
+        return import_module(f"bough.{name}") if name in ("evaluate", "train") else _from_api(name)
+
+
+__all__ = ["Result", "__version__", "evaluate", "load", "resume", "search", "train"]

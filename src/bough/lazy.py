@@ -3,11 +3,12 @@
 `from bough.lazy import Tensor, torch` imports no PyTorch; the first use of an attribute of `torch` does.
 """
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import torch as torch
@@ -45,3 +46,23 @@ def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[st
         return getattr(import_module(places[name]), name)
 
     return get
+
+
+class _CallablePackage(ModuleType):
+    """A package that is also the function of its name in `bough.api`."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self._function)
+
+    @property
+    def _function(self) -> Callable[..., Any]:
+        return getattr(import_module("bough.api"), self.__name__.rpartition(".")[2])
+
+
+def make_callable(package: str) -> None:
+    """Let a package, given by its `__name__`, be called as the function of the same name in `bough.api`."""
+    sys.modules[package].__class__ = _CallablePackage

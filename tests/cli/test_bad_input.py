@@ -152,6 +152,22 @@ def test_files_that_cannot_be_used(bough: Bough, tmp_path: Path) -> None:
     assert f"error: cannot use {300 * 'x'}/config.json: file name too long; check the path" in error
 
 
+def test_training_tasks_that_are_held_out(bough: Bough, tmp_path: Path) -> None:
+    tasks = tmp_path / "tasks.jsonl"
+    rows = '"data": {"rows": ["SF", "FG"]}'
+    tasks.write_text(f'{{"id": "one", {rows}, "seed": 1}}\n{{"id": "two", {rows}, "seed": 2}}\n')
+    file = ("tasks.file=tasks.jsonl", "tasks.count=2", "heldout.tasks.file=tasks.jsonl", "warmup.demonstrations=0")
+    told = (
+        "heldout.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need tasks that are not: set heldout.tasks"
+    )
+    for steps in (0, 1):
+        changes = (*ONE_STEP, *file, "batch_tasks=2", f"steps={steps}")
+        assert told in bough("train", f"{SMALL}:run", *changes, folder=tmp_path).error(USAGE)
+    error = bough("train", f"{SMALL}:run", *ONE_STEP, "heldout.tasks.split=train", folder=tmp_path).error(USAGE)
+    assert "heldout.tasks: got 2 of 2 tasks that are trained on" in error
+    assert not list((tmp_path / "runs").iterdir())
+
+
 def test_a_run_that_is_there(bough: Bough, tmp_path: Path) -> None:
     bough("train", f"{SMALL}:run", *ONE_STEP, folder=tmp_path).fine()
     before = {path: path.read_bytes() for path in (tmp_path / "runs").rglob("*") if path.is_file()}

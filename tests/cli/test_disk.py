@@ -1,5 +1,6 @@
 """Disks that are full and files that are cut off: a message, and everything that was there before is there still."""
 
+import json
 import os
 import re
 import subprocess
@@ -106,6 +107,13 @@ def test_a_run_whose_config_was_changed(bough: Bough, tmp_path: Path) -> None:
     bough("train", f"{SMALL}:run", *ONE_STEP, folder=tmp_path).fine()
     config = tmp_path / "runs" / "small" / "config.json"
     good = config.read_text()
+    config.write_text(good.replace('"steps": 1', '"steps": 2').replace('"frozen": 0.8', '"frozen": 0.7'))
+    for command in ("resume", "eval"):
+        error = bough(command, "runs/small", folder=tmp_path).error(FAILED)
+        assert "config.json: got a file whose env, steps changed after the run wrote it; need it as written" in error
+    manifest = config.with_name("manifest.json")
+    described = manifest.read_text()
+    manifest.write_text(json.dumps(json.loads(described) | {"config": []}))
     config.write_text(good.replace('"steps"', '"stepz"'))
     error = bough("resume", "runs/small", folder=tmp_path).error(2)
     assert "stepz: unknown name 'stepz'; did you mean 'steps'? in Run" in error
@@ -114,5 +122,6 @@ def test_a_run_whose_config_was_changed(bough: Bough, tmp_path: Path) -> None:
     assert "credit: got piece 'bough.credit.grpa:Grpo', which cannot be imported" in error
     config.write_text(good[: len(good) // 2])
     assert "config.json: got no JSON" in bough("eval", "runs/small", folder=tmp_path).error(FAILED)
-    config.write_text(good)
+    manifest.write_text(described)
+    config.write_text(json.dumps(json.loads(good)))
     bough("resume", "runs/small", folder=tmp_path).fine()

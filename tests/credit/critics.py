@@ -1,6 +1,7 @@
 """Trees with what a critic said of them, for the rules that need one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
@@ -43,6 +44,15 @@ def judged(tree: Tree, **said: Sequence[float]) -> Rewarded:
         estimates[name] = np.full(len(acts), 9.9)
         estimates[name][acts] = values
     return Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)}, estimates=estimates)
+
+
+def cut_off(given: Rewarded, **values: float) -> Rewarded:
+    """The same, truncated at its last node, in a state to which each head gives a value."""
+    tree = given.tree
+    outcome = tree.outcome.copy()
+    outcome[-1] = Outcome.TRUNCATED
+    ends = {name: np.append(np.full(tree.nodes - 1, np.nan), value) for name, value in values.items()}
+    return replace(given, tree=replace(tree, outcome=outcome), end_values=ends)
 
 
 def at_actions(tree: Tree, column: np.ndarray) -> list[float]:

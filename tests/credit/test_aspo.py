@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from tests.credit.seen import paid, paths_of
-from tests.trees import ACTION, PROMPT, N, build, rewarded, seeds
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded, seeds
 
 from bough.credit import Aspo, Grpo, dr_grpo, needs_of
 from bough.tree import Outcome, Source
@@ -48,6 +48,7 @@ def test_what_others_wrote_is_no_distance() -> None:
     nodes = [N(parent=-1, kind=PROMPT)]
     for source in (Source.TEACHER, Source.SAMPLED):
         nodes.append(N(parent=0, kind=ACTION, tokens=(4, 5), source=source))
+        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION))
         ending = {"env_reward": 1.0, "outcome": Outcome.TERMINATED, "info": {"code": True, "success": True}}
         nodes.append(N(parent=len(nodes) - 1, kind=ACTION, tokens=(4, 5), **ending))  # type: ignore[arg-type]
     nodes.append(N(parent=0, kind=ACTION, outcome=Outcome.TERMINATED))

@@ -56,7 +56,7 @@ def test_stretches_are_turns_that_the_same_paths_run_through(rng: np.random.Gene
 def test_forks_count_their_branches_evenly(rng: np.random.Generator) -> None:
     one = rewarded(random_tree(rng))
     view = steps([one])
-    value, stretch = mean_of_children(view)
+    value, stretch = mean_of_children(view, view.returns)
     ways = [path(one.tree, int(leaf)).tolist() for leaf in counted(one.tree)]
     returns = one.returns().tolist()
 
@@ -98,4 +98,4 @@ def test_nothing_is_nothing() -> None:
     view = steps(nobody)
     for found in (place_of(view), stem_of(view), trunk_of(view), value_before(view, view.returns)):
         assert found.tolist() == []
-    assert mean_of_children(view)[0].tolist() == []
+    assert mean_of_children(view, view.returns)[0].tolist() == []

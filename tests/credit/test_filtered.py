@@ -1,5 +1,7 @@
 """Which paths are imitated."""
 
+from dataclasses import replace
+
 import pytest
 from tests.credit.grown import branching, flat
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
@@ -36,8 +38,9 @@ def test_the_shortest_of_a_task_first_and_the_same_words_once() -> None:
         place = 0
         for token in path:
             nodes.append(N(parent=place, kind=ACTION, tokens=(token,)))
+            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION))
             place = len(nodes) - 1
-        nodes.append(N(parent=place, kind=OBSERVATION, outcome=Outcome.TERMINATED, info={"success": True}))
+        nodes[-1] = replace(nodes[-1], outcome=Outcome.TERMINATED, info={"success": True})
     tree = rewarded(build(*nodes))
     view = steps([tree])
     assert Filtered(most=1).keeps(view).tolist() == [False, True, False, False]

@@ -26,6 +26,16 @@ def test_the_cards_second_case() -> None:
     assert goals == pytest.approx([0.597658, 0.73008, 0.864, 1.0], abs=2e-5)
 
 
+def test_whitening_as_released() -> None:
+    """verl's `masked_whiten` divides by sqrt(variance + 1e-8): advantages of 1e-4 show it."""
+    given_tree = judged(episode([2, 2], [0.0, 1e-4]), value=[1e-4, 0.0, 0.0, 2e-4])
+    raw = np.asarray([0.0, 1e-4, 1e-4, -1e-4])
+    for released, divisor in ((False, raw.std(ddof=1) + 1e-8), (True, np.sqrt(raw.var(ddof=1) + 1e-8))):
+        (credited,) = Gae(as_released=released)([given_tree])
+        expected = (raw - raw.mean()) / divisor
+        assert at_actions(credited.tree, credited.advantage) == pytest.approx(expected.tolist(), rel=1e-5)
+
+
 @pytest.mark.parametrize("gap", [0, 1, 7])
 def test_observations_have_no_credit_and_are_in_no_mean(gap: int) -> None:
     """In verl's `compute_gae_advantage_return` whitened advantages of masked tokens are not 0."""

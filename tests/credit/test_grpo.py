@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trees import ACTION, PROMPT, N, build, chains, rewarded
+from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 
 from bough.credit import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
 from bough.tree import Credited, Outcome, Source, counted, token_node
@@ -50,7 +50,8 @@ def test_only_what_the_policy_wrote_is_a_paths_length() -> None:
     """Two turns of two tokens, the first of them a teacher's, weigh as much as one turn."""
     half = (
         N(parent=0, kind=ACTION, tokens=(4, 5), source=Source.TEACHER),
-        N(parent=1, kind=ACTION, tokens=(4, 5), env_reward=1.0, outcome=Outcome.TERMINATED),
+        N(parent=1, kind=OBSERVATION),
+        N(parent=2, kind=ACTION, tokens=(4, 5), env_reward=1.0, outcome=Outcome.TERMINATED),
     )
     whole = N(parent=0, kind=ACTION, tokens=(4, 5), outcome=Outcome.TERMINATED)
     (credited,) = opo()([rewarded(build(N(parent=-1, kind=PROMPT), *half, whole))])
@@ -96,6 +97,27 @@ def test_lite_ppo_has_nothing_for_those_who_are_alone_or_tied() -> None:
     assert of_paths(mixed) == pytest.approx([0.5 / 1.140175, -0.5 / 1.140175], abs=2e-5)
     assert of_paths(alone) == [0.0]
     assert of_paths(tied) == [0.0, 0.0]
+
+
+def test_a_group_of_one_is_divided_by_the_deviation_of_the_batch_in_the_release() -> None:
+    """Trinity-RFT: mean 0, and the standard deviation of 1, 0 and 3, or 1 for a batch of one."""
+    trees = [rewarded(chains(r, task=str(i))) for i, r in enumerate(([1.0, 0.0], [3.0]))]
+    mixed, alone = lite_ppo(as_released=True)(trees)
+    deviation = np.std([1.0, 0.0, 3.0], ddof=1) + 1e-6
+    assert of_paths(mixed) == pytest.approx([0.5 / deviation, -0.5 / deviation])
+    assert of_paths(alone) == pytest.approx([3.0 / deviation])
+    assert of_paths(lite_ppo(as_released=True)(trees[1:])[0]) == pytest.approx([3.0], abs=1e-5)
+
+
+def test_loops_epsilon_is_a_floor() -> None:
+    """apple/ml-loop: max(std, 1e-7). Returns 5e-8 apart, whose deviation is below it."""
+    scaled = loop(scale=True)
+    assert scaled.advantages(np.asarray([1.0, 0.0, 0.5])) == pytest.approx([1.837117, -1.837117, 0.0], abs=2e-6)
+    assert scaled.advantages(np.asarray([1.0, 0.0])).tolist() == [2.0, -2.0], "nothing is added"
+    assert scaled.advantages(np.asarray([5e-8, 0.0])) == pytest.approx([0.5, -0.5])
+    assert scaled.advantages(np.asarray([5e-8, 0.0])) != pytest.approx(
+        Grpo(mean="leave_one_out", ddof=0, epsilon=1e-7).advantages(np.asarray([5e-8, 0.0]))
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.credit.critics import at_actions, episode, judged
+from tests.credit.critics import at_actions, cut_off, episode, judged
 
 from bough.credit import Hae
 from bough.tree import Rewarded, Source
@@ -52,6 +52,22 @@ def test_the_cards_case() -> None:
     assert found[:, 0] == pytest.approx(wanted, abs=2e-5)
     assert not found[:, 4].any(), "the stop token is in no part"
     assert not found[[1, 3], 1:3].any(), "nothing between the decision and the action of a turn that keeps"
+
+
+def test_a_truncated_path_goes_on_with_the_planners_value() -> None:
+    """H is .6 where it ends; the released code takes L of the last turn, .7, and H of the last segment, .5."""
+    cut = cut_off(card(), high=0.6)
+    found = table(cut, replace(RULE, bootstrap_truncated=True))
+    assert found[:, 3] == pytest.approx([-0.042813, -0.125, 1.050175, 0.87], abs=2e-5)
+    assert found[[0, 2], 1] == pytest.approx([1.001337, 0.9915], abs=2e-5)
+    assert found[2:, 0] == pytest.approx([0.95 + 0.95**2 * 0.6 - 0.3, 1 + 0.95 * 0.6 - 0.4], abs=2e-5)
+    released = table(cut_off(card()), replace(RULE, bootstrap_truncated=True, as_released=True))
+    assert released[:, 3] == pytest.approx([-0.042813, -0.125, 1.135913, 0.965], abs=2e-5)
+    assert released[[0, 2], 1] == pytest.approx([0.923959, 0.90125], abs=2e-5)
+    assert released[2:, 0] == pytest.approx([0.95 + 0.95**2 * 0.5 - 0.3, 1 + 0.95 * 0.5 - 0.4], abs=2e-5)
+    assert np.array_equal(table(cut, RULE), table(card(), RULE)), "not asked for"
+    assert "bootstrap" in replace(RULE, bootstrap_truncated=True).needs
+    assert not {"bootstrap"} & (RULE.needs | replace(RULE, bootstrap_truncated=True, as_released=True).needs)
 
 
 def test_goals() -> None:

@@ -44,3 +44,14 @@ def test_turns_that_paths_share() -> None:
 def test_ranges() -> None:
     with pytest.raises(ValueError, match=r"Ipa.discount: got -0.1; need a number from 0 to 1"):
         Ipa(discount=-0.1)
+
+
+def test_dense_rewards_are_discounted_from_the_chunk_that_earned_them() -> None:
+    """1.45 = .5 + .95 * 1; with the last chunk alone paid, the outcome's numbers."""
+    dense = Ipa(rewards="dense")
+    assert flat(*dense([paid([0.5, 1.0])])) == pytest.approx([1.45, 1.0], abs=2e-5)
+    assert flat(*dense([paid(ended(1, 3))])) == pytest.approx([0.9025, 0.95, 1.0], abs=2e-5)
+    # G is 1.5 1 and 1 2; the third chunk of the first path has no peer, and two alike paths have no better one.
+    grouped = Ipa(rewards="dense", baseline="group", discount=0.5)
+    assert flat(*grouped([paid([1.0, 0.5, 1.0], [0.0, 2.0])])) == pytest.approx([0.25, -0.5, 0.0, -0.25, 0.5])
+    assert not any(flat(*grouped([paid([0.3, 0.1], [0.3, 0.1])])))

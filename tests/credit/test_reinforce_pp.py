@@ -8,7 +8,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, dressed, 
 
 from bough.credit import ReinforcePlusPlus, compares_with, needs_of, reinforce_pp_baseline
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Outcome, Rewarded, Source, counted, path
+from bough.tree import Credited, Outcome, Rewarded, Source, counted, path, trained
 
 PLAIN = ReinforcePlusPlus(kl=0.0)
 
@@ -32,6 +32,16 @@ def worked_example() -> list[Rewarded]:
         rewarded(chains([1.0, 0.0, 0.0, 1.0], turns=(3, 2, 3, 1), action_tokens=1, task="p")),
         rewarded(chains([0.5], turns=2, action_tokens=1, task="q")),
     ]
+
+
+def test_whitening_as_released() -> None:
+    """verl divides by sqrt(variance + 1e-8), with a baseline and without: returns of 1e-4 show it."""
+    trees = [rewarded(chains([1e-4, 0.0]))]
+    words = np.repeat([1e-4, 0.0], 2)
+    for baseline in ("none", "group"):
+        (credited,) = ReinforcePlusPlus(baseline=baseline, kl=0.0, as_released=True)(trees)  # type: ignore[arg-type]
+        expected = (words - words.mean()) / np.sqrt(words.var(ddof=1) + 1e-8)
+        assert credited.advantage[trained(credited.tree)] == pytest.approx(expected.tolist(), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -165,3 +175,36 @@ def test_a_reference_is_needed_only_for_a_divergence() -> None:
 def test_fields_are_checked(fields: dict[str, object], says: str) -> None:
     with pytest.raises(ValueError, match=says):
         ReinforcePlusPlus(**fields)  # type: ignore[arg-type]
+
+
+def test_below_one_the_discount_counts_sampled_tokens() -> None:
+    """Two turns of two tokens, paid 0 and 1: G is .125 .25 .5 1; its mean .46875, its deviation sqrt(.14974)."""
+    tree = paid([0.0, 1.0])
+    (credited,) = ReinforcePlusPlus(kl=0.0, discount=0.5)([tree])
+    expected = (np.asarray([0.125, 0.25, 0.5, 1.0]) - 0.46875) / np.sqrt(0.4492188 / 3)
+    assert credited.advantage[credited.tree.sampled] == pytest.approx(expected, abs=2e-5)
+
+
+def test_rewards_and_divergence_fade_alike_and_pass_what_was_not_sampled_unfaded() -> None:
+    """A teacher's turn of three tokens, paid 2, lies between two sampled ones: its reward goes to the first."""
+    end = Outcome.TERMINATED
+    nodes = [N(parent=-1, kind=PROMPT), N(parent=0, kind=ACTION, tokens=(4, 5)), N(parent=1, kind=OBSERVATION)]
+    nodes += [N(parent=2, kind=ACTION, tokens=(6, 6, 6), source=Source.TEACHER, env_reward=2.0)]
+    nodes += [N(parent=3, kind=OBSERVATION), N(parent=4, kind=ACTION, tokens=(7,), env_reward=8.0)]
+    tree = build(*nodes, N(parent=5, kind=OBSERVATION, outcome=end))
+    reference = np.full(len(tree.token), np.nan)
+    reference[tree.sampled] = tree.logprob[tree.sampled] - np.asarray([1.0, 2.0, 4.0])
+    given = Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)}, estimates={"reference": reference})
+    (credited,) = ReinforcePlusPlus(kl=0.25, discount=0.5)([given])
+    goes = np.asarray([0.5 * (2 + 0.5 * 8), 2 + 0.5 * 8, 8.0]) - 0.25 * np.asarray([1 + 0.5 * (2 + 0.5 * 4), 4.0, 4.0])
+    expected = (goes - goes.mean()) / goes.std(ddof=1)
+    assert credited.advantage[tree.sampled] == pytest.approx(expected, abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [({"discount": 0.0}, "need a number above 0, at most 1"), ({"discount": 0.9, "baseline": "group"}, "need 1")],
+)
+def test_where_a_discount_is_refused(fields: dict[str, object], says: str) -> None:
+    with pytest.raises(ValueError, match=rf"ReinforcePlusPlus.discount: got {fields['discount']}.*{says}"):
+        ReinforcePlusPlus(kl=0.0, **fields)  # type: ignore[arg-type]

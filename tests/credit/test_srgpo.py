@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -7,10 +8,23 @@ from tests.credit.seen import paid
 from tests.trees import chains, random_tree, rewarded
 
 from bough.credit import Srgpo, compares_with
-from bough.tree import steps
+from bough.tree import Rewarded, counted, steps
 
-PAIR = walks(("a", "b", "c"), ("a", "b", "d"), paid=[[1, 0, 1], [0, 0, 1]])
-"""Step rewards of the card; paths are paid 2 and 1, whose z-scores are those of 1 and 0."""
+
+def both(given: Rewarded) -> Rewarded:
+    """The tree with the same rewards in two channels, for steps and for the outcome."""
+    return replace(given, channels=dict.fromkeys(("env", "step"), given.reward))
+
+
+def ending(given: Rewarded, outcomes: Sequence[float]) -> Rewarded:
+    """The tree with its rewards for steps, and an outcome at the end of each path."""
+    outcome = np.zeros(given.tree.nodes)
+    outcome[counted(given.tree)] = outcomes
+    return replace(given, channels={"success": outcome, "step": given.reward})
+
+
+PAIR = ending(walks(("a", "b", "c"), ("a", "b", "d"), paid=[[1, 0, 1], [0, 0, 1]]), [1, 0])
+"""Step rewards and outcomes of the card."""
 
 
 def test_worked_example() -> None:
@@ -24,6 +38,26 @@ def test_worked_example() -> None:
     assert flat(*Srgpo(size=0)([PAIR])) == pytest.approx(ours, abs=2e-5)
 
 
+def test_step_rewards_are_no_part_of_the_outcome() -> None:
+    """Three paths with outcomes 1, 0, 0 and step rewards that add up to 0, 1, 2."""
+    given = ending(paid([0.0, 0.0], [1.0, 0.0], [1.0, 1.0]), [1, 0, 0])
+    plain = Srgpo(weight=0.0, norm="mean")([given])
+    assert flat(*plain) == pytest.approx([2 / 3, 2 / 3, -1 / 3, -1 / 3, -1 / 3, -1 / 3], abs=2e-5)
+    whole = Srgpo(weight=0.5, norm="mean")([given])
+    apart = [each / 2 for each in (-0.5, -0.5, 0.5, -0.5, 0.5, 0.5)]
+    assert flat(*whole) == pytest.approx([a + b for a, b in zip(flat(*plain), apart, strict=True)], abs=2e-5)
+
+
+def test_a_tree_needs_step_rewards_and_something_else() -> None:
+    given = paid([0.0, 1.0])
+    with pytest.raises(
+        ValueError, match=r"Srgpo.step: got 'step' and the channels \['env'\] \(task task\); need a reward"
+    ):
+        Srgpo()([given])
+    with pytest.raises(ValueError, match=r"Srgpo.step: got 'env' and the channels \['env'\]"):
+        Srgpo(step="env")([given])
+
+
 @pytest.mark.parametrize(
     ("rule", "expected"),
     [
@@ -34,14 +68,14 @@ def test_worked_example() -> None:
 )
 def test_groups_within_a_task(rule: Srgpo, expected: list[float]) -> None:
     """Defect 4 of released code: what keeps groups within a task does nothing."""
-    one, other = paid([0.0, 1.0], task="p"), paid([10.0, 11.0], task="q")
+    one, other = both(paid([0.0, 1.0], task="p")), both(paid([10.0, 11.0], task="q"))
     only_steps = [replace(rule, weight=w, norm="mean")([one, other]) for w in (1.0, 0.0)]
     with_, without = (flat(*credited) for credited in only_steps)
     assert [a - b for a, b in zip(with_, without, strict=True)] == pytest.approx(expected, abs=2e-5)
 
 
 def test_rewards_are_of_the_step_and_not_to_come() -> None:
-    late = paid([0.0, 0.0, 1.0], [0.0, 0.0, 1.0])
+    late = both(paid([0.0, 0.0, 1.0], [0.0, 0.0, 1.0]))
     assert flat(*Srgpo(norm="mean", weight=1.0)([late])) == pytest.approx([-1 / 3, -1 / 3, 2 / 3] * 2, abs=2e-5)
 
 
@@ -66,14 +100,14 @@ def test_groups_are_of_one_size_and_random() -> None:
 
 
 def test_a_step_left_over_by_itself_gets_nothing() -> None:
-    three = paid([0.0, 1.0, 5.0])
+    three = both(paid([0.0, 1.0, 5.0]))
     advantage = flat(*Srgpo(size=2, norm="mean", weight=1.0)([three]))
     assert sum(each == 0 for each in advantage) == 1
     assert sum(advantage) == pytest.approx(0)
 
 
 def test_a_path_alone_in_its_task() -> None:
-    alone = rewarded(chains([1.0], task="alone"))
+    alone = both(rewarded(chains([1.0], task="alone")))
     assert flat(*Srgpo()([alone])) == [0.0]
     assert flat(*Srgpo(as_released=True, norm="mean")([alone])) == [1.0]
     assert compares_with(Srgpo()) == "batch"

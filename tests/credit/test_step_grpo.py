@@ -46,3 +46,12 @@ def test_a_shared_turn_stands_once_for_each_path() -> None:
 def test_fields_are_checked(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"StepGrpo.{field}: got {value}"):
         StepGrpo(**{field: value})  # type: ignore[arg-type]
+
+
+def test_one_deviation_for_the_whole_batch() -> None:
+    """Turns paid 1 and 0, then .1 and 0: the deviation of all four is .485627."""
+    (by_turn,) = StepGrpo()([paid([1.0, 0.1], [0.0, 0.0])])
+    assert list(chain.from_iterable(turns_of(by_turn))) == pytest.approx([HALF, HALF, -HALF, -HALF], abs=2e-5)
+    (by_batch,) = StepGrpo(std="batch")([paid([1.0, 0.1], [0.0, 0.0])])
+    expected = [0.5 / 0.485627, 0.05 / 0.485627, -0.5 / 0.485627, -0.05 / 0.485627]
+    assert list(chain.from_iterable(turns_of(by_batch))) == pytest.approx(expected, abs=2e-5)

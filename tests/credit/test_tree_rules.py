@@ -88,6 +88,25 @@ class TestTreePo:
         exact = np.asarray(expected) / (np.repeat(expected, 2).std(ddof=1) + 1e-6)
         assert white.by_turn.tolist() == pytest.approx(exact.tolist(), abs=2e-5)
 
+    def test_prefixes_with_one_path_count_and_the_prompt_is_worth_nothing(self) -> None:
+        """Numbers of the released functions: W is (2 * 0.5 + 0 + 0 + 0) / (2 + 1 + 1 + 1)."""
+        (found,) = TreePo(progress=True, whiten=False)([rewarded(chains([1.0, 0.0], turns=3))])
+        assert found.by_turn == pytest.approx([0.2, 0, 0, -0.2, 0, 0], abs=2e-6)
+
+    def test_a_node_is_worth_the_mean_of_its_children(self) -> None:
+        """Numbers of the released functions; by its paths a would be worth 0.0208, not 0.15625."""
+        (found,) = TreePo(progress=True, whiten=False)([branching({"a": {"p": 1, "q": {"r": 0, "t": 0}}, "b": 0.5})])
+        expected = {"a": 0.15625, "p": 0.40625, "q": -0.40625, "r": 0, "t": 0, "b": 0.1}
+        assert named(found) == pytest.approx(expected, abs=2e-6)
+
+    def test_whitened_as_released(self) -> None:
+        """By sqrt(variance + 1e-8), over all tasks: rewards as small as the epsilon show it."""
+        trees = [rewarded(chains([1e-4, 0.0])), rewarded(chains([1.0, 1.0], task="tied"))]
+        first, tied = TreePo(as_released=True)(trees)
+        words = np.repeat([5e-5, -5e-5, 0.0, 0.0], 2)
+        assert paths_of(first) == pytest.approx((words[[0, 2]] / np.sqrt(words.var(ddof=1) + 1e-8)).tolist(), rel=1e-5)
+        assert paths_of(tied) == [0.0, 0.0]
+
     def test_whitening_is_over_tokens(self) -> None:
         trees = [branching(TOY, tokens=3), branching({"x": 1, "y": 0, "z": 0}, tokens=5, task="other")]
         plain = np.asarray([a for c in TreePo(whiten=False)(trees) for a in paths_of(c)])
@@ -161,9 +180,65 @@ class TestTreeRl:
 
     def test_the_mean_that_released_code_takes_off_is_over_tokens(self) -> None:
         unequal = branching({"x": {"u": {"v": 1}}, "y": 0})
-        # R' = 1, -1; over 6 and 2 tokens their mean is 0.5; value and local part are the same at the first stretch.
+        # R' = 1, -1; over 6 and 2 tokens their mean is 0.5, which leaves -0.5 / sqrt(2) of the prompt.
         got = named(TreeRl(as_released=True)([unequal])[0])
-        assert [got["x"], got["y"]] == pytest.approx([1.0, -3.0], abs=2e-5)
+        prompt = -0.5 / math.sqrt(2)
+        assert [got["x"], got["y"]] == pytest.approx([2 * 0.5 - prompt, 2 * -1.5 - prompt], abs=2e-5)
+
+    def test_the_release_normalises_the_prompt_too(self) -> None:
+        """Numbers of the released functions: one task, four chains of one turn."""
+        nodes = [N(parent=-1, kind=PROMPT)]
+        for paid, tokens in ((1, 4), (0, 8), (1, 4), (1, 5)):
+            nodes.append(N(parent=0, kind=ACTION, tokens=[4] * tokens, env_reward=paid, outcome=Outcome.TERMINATED))
+        (credited,) = TreeRl(as_released=True)([rewarded(build(*nodes))])
+        assert paths_of(credited) == pytest.approx([0.928571, -1.738095, 0.928571, 0.928571], abs=2e-6)
+
+    @pytest.mark.parametrize(
+        ("settings", "expected"),
+        [
+            ({}, [0.113749, 1.075701, -0.204379, -1.450869, 1.215798, -0.219697]),
+            ({"term": "local"}, [0.037935, 0.499944, -0.140096, -0.693293, 0.64004, -0.128788]),
+            ({"term": "global"}, [0.075814, 0.575758, -0.064282, -0.757576, 0.575758, -0.090909]),
+            ({"term": "outcome"}, [0.074074, 0.666667, -0.222222, -1.111111, 0.666667, -0.222222]),
+            ({"term": "local_outcome"}, [0.112009, 1.166611, -0.362318, -1.804404, 1.306707, -0.35101]),
+            ({"term": "ancestors"}, [0.037935, 0.518911, -0.121129, -0.774046, 0.559288, -0.128788]),
+            ({"mean": "branches"}, [0.292275, 0.922044, -0.257174, -1.508876, 1.157791, -0.333333]),
+            ({"weight": "paths"}, [0.068603, 1.107744, -0.13468, -1.469697, 1.19697, -0.200758]),
+            ({"center": "nodes"}, [0.072544, 0.986164, -0.257048, -1.53224, 1.134427, -0.314103]),
+            ({"center": "none"}, [0.06415, 0.967925, -0.267777, -1.548816, 1.117851, -0.333333]),
+        ],
+    )
+    def test_options_as_released(self, settings: dict[str, str], expected: list[float]) -> None:
+        """Numbers of the released functions: a fork inside a turn, and another one below it."""
+        nodes = [N(parent=-1, kind=PROMPT)]
+        for parent, tokens, paid in ((0, 2, None), (1, 3, 1), (1, 1, None), (3, 4, 0), (3, 2, 1), (0, 5, 0.5)):
+            ending = Outcome.OPEN if paid is None else Outcome.TERMINATED
+            nodes.append(
+                N(parent=parent, kind=ACTION, tokens=[4] * tokens, env_reward=float(paid or 0), outcome=ending)
+            )
+        tree = build(*nodes)
+        (credited,) = TreeRl(as_released=True, **settings)([rewarded(tree)])  # type: ignore[arg-type]
+        assert credited.advantage[tree.span[1:-1]] == pytest.approx(expected, abs=2e-6)
+
+    @pytest.mark.parametrize(
+        ("term", "expected"),
+        [
+            ("local", [-1 / 6, 2 / 3, -1 / 3, -1 / 3, 0.5]),
+            ("global", [-1 / 6, 0.5, -0.5, -0.5, 0.5]),
+            ("outcome", [-2 / 9, 2 / 3, -2 / 3, -2 / 3, 2 / 3]),
+            ("local_outcome", [-1 / 6 - 2 / 9, 4 / 3, -1, -1, 7 / 6]),
+            ("ancestors", [-1 / 6, 1 - 5 / 12, -5 / 12, -5 / 12, 0.5]),
+        ],
+    )
+    def test_terms_of_the_formula(self, term: str, expected: list[float]) -> None:
+        """The prompt is worth 1/2, the shared stretch 1/3."""
+        (credited,) = TreeRl(weight="none", term=term)([branching(FORKED)])  # type: ignore[arg-type]
+        assert list(named(credited).values()) == pytest.approx(expected, abs=2e-5)
+
+    def test_a_value_by_branches_counts_each_once(self) -> None:
+        # The shared stretch is worth 1/3 and the other chain 1, so the prompt 2/3.
+        got = named(TreeRl(weight="none", term="global", mean="branches")([branching(FORKED)])[0])
+        assert got == pytest.approx({"s": -1 / 3, "tail": 1 / 3, "f1": -2 / 3, "f2": -2 / 3, "B": 1 / 3}, abs=2e-5)
 
 
 def test_tree_ps() -> None:
@@ -307,6 +382,10 @@ def test_rules_by_value_give_a_node_one_advantage(rule: Credit, rng: np.random.G
 def test_ranges() -> None:
     for make, told in (
         (lambda: TreeGrpo(epsilon=0.0), "TreeGrpo.epsilon: got 0.0; need a number above 0"),
+        (
+            lambda: TreePo(progress=True, drop_ties=True),
+            "TreePo.progress: got it with weight='even', drop_ties=True; need the defaults",
+        ),
         (lambda: TreePo(epsilon=0.0), "TreePo.epsilon: got 0.0; need a number above 0"),
         (lambda: TreeRpo(epsilon=0.0), "TreeRpo.epsilon: got 0.0; need a number above 0"),
         (lambda: TreeRpo(ddof=2), "TreeRpo.ddof: got 2; need 0 or 1"),

@@ -1,5 +1,6 @@
 """Partial histories as tasks: which are kept, how they are drawn, and that they are remembered."""
 
+import asyncio
 from collections import Counter
 
 import numpy as np
@@ -18,8 +19,12 @@ from bough.tree import Rewarded, Task, counted, mark_replayed
 LENGTH = 4
 
 
-def nobody(_: Task) -> tuple[str, ...]:
+async def nobody(_: Task) -> tuple[str, ...]:
     raise AssertionError("no teacher is asked")
+
+
+def begin(kept: Histories, tasks: list[Task], seed: int) -> list[Task]:
+    return asyncio.run(kept.begin(tasks, nobody, seed))
 
 
 def fresh(**settings: float) -> Histories:
@@ -97,7 +102,7 @@ def test_the_lowest_go_first() -> None:
 
 def test_tasks_are_replaced_by_chance_and_priority() -> None:
     one, tasks = fresh(chance=0.5), [Task(id=str(number)) for number in range(4)]
-    assert one.begin(tasks, nobody, 0) == tasks, "there is nothing else yet"
+    assert begin(one, tasks, 0) == tasks, "there is nothing else yet"
     names = {}
     for number, priority in enumerate([0.25, 0.05]):
         task = Task(id="t").after([str(number)])
@@ -106,8 +111,8 @@ def test_tasks_are_replaced_by_chance_and_priority() -> None:
     first: Counter[str] = Counter()
     replaced = 0
     for seed in range(1000):
-        begun = one.begin(tasks, nobody, seed)
-        assert begun == one.begin(tasks, nobody, seed)
+        begun = begin(one, tasks, seed)
+        assert begun == begin(one, tasks, seed)
         assert len({task.id for task in begun}) == 4, "none twice"
         old = [task.id for task, drawn in zip(begun, tasks, strict=True) if task != drawn]
         replaced += len(old)
@@ -116,7 +121,7 @@ def test_tasks_are_replaced_by_chance_and_priority() -> None:
     assert replaced / 1000 == pytest.approx(4 / 16 + 2 * 11 / 16, abs=0.08)
     share = [first[name] / sum(first.values()) for name in names]
     assert share == pytest.approx([5 / 6, 1 / 6], abs=0.05)
-    assert fresh(chance=0.0).begin(tasks, nobody, 0) == tasks
+    assert begin(fresh(chance=0.0), tasks, 0) == tasks
 
 
 def test_it_remembers_bit_for_bit() -> None:
@@ -136,7 +141,7 @@ def test_metrics() -> None:
     one = fresh(chance=1.0)
     task = Task(id="t").after(["a", "b", "c"])
     one.kept[task.id] = (task, 0.1)
-    one.begin([Task(id="x"), Task(id="y")], nobody, 0)
+    begin(one, [Task(id="x"), Task(id="y")], 0)
     assert one.observe(lambda: 0.0) == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
     assert one.observe(lambda: 0.0)["exit/used"] == 0.0
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from itertools import pairwise
 from types import TracebackType
@@ -51,6 +51,8 @@ def follow(token: int) -> tuple[int, float]:
 def complete(asked: Asked, ids: bool = True) -> Say:
     """What vLLM answers, as its own server code writes it: `token_ids`, or names of ids among the log-probabilities."""
     prompt: list[int] = asked.body["prompt"]
+    if isinstance(prompt[0], list):
+        return _each(asked, prompt, ids)
     tokens, logprobs, finish = [], [], "length"
     for _ in range(asked.body["max_tokens"]):
         token, logprob = follow((prompt + tokens)[-1])
@@ -69,6 +71,15 @@ def complete(asked: Asked, ids: bool = True) -> Say:
     if ids and asked.body.get("return_token_ids"):
         choice["token_ids"] = tokens
     return Say(body={"choices": [choice], "usage": _usage(len(prompt), len(tokens))})
+
+
+def _each(asked: Asked, prompts: list[list[int]], ids: bool) -> Say:
+    """The answers to several prompts, the last first: a server may name their places in any order."""
+    choices = [
+        complete(replace(asked, body={**asked.body, "prompt": prompt}), ids).body["choices"][0] | {"index": place}
+        for place, prompt in enumerate(prompts)
+    ]
+    return Say(body={"choices": choices[::-1], "usage": _usage(1, 1)})
 
 
 class Endpoint:

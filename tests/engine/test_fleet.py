@@ -64,7 +64,9 @@ def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[To
     assert built.busy_s > 0
 
     async def score(asked: Fleet | LocalEngine) -> tuple[float, ...]:
-        return await asked.score(PROMPTS[0], (3, 4, 5), 0.5)
+        both = await asked.score_each(PROMPTS[0], ((3, 4, 5), (6,)), 0.5)
+        assert both[1] == pytest.approx(await asked.score(PROMPTS[0], (6,), 0.5))
+        return both[0]
 
     assert run(score(built)) == pytest.approx(run(score(alone)), abs=1e-10)
     assert built.context_tokens == alone.context_tokens

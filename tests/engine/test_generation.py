@@ -107,6 +107,9 @@ def test_score_equals_what_generate_said() -> None:
 
 
 def test_one_token_is_scored_after_one_token() -> None:
+    one, two = run(engine(TOY).score_each((3,), ((4,), (5, 6))))
+    assert one == pytest.approx(run(engine(TOY).score((3,), (4,))))
+    assert two == pytest.approx(run(engine(TOY).score((3,), (5, 6))))
     assert run(engine(TOY).score((3,), (4,))) == pytest.approx((teacher_forced(TOY, (3,), (4,))[0, 4].item(),))
 
 

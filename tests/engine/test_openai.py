@@ -264,6 +264,17 @@ def test_score_agrees_with_generate() -> None:
     assert other == (-6.0, -7.0)
 
 
+def test_several_continuations_are_scored_in_one_request() -> None:
+    async def use(engine: OpenAiEngine, _: Endpoint) -> tuple[object, list[object]]:
+        each = ((1, 2), (3,), (7, 8, 9))
+        together = await engine.score_each((4, 5), each)
+        return together, [await engine.score((4, 5), one) for one in each]
+
+    (together, alone), endpoint = serve(complete, use, api="completions")
+    assert list(together) == alone
+    assert len(endpoint.asked) == 1 + 3
+
+
 def test_servers_say_no_alternatives() -> None:
     async def use(engine: OpenAiEngine, _: Endpoint) -> None:
         request = ask((4, 5))

@@ -1,11 +1,13 @@
 import asyncio
 import copy
+import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
 from play import walk, walk_on, worlds
 
-from bough.env import EnvFault, FrozenLake, Host, Inline, State, Step
+from bough.env import EnvFault, FrozenLake, Host, Inline, State, Step, UserCodeError
 from bough.tree import Outcome, Task
 
 STATE = State(observation="0", key="0", value=0)
@@ -46,7 +48,10 @@ def test_it_plays_what_the_environment_plays() -> None:
         ("step", wrong(STEP, state="s"), "Answering.step: got 's' of type str; need a State"),
         ("step", wrong(STEP, reward="1"), "Step.reward = '1' of type str; need a finite float"),
         ("step", wrong(STEP, reward=float("nan")), "Step.reward = nan of type float; need a finite float"),
-        ("step", wrong(STEP, reward=np.float32(1)), "of type float32; need a finite float"),
+        ("step", wrong(STEP, reward=np.ones(1)), "of type ndarray; need a finite float"),
+        ("step", wrong(STEP, success="yes"), "Step.success = 'yes' of type str; need True or False"),
+        ("step", wrong(STEP, valid=np.int64(2)), "Step.valid = 2 of type int; need True or False"),
+        ("step", wrong(STEP, info={"seen": {1}}), r"Step.info\['seen'\] = .1. of type set; need a value that JSON"),
         ("step", wrong(STEP, outcome=Outcome.FAILED), "Step.outcome = .*; need OPEN, TERMINATED or TRUNCATED"),
         ("step", wrong(STEP, outcome=True), "Step.outcome = True of type bool; need OPEN"),
         ("plan", "left", "Answering.plan: got 'left' of type str; need a tuple of strings, or None"),
@@ -64,10 +69,37 @@ def test_a_wrong_answer_is_a_fault_that_says_what_came_and_what_is_needed(
 
 def test_right_answers_pass() -> None:
     assert asyncio.run(Inline(env=worlds.Answering(answer=STATE)).start(TASK)) is STATE
-    step = wrong(STEP, reward=np.float64(0.5), outcome=Outcome.TERMINATED)
+    step = wrong(STEP, reward=0.5, outcome=Outcome.TERMINATED)
     assert asyncio.run(Inline(env=worlds.Answering(answer=step)).step(STATE, "a")) is step
     assert asyncio.run(Inline(env=worlds.Answering(answer=("a",))).plan(STATE)) == ("a",)
     assert asyncio.run(Inline(env=worlds.Answering(answer=None)).plan(STATE)) is None
+
+
+def test_numpy_scalars_become_plain_values() -> None:
+    step = wrong(
+        STEP,
+        state=wrong(STATE, observation=np.str_("0")),
+        reward=np.float32(0.5),
+        valid=np.bool_(False),
+        success=np.int64(1),
+        replayed_steps=np.int32(2),
+        info={"score": np.float32(2), "seen": (np.array([1, 2]), {3: np.bool_(True)})},
+    )
+    answer = asyncio.run(Inline(env=worlds.Answering(answer=step)).step(STATE, "a"))
+    assert answer == Step(
+        state=STATE,
+        reward=0.5,
+        valid=False,
+        success=True,
+        replayed_steps=2,
+        info={"score": 2.0, "seen": [[1, 2], {"3": True}]},
+    )
+    values = (answer.state.observation, answer.reward, answer.valid, answer.success, answer.replayed_steps)
+    assert [type(value) for value in values] == [str, float, bool, bool, int]
+    assert b"numpy" not in pickle.dumps(answer)
+    for reward in (np.array(0.5), np.float64(0.5), np.int64(1)):
+        asked = Inline(env=worlds.Answering(answer=wrong(STEP, reward=reward))).step(STATE, "a")
+        assert type(asyncio.run(asked).reward) in (float, int)
 
 
 def test_an_exception_is_a_fault_with_its_cause() -> None:
@@ -75,10 +107,27 @@ def test_an_exception_is_a_fault_with_its_cause() -> None:
     with pytest.raises(EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it'") as caught:
         asyncio.run(host.step(STATE, "raise"))
     assert isinstance(caught.value.__cause__, KeyError)
+    line = 1 + Path(worlds.__file__).read_text().splitlines().index(" " * 12 + 'raise KeyError("the bottom of it")')
+    assert str(caught.value).endswith(f"({worlds.__file__}, line {line}, in step)")
     with pytest.raises(EnvFault, match=r"Trouble.start raised KeyError"):
         asyncio.run(host.start(Task(id="raise")))
 
 
 def test_bad_task_data_is_the_users_to_mend() -> None:
-    with pytest.raises(ValueError, match="got a bad task; need a good one"):
+    told = r"Trouble.start raised ValueError: got a bad task; need a good one \(.*worlds.py, line \d+, in start\)"
+    with pytest.raises(UserCodeError, match=told):
         asyncio.run(Inline(env=worlds.Trouble()).start(Task(id="bad")))
+    with pytest.raises(ValueError, match="rows") as ours:
+        asyncio.run(Inline(env=FrozenLake()).start(Task(id="bad", data={"rows": ["X"]})))
+    assert not isinstance(ours.value, UserCodeError)
+
+
+def test_the_text_of_an_exception_is_cut() -> None:
+    class Long(worlds.Trouble):
+        def step(self, state: State, action: str) -> Step:  # noqa: ARG002
+            raise (KeyError if action == "raise" else EnvFault)("x" * 2**20)
+
+    for action, length in (("raise", 2**20 + 2), ("fault", 2**20)):
+        with pytest.raises(EnvFault, match=rf"x\.\.\. \(cut: {length:,} characters\)") as caught:
+            asyncio.run(Inline(env=Long()).step(STATE, action))
+        assert len(str(caught.value)) < 5000

@@ -13,7 +13,7 @@ from typing import TypeVar
 import pytest
 from play import Seen, actions_of, is_running, seen, walk, walk_on, worlds
 
-from bough.env import EnvFault, FrozenLake, Host, Replay, Sokoban, State, Step, Workers, load_module
+from bough.env import EnvFault, FrozenLake, Host, Replay, Sokoban, State, Step, UserCodeError, Workers, load_module
 from bough.tree import Outcome, Task
 
 Result = TypeVar("Result")
@@ -143,7 +143,9 @@ def test_a_hung_worker_holds_up_no_other() -> None:
 def test_faults_say_what_happened_inside() -> None:
     async def use(host: Workers) -> None:
         state = await host.start(TASK)
-        with pytest.raises(EnvFault, match=r"Trouble.step raised KeyError.*(?s:.)*worlds.py.*(?s:.)*the bottom of it"):
+        with pytest.raises(
+            EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it' \(.*worlds.py, line \d+, in step\)$"
+        ):
             await host.step(state, "raise")
         with pytest.raises(EnvFault, match=r"Trouble.step: got 'not a step' of type str; need a Step"):
             await host.step(state, "wrong")
@@ -151,7 +153,7 @@ def test_faults_say_what_happened_inside() -> None:
             await host.step(state, "unsendable")
         with pytest.raises(EnvFault, match=r"Trouble.start: got 3 of type int; need a State"):
             await host.start(Task(id="wrong"))
-        with pytest.raises(ValueError, match="got a bad task; need a good one"):
+        with pytest.raises(UserCodeError, match=r"got a bad task; need a good one \(.*worlds.py, line \d+, in start\)"):
             await host.start(Task(id="bad"))
         with pytest.raises(EnvFault, match="got a state that no worker has returned"):
             await host.step(State(observation="", key="", value=0), "a")
@@ -163,7 +165,35 @@ def test_faults_say_what_happened_inside() -> None:
     with_workers(Workers(env=worlds.Trouble()), use)
 
 
-def test_a_worker_that_dies_between_calls_costs_no_call() -> None:
+def test_tasks_come_from_a_worker() -> None:
+    async def use(host: Workers) -> None:
+        assert await host.tasks("train", 2, 7) == tuple(FrozenLake(size=2).tasks("train", 2, 7))
+        with pytest.raises(ValueError, match="got count=500 for split 'train'") as refused:
+            await host.tasks("train", 500, 7)
+        assert not isinstance(refused.value, UserCodeError)
+
+    with_workers(Workers(env=FrozenLake(size=2)), use)
+
+
+def test_a_large_environment_and_large_states_are_reported() -> None:
+    lines: list[str] = []
+
+    async def use(host: Workers) -> None:
+        for size in (2**19, 2**20, 2**20 + 9, 2**22, 2**22):
+            await host.start(Task(id="large", data={"size": size}))
+
+    env = worlds.Trouble(unsendable=b"x" * (50 * 2**20))
+    with_workers(Workers(env=env, count=1, notify=lines.append), use)
+    assert lines[0].startswith(
+        "Workers.env: Trouble has 50.0 MiB when pickled; each of 1 workers gets a copy, 50.0 MiB in all"
+    )
+    assert [line.partition(" when")[0] for line in lines[1:]] == [
+        "Trouble: got a State.value of 1.0 MiB",
+        "Trouble: got a State.value of 4.0 MiB",
+    ]
+
+
+def test_a_worker_that_dies_between_calls_costs_no_call_and_is_reported() -> None:
     async def use(host: Workers) -> None:
         state = await host.start(TASK)
         pid = await pid_of(host, state)
@@ -171,10 +201,17 @@ def test_a_worker_that_dies_between_calls_costs_no_call() -> None:
         while is_running(pid):
             await asyncio.sleep(0.01)
         assert await pid_of(host, state) != pid
+        with pytest.raises(EnvFault, match="its worker died"):
+            await host.step(state, "die")
 
-    host = Workers(env=worlds.Trouble(), count=1)
+    lines: list[str] = []
+    host = Workers(env=worlds.Trouble(), count=1, notify=lines.append)
     with_workers(host, use)
-    assert host.replaced == 1
+    assert host.replaced == 2
+    assert lines == [
+        "Trouble: a worker died between calls (exit status -9) and was replaced",
+        "Trouble.step (action 'die'): its worker died (exit status -9) and was replaced",
+    ]
 
 
 def test_a_cancelled_call_leaves_a_clean_worker() -> None:
@@ -342,7 +379,7 @@ def test_an_environment_that_workers_cannot_load_stops_the_run_with_the_reason(t
     (tmp_path / "gone.py").write_text(source)
     module = load_module(tmp_path / "gone.py")
     (tmp_path / "gone.py").unlink()
-    with pytest.raises(RuntimeError, match=r"Trouble: got no environment in the worker(?s:.)*need a Python file"):
+    with pytest.raises(UserCodeError, match=r"Trouble: got no environment in the worker(?s:.)*need a Python file"):
         with_workers(Workers(env=module.Trouble()), _one_call)
 
 

@@ -34,6 +34,8 @@ class Trouble:
             raise KeyError("start")
         if task.id == "wrong":
             return 3  # type: ignore[return-value]
+        if task.id == "large":
+            return State(observation="0", key="0", value=b"x" * int(str(task.data["size"])))
         return State(observation="0", key="0", value=0)
 
     def step(self, state: State, action: str) -> Step:

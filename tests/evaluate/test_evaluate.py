@@ -1,11 +1,16 @@
+import math
 from pathlib import Path
 
 import pytest
 from tests.small import run as small
 
-from bough.evaluate import evaluate, sentence
-from bough.store import RunDirectory, StoreError
-from bough.train import ConfigError, read_heldout, start
+from bough.env import EnvFault, FrozenLake, Inline, State, Step
+from bough.evaluate import AllFailed, evaluate, sentence
+from bough.store import RunDirectory, StoreError, read_metrics
+from bough.train import ConfigError, Score, read_heldout, start
+from bough.train.journal import Journal
+from bough.tree import ActionCounts, Task
+from bough.view import Live
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,7 @@ def test_a_checkpoint_is_measured_as_the_run_measured_it(finished: RunDirectory)
     assert found.step == 24
     assert found.score.successes == read_heldout(finished)[24]
     assert found.low <= found.score.rate <= found.high
-    assert found.score.failed == 0
+    assert not found.score.failures
     assert everything(finished) == before, "nothing in the run is changed"
 
 
@@ -45,10 +50,74 @@ def test_the_sentence(finished: RunDirectory) -> None:
     found = evaluate(finished.path, changes=["heldout.tasks.count=4"])
     wins = sum(found.score.successes.values())
     assert sentence(found).startswith(f"step 24: success {wins / 4:.1%} of 4 held-out tasks (95 % interval ")
-    assert sentence(found).endswith(" turns a path")
+    assert sentence(found).splitlines()[0].endswith(" turns a path")
 
 
 def test_a_run_without_a_checkpoint(finished: RunDirectory, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes(finished.config.read_bytes())
     with pytest.raises(StoreError, match="got no whole checkpoint; need a run that has saved one"):
         evaluate(tmp_path)
+
+
+def test_a_checkpoint_whose_tasks_all_failed_has_no_rate(
+    finished: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(*_: object) -> Step:
+        raise EnvFault("the lake is closed")
+
+    monkeypatch.setattr(Inline, "step", failing)
+    with pytest.raises(AllFailed, match=r"got 6 tasks that all failed; .* The cause: .*the lake is closed"):
+        evaluate(finished.path)
+
+
+def test_tasks_that_failed_are_shown_beside_the_rate(finished: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, first = FrozenLake.start, evaluate(finished.path).score.trees[0].task.id
+
+    def failing(self: FrozenLake, task: Task) -> State:
+        if task.id == first:
+            raise RuntimeError("no such lake")
+        return start(self, task)
+
+    monkeypatch.setattr(FrozenLake, "start", failing)
+    found = evaluate(finished.path, changes=["heldout.tasks.count=6"])
+    assert list(found.score.failures) == [first]
+    assert len(found.score.successes) == 5
+    assert "\n1 task failed and does not count: " in sentence(found)
+
+
+def test_an_evaluation_of_a_run_in_which_every_task_failed_writes_no_rate(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = small()
+    directory = RunDirectory.create(tmp_path / "run")
+    score = Score(
+        successes={},
+        failures={"a": "no such lake", "b": "no such lake"},
+        turns=math.nan,
+        actions=ActionCounts(),
+        trees=(),
+    )
+    journal = Journal(run, directory, Live("run", 1, terminal=False))
+    journal.note_score(0, score)
+    journal.write_step(0)
+    (row,) = read_metrics(directory.metrics)
+    assert row["heldout/failed"] == 2
+    assert not [name for name in row if name.startswith("heldout/") and name != "heldout/failed"]
+    assert read_heldout(directory) == {}
+    assert "held-out: 2 tasks failed and do not count: no such lake" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("cut", "told"), [(1, False), (3, True)])
+def test_an_evaluation_with_many_cut_actions_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: int, told: bool
+) -> None:
+    directory = RunDirectory.create(tmp_path / "run")
+    counts = ActionCounts(actions=40, cut=cut, invalid=10)
+    score = Score(successes={"a": True}, failures={}, turns=1.0, actions=counts, trees=())
+    journal = Journal(small(), directory, Live("run", 1, terminal=False))
+    journal.note_score(0, score)
+    journal.write_step(0)
+    (row,) = read_metrics(directory.metrics)
+    assert (row["heldout/cut_actions"], row["heldout/valid_actions"]) == (cut / 40, 0.75)
+    line = "held-out: 3 of 40 actions (7.5%) were cut off at the token limit; raise sampling.max_tokens"
+    assert (line in capsys.readouterr().out) == told

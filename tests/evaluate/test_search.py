@@ -1,24 +1,29 @@
 """`bough search`: with a checkpoint, with a server's model, stopped and gone on with."""
 
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from tests.small import run as small
 from tests.talk import ENVIRONMENT
 
 from bough.credit import Gae
-from bough.evaluate import search, summary
+from bough.env import EnvFault, Inline, State, Step
+from bough.evaluate import AllFailed, search, summary
+from bough.explore import search as search_room
 from bough.objective import PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.store import RunDirectory, StoreError, read_trees
-from bough.train import ConfigError, start
+from bough.train import ConfigError, dump, load, start
 from bough.tree import Kind, Tree
 
 EXACT = ["engine=Local(deterministic=true)"]
@@ -39,7 +44,7 @@ def test_a_search_finds_more_than_a_single_try(finished: RunDirectory) -> None:
     assert set(found.successes) == set(once.successes)
     assert found.rate > once.rate
     assert found.low <= found.rate <= found.high
-    assert found.failed == 0
+    assert not found.failures
     assert summary(found).startswith(f"success {found.rate:.1%} of 6 tasks (95 % interval ")
     for name, counted in (("tokens", lambda tree: int(tree.sampled.sum())), ("turns", _steps), ("calls", _calls)):
         mean = sum(counted(tree) for tree in found.trees) / 6
@@ -109,3 +114,83 @@ def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, t
     assert [tree.task.id for tree in resumed.trees] == [tree.task.id for tree in whole.trees]
     assert all(one.equals(other) for one, other in zip(resumed.trees, whole.trees, strict=True))
     assert sum(len(read_trees(path)) for path in trees.glob("*.safetensors")) == 6
+
+
+def break_steps(monkeypatch: pytest.MonkeyPatch, broken: Callable[[int], bool]) -> None:
+    """Let the environment fail at each step whose number, from 0, is among the broken ones."""
+    step, numbers = Inline.step, itertools.count()
+
+    async def failing(self: Inline, state: State, action: str) -> Step:
+        if broken(next(numbers)):
+            raise EnvFault("the lake is closed")
+        return await step(self, state, action)
+
+    monkeypatch.setattr(Inline, "step", failing)
+
+
+def test_a_search_in_which_every_task_failed_has_no_result(
+    finished: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, changes = tmp_path / "closed", ["explorer=BestOf(n=2)", "heldout.tasks.count=2"]
+    with monkeypatch.context() as patch:
+        break_steps(patch, lambda _: True)
+        with pytest.raises(AllFailed, match=r"got 2 tasks that all failed; .* The cause: .*the lake is closed"):
+            search(finished.path, changes, out=out)
+    assert not (out / "results.json").exists()
+    # What failed is not kept, so the same command searches it again.
+    assert len(search(finished.path, changes, out=out).successes) == 2
+
+
+def test_a_server_that_does_not_answer() -> None:
+    nobody = "engine=OpenAi(model=x,base_url=http://127.0.0.1:9/v1,retries=0)"
+    with pytest.raises(AllFailed, match=r"got 2 tasks .* The cause: http://127\.0\.0\.1:9/v1: the connection broke"):
+        search(small(), ["explorer=BestOf(n=1)", nobody, "heldout.tasks.count=2"])
+
+
+def test_a_task_of_which_every_path_failed_enters_no_rate(
+    finished: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three tasks side by side the first loses its only path at its first step."""
+    break_steps(monkeypatch, lambda number: number == 0)
+    found = search(finished.path, ["explorer=BestOf(n=1)", "heldout.tasks.count=3"], out=tmp_path / "found")
+    (lost,) = found.failures
+    assert "the lake is closed" in found.failures[lost]
+    assert len(found.successes) == 2
+    assert lost not in found.successes
+    assert found.rate == sum(found.successes.values()) / 2
+    assert summary(found).startswith(f"success {found.rate:.1%} of 2 tasks (95 % interval ")
+    assert f"\n1 task failed and does not count: {found.failures[lost]}" in summary(found)
+    written = json.loads((tmp_path / "found" / "results.json").read_text())
+    assert (written["success"], written["failed"]) == (found.rate, 1)
+    assert written["failures"] == found.failures
+    assert written["tasks"] == found.successes
+
+
+def test_paths_that_failed_beside_others_are_counted(finished: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    break_steps(monkeypatch, lambda number: number == 0)
+    found = search(finished.path, ["explorer=BestOf(n=4,enough=null)", "heldout.tasks.count=2"])
+    assert not found.failures
+    assert found.faults == 1
+    assert "\npaths of these tasks that failed: 1" in summary(found)
+
+
+def test_cut_and_invalid_actions_are_counted(finished: RunDirectory) -> None:
+    """An action takes two tokens here, a word and the end of the turn: with one allowed, all are cut off."""
+    changes = ["explorer=BestOf(n=1)", "heldout.tasks.count=2"]
+    found = search(finished.path, [*changes, "sampling.max_tokens=1"])
+    assert found.actions.cut == found.actions.actions > 0
+    line = f"{found.actions.cut} of {found.actions.actions} actions (100.0%) were cut off at the token limit"
+    assert f"\n{line}; raise sampling.max_tokens" in summary(found)
+    assert found.actions.invalid == sum(info.get("valid") is False for tree in found.trees for info in tree.info)
+
+
+def test_every_search_is_written_down_and_read_back() -> None:
+    """A folder of a search, and of a run, has its configuration: each field of each piece."""
+    made: list[str] = []
+    for name in search_room.__all__:
+        piece = vars(search_room)[name]
+        if isinstance(piece, FunctionType):
+            written = json.dumps(dump(piece()))
+            assert json.dumps(dump(load(json.loads(written)))) == written, name
+            made.append(name)
+    assert {"ets", "rebase", "mcts"} <= set(made)

@@ -114,6 +114,7 @@ def test_what_was_cut_off_is_not_learned_from_and_cost_what_it_cost() -> None:
     # Born at 2 and compared over five tokens, the first of which was forced.
     assert written(tree, gone) == "xxyxxxx"
     assert player.ledger.spent.tokens == 2 * 21 + 4
+    assert tree.info[0]["pruned_branches"] == 1
     assert not trained(tree)[tree.span[gone] : tree.span[gone + 1]].any()
 
 

@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from tests.explore.stage import STOP, World, grove, grow, scripted
 
-from bough.context import Window
+from bough.context import Full, Window
 from bough.engine import Mishap, Scripted
-from bough.env import Inline
+from bough.env import Inline, State, Step
 from bough.explore import Chains, Demonstration, Limits
-from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, turns
+from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, truncated_states, turns
 
 
 def only(tree_of: object) -> Tree:
@@ -133,7 +133,8 @@ def test_a_demonstration_without_an_oracle() -> None:
 def test_a_task_that_does_not_start_is_told() -> None:
     grown = grow(grove(scripted(lambda _: "a")), Chains(n=1), "one", "never", "two")
     assert [tree.task.id for tree in grown.trees] == ["one", "two"]
-    assert dict(grown.unstarted) == {"never": "World.start raised RuntimeError: no such world"}
+    assert list(grown.unstarted) == ["never"]
+    assert grown.unstarted["never"].startswith("World.start raised RuntimeError: no such world (")
 
 
 def test_faults_of_the_engine_end_paths() -> None:
@@ -155,3 +156,39 @@ def test_limits_and_chains_know_their_ranges() -> None:
             Limits(**{name: value})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="Chains: got n=0, retries=2; need n >= 1 and retries >= 0"):
         Chains(n=0)
+
+
+@pytest.mark.parametrize("context", [Full(), Window(turns=1)], ids=["full", "window"])
+def test_a_truncated_path_keeps_the_text_of_the_state_in_which_it_ends(context: Full | Window) -> None:
+    """What the policy reads before its third turn is where a path of two turns ends."""
+    ends, reads = [], []
+    for most in (2, 3):
+        engine = scripted(lambda _: "b")
+        long = Inline(env=World(length=100))
+        tree = only(grow(grove(engine, long, limits=Limits(turns=most), context=context), Chains(n=1)))
+        (end,) = truncated_states(tree).values()
+        ends.append(tuple(end.tolist()))
+        reads.append([request.prompt_tokens for request in engine.requests])
+    assert ends[0] == reads[1][2]
+    assert reads[0] == reads[1][:2]
+    full = grove(scripted(lambda _: "b", context_tokens=24), Inline(env=World(length=100)), limits=Limits(turns=50))
+    assert truncated_states(only(grow(full, Chains(n=1)))) == {}, "there is no room to read it"
+
+
+def test_a_demonstration_that_fails_is_played_again() -> None:
+    faults = [KeyError("once"), KeyError("twice")]
+
+    class Shaky(World):
+        def step(self, state: State, action: str) -> Step:
+            if faults and state.value == "a":
+                raise faults.pop()
+            return World.step(self, state, action)
+
+    shaky = Inline(env=Shaky())
+    tree = only(grow(grove(scripted(lambda _: "b"), shaky), Demonstration()))
+    assert tree.outcome[leaves(tree)].tolist() == [Outcome.TERMINATED]
+    assert len(counted(tree)) == 1
+    faults += [KeyError(str(number)) for number in range(3)]
+    grown = grow(grove(scripted(lambda _: "b"), shaky), Demonstration())
+    assert not grown.trees
+    assert "Shaky.step raised KeyError: '0'" in grown.unstarted["task"]

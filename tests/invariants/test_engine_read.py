@@ -50,7 +50,7 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
     run = replace(small(), context=context, engine=Fronted(front=Recorder))
 
     async def grown(shop: Workshop, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
-        trees = (await shop.grove.grow(run.explorer, shop.tasks_from(seed * run.batch_tasks), seed=seed)).trees
+        trees = (await shop.grove.grow(run.explorer, await shop.tasks_from(seed * run.batch_tasks), seed=seed)).trees
         return run.credit(reward(trees, run.rewards)), trees
 
     async def main() -> None:

@@ -17,6 +17,24 @@ def test_cispo_leaves_no_token_without_a_gradient() -> None:
     assert bounded[2].metrics["ratio"].item() == pytest.approx(1.14)
 
 
+def test_cispo_masks_as_ppo_clips() -> None:
+    """Ratios 1.4, 1.1, .6 that gain; 1.8, .8 that lose."""
+    _, plain, _ = run(Cispo(high=0.28), example())
+    _, masked, loss = run(Cispo(high=0.28, mask_low=0.2, mask_high=0.28), example([[0.7, 0.55, 0.3], [0.9, 0.39]]))
+    assert masked == pytest.approx([0, -0.22, -0.12, 0.256, 0])
+    assert loss.metrics["masked"].item() == pytest.approx(0.4)
+    _, upper, _ = run(Cispo(high=0.28, mask_high=0.28), example())
+    assert upper == pytest.approx([0, *plain[1:]])
+    _, lower, _ = run(Cispo(high=0.28, mask_low=0.1), example())
+    assert lower == pytest.approx([*plain[:4], 0])
+
+
+@pytest.mark.parametrize(("field", "value"), [("mask_low", 1.0), ("mask_high", -0.1), ("low", -0.1), ("high", -1.0)])
+def test_bounds_of_cispo(field: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"Cispo.{field}: got {value}; need"):
+        Cispo(**{field: value})
+
+
 def test_sapo_has_the_slope_of_ppo_at_a_ratio_of_one_and_is_flat_far_off() -> None:
     near, far = example([[0.5]], advantage=(1.0,)), example([[1.0]], advantage=(1.0,), old=1e-30)
     assert run(Sapo(), near)[1] == pytest.approx([-1.0])
@@ -39,6 +57,21 @@ def test_topr_over_paths_turns_and_tokens() -> None:
     assert run(Topr(ratio="turn", mean=True), seldom)[1] == pytest.approx([0.5 * math.sqrt(0.8 * 0.6)] * 2)
     # What gains is imitated, however unlikely.
     assert run(Topr(), example([[0.001]], advantage=(1.0,)))[1] == pytest.approx([-1.0])
+
+
+def test_topr_tapers_up_to_its_threshold() -> None:
+    """At a ratio of .8, advantages of .5, .2 and -.1."""
+    given = example([[0.4]] * 3, advantage=(0.5, 0.2, -0.1))
+    for threshold, weights in {0.0: [1, 1, 0.8], 0.3: [1, 0.8, 0.8], -0.2: [1, 1, 1]}.items():
+        for ratio in ("token", "sequence"):
+            _, gradient, loss = run(Topr(threshold=threshold, ratio=ratio), given)  # type: ignore[arg-type]
+            expected = [-a * w / 3 for a, w in zip((0.5, 0.2, -0.1), weights, strict=True)]
+            assert gradient == pytest.approx(expected)
+            assert loss.metrics["weight_lose"].item() == pytest.approx(weights[2] / 3)
+    assert Topr(threshold=0.3, ratio="token").needs == {"paths"}
+    assert not Topr(ratio="token").needs
+    with pytest.raises(ValueError, match=r"Topr.threshold: got nan; need a finite number"):
+        Topr(threshold=math.nan)
 
 
 def test_opmd_halves_the_step_at_temperature_one() -> None:

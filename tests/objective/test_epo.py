@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from tests.objective.example import example, run
@@ -36,7 +38,15 @@ def test_worked_example_of_the_release() -> None:
     released = Epo(as_released=True)
     assert penalties(released, columns()) == pytest.approx([0.1, 0, 0.1, 0.1, 0.1, 0.1])
     wide = Epo(as_released=True, low=0.0, high=2.0, constant=0.05)
-    assert penalties(wide, columns()) == pytest.approx([0, 0, 0.05, 0, 0.05, 0])
+    assert penalties(wide, columns()) == pytest.approx([0, 0, 0.05, 0, 0.05, 0.05]), "0 is on the edge"
+
+
+def test_the_release_penalises_the_edges_of_the_band() -> None:
+    """With the bounds 0.25 and 1, which are exact in float; the hinge is 0 there."""
+    entropy, usual = torch.tensor([0.25, 0.5, 1.0]), torch.full((3,), 0.5)
+    band = Epo(low=0.5, high=2.0)
+    assert band.penalty(entropy, usual).tolist() == [0.0, 0.0, 0.0]
+    assert replace(band, as_released=True, constant=0.5).penalty(entropy, usual).tolist() == [0.5, 0.0, 0.5]
 
 
 def test_worked_example_over_turns() -> None:

@@ -90,6 +90,18 @@ def test_orpo_reproduces_the_worked_example() -> None:
     assert loss.metrics["winner_nll"].item() == pytest.approx(0.75)
 
 
+def test_orpo_over_the_tokens_of_all_winners() -> None:
+    """Winners of two tokens, mean -.5, and one, -1: 2 / 3 by tokens; each token pulls alike."""
+    given = lay([*pair([-0.3, -0.7], [-1.0]), *pair([-1.0], [-0.2, -0.6], task=1)])
+    value, slope, loss = run(Orpo(nll="tokens"), given)
+    assert value == pytest.approx(2 / 3 + (0.03203 + 0.150267) / 2, abs=2e-5)
+    assert loss.metrics["winner_nll"].item() == pytest.approx(2 / 3)
+    assert run(Orpo(nll="tokens", beta=0.0), given)[1] == pytest.approx([-1 / 3, -1 / 3, 0, -1 / 3, 0, 0])
+    assert len(slope) == 6
+    alone = lay([*pair([-0.3], [-0.3])])
+    assert run(Orpo(nll="tokens"), alone)[0] == run(Orpo(), alone)[0]
+
+
 @pytest.mark.parametrize("sure", [(0.0, -1.0), (-1.0, 0.0), (0.0, 0.0)])
 def test_odds_of_what_is_certain_are_finite(sure: tuple[float, float]) -> None:
     value, grad, _ = run(Orpo(), lay(pair([sure[0]], [sure[1]])))

@@ -1,5 +1,8 @@
 """Pairs from trees of searches: the authors' examples."""
 
+from collections.abc import Collection
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +15,7 @@ from bough.credit import Process, Searched
 from bough.objective import Columns, Dpo, Pairs, Share, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import Duels
 from bough.train.columns import by_path
-from bough.tree import Credited, Outcome, Rewarded
+from bough.tree import EXPLORER, TRUNCATED_BY, Credited, Outcome, Rewarded
 
 
 def view_of(*credited: Credited) -> Columns:
@@ -28,15 +31,19 @@ def view_of(*credited: Credited) -> Columns:
     return by_path(columns, batch, Share())
 
 
-def tree_of(values: dict[str, float], visits: dict[str, int] | None = None) -> Rewarded:
-    """Nodes of a search by the words that lead there, "AB" below "A"; each has a token of its own."""
+def tree_of(values: dict[str, float], visits: dict[str, int] | None = None, cut: Collection[str] = ()) -> Rewarded:
+    """Nodes of a search by the words that lead there, "AB" below "A"; each has a token of its own.
+
+    What ends at 1 is a success, what ends elsewhere a failure, and from `cut` the search did not go on.
+    """
     nodes, place = [N(parent=-1, kind=PROMPT)], {"": 0}
     for name, value in sorted(values.items()):
         inner = any(other != name and other.startswith(name) for other in values)
         info = {"value": value, "visits": 1 if visits is None else visits[name]}
         nodes.append(N(parent=place[name[:-1]], kind=ACTION, tokens=(ord(name[-1]),), info=info))
-        ending = Outcome.OPEN if inner else Outcome.TERMINATED
-        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending))
+        ending = Outcome.OPEN if inner else Outcome.TRUNCATED if name in cut else Outcome.TERMINATED
+        says = {} if inner else {"success": value == 1.0} | ({TRUNCATED_BY: EXPLORER} if name in cut else {})
+        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, info=says))
         place[name] = len(nodes) - 1
     return rewarded(build(*nodes))
 
@@ -57,6 +64,30 @@ def test_rstar_takes_the_two_best_over_the_two_worst() -> None:
     assert len(rstar().pairs(columns, "test").gap) == 5, "a gap of .5 is enough"
     assert len(rstar(gap=1.0).pairs(columns, "test").gap) == 4
     assert len(rstar(gap=0.0).pairs(view_of(*Searched()([tree_of({"A": 0.5, "B": 0.5})])), "test").gap) == 0
+
+
+def test_rstars_better_answer_leads_to_a_correct_end_and_its_worse_to_a_wrong_one() -> None:
+    """D is the best and E the worst by value, but neither has come to an end; B leads to no correct one."""
+    values = {"A": 0.5, "Aa": 1.0, "Ab": -1.0, "B": -0.5, "C": -0.2, "Ca": 1.0, "D": 0.9, "E": -0.9}
+    columns = view_of(*Searched(relative=False)([tree_of(values, cut="DE")]))
+    assert told(rstar().pairs(columns, "test")) == {(0.5, -0.5): 1.0, (1.0, -1.0): 2.0}
+    assert told(rstar(gap=0.2).pairs(columns, "test")) == {(0.5, -0.5): 1.0, (-0.2, -0.5): 0.3, (1.0, -1.0): 2.0}
+    plain = told(Pairs(unit="turn", choice="top_bottom", gap=0.5)(columns, "test"))
+    assert (0.9, -0.9) in plain
+
+
+def test_ends_hold_for_every_choice_and_need_the_path_view_to_know_them() -> None:
+    values = {"A": 0.5, "Aa": 1.0, "Ab": -1.0, "B": -0.5, "D": 0.9}
+    columns = view_of(*Searched(relative=False)([tree_of(values, cut="D")]))
+    every = told(Pairs(unit="turn", choice="all", ends=True)(columns, "test"))
+    assert every == {(0.5, -0.5): 1.0, (1.0, -1.0): 2.0}
+    # Of paths, those whose own end it is.
+    paths = Pairs(choice="all", ends=True)(columns, "test")
+    assert len(paths.gap) == 2
+    assert columns.walk is not None
+    silent = replace(columns, walk=replace(columns.walk, end=None))
+    with pytest.raises(ValueError, match=r"Pairs.ends: got columns without the ends of paths; need `walk.end`"):
+        rstar().pairs(silent, "test")
 
 
 def test_one_alone_on_a_side_is_compared_with_four() -> None:

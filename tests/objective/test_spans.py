@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from tests.objective.example import example, run
@@ -48,6 +50,25 @@ def test_values_are_of_the_span_and_gradients_of_the_token(ratio: str, expected:
 def test_a_product() -> None:
     found = span_log_ratio(columns(), "turn", "Test", product=True)
     assert found.exp().tolist() == pytest.approx([1.4 * 1.1 * 0.6] * 3 + [1.2, 1.8])
+
+
+def test_loop_clips_the_product_over_a_path() -> None:
+    """Ratios 1.4, 1.1, .6 | 1.2 of a path with an advantage of 4 have the product 1.1088; 1.8 that of one with -1."""
+    given = replace(columns((4.0, -1.0)), share=torch.tensor([1 / 8] * 4 + [1 / 2], dtype=torch.float64))
+    value, grad, loss = run(loop_clip(9.0, "sequence"), given)
+    product = 1.4 * 1.1 * 0.6 * 1.2
+    assert value == pytest.approx(-(4 * product - 1.8) / 2)
+    # The gradient of the product: its value, at the log-probability of each of its tokens.
+    assert grad == pytest.approx([-4 * product / 2] * 4 + [1.8 / 2])
+    assert loss.metrics["ratio"].item() == pytest.approx((product + 1.8) / 2)
+    value, grad, _ = run(loop_clip(0.1, "sequence"), given)
+    assert value == pytest.approx(-(4 * 1.1 - 1.8) / 2), "the product is past the bound"
+    assert grad == pytest.approx([0.0] * 4 + [1.8 / 2])
+    assert loop_clip(0.1, "sequence").needs == {"paths"}
+    with pytest.raises(
+        ValueError, match=r"PpoClip.product: got it with ratio='token'; need ratio='turn' or 'sequence'"
+    ):
+        PpoClip(product=True)
 
 
 def test_a_turn_is_clipped_together() -> None:

@@ -3,7 +3,7 @@
 import importlib
 import math
 import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,11 +11,13 @@ import numpy as np
 import pytest
 
 import bough.recipes
+from bough.context import Turn
 from bough.explore import Chains, Draft, Explorer, Player, Slate
 from bough.explore.search import Search
 from bough.policy import Tiny, UtteranceCritic
 from bough.store import Checkpoints, read_metrics
 from bough.train import Heldout, Run, Saving, Tasks, Warmup, start
+from bough.train.texts import collect
 from bough.tree import Floats, Kind, Tree, counted, path
 
 RECIPES = [module.name for module in pkgutil.iter_modules(bough.recipes.__path__)]
@@ -101,3 +103,19 @@ def test_a_recipe_says_where_it_comes_from(recipe: str) -> None:
     text = importlib.import_module(f"bough.recipes.{recipe}").__doc__ or ""
     assert "arXiv" in text, "the paper"
     assert "Assumes" in text or "assumes" in text, "what it assumes of the environment"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "tokens"),
+    [("latr_frozenlake", lambda one: one.windows[0] + 1), ("treepo_frozenlake", lambda one: one.tokens)],
+)
+def test_answers_are_long_enough_to_branch_inside(
+    recipe: str, tokens: Callable[[Explorer], int], tmp_path: Path
+) -> None:
+    """A segment ends within an answer; a branch is compared after its first token."""
+    run = importlib.import_module(f"bough.recipes.{recipe}").run()
+    texts = list(collect(run.env, run.env.tasks("train", 16, 0), run.parser, turns=run.limits.turns))
+    renderer = run.policy.build(texts, tmp_path).renderer
+    for past in ((), (Turn(observation="", action="down", tokens=(), marks={}),)):
+        answer = run.parser.write("down", past, ("down", "right", "down"))
+        assert tokens(run.explorer) < len(renderer.write(answer)) <= run.sampling.max_tokens

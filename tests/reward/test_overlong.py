@@ -17,6 +17,12 @@ def test_all_turns_of_a_path_count() -> None:
     assert rewarded.returns().tolist() == [-1.0, 0.0]
 
 
+@pytest.mark.parametrize(("tokens", "paid"), [(16384, 0.0), (20480, -1.0), (30000, -3.324219)])
+def test_without_a_cap_it_grows_on(tokens: int, paid: float) -> None:
+    (rewarded,) = pay([chains([1.0], action_tokens=tokens)], (Overlong(capped=False),))
+    assert rewarded.returns().tolist() == [pytest.approx(paid, abs=1e-6)]
+
+
 def test_bad_settings() -> None:
     with pytest.raises(ValueError, match=r"buffer_tokens: got 7; need 1 to 6, the limit"):
         Overlong(limit_tokens=6, buffer_tokens=7)

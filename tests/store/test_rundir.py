@@ -59,6 +59,7 @@ def test_a_broken_config_is_named(tmp_path: Path) -> None:
 
 def test_the_manifest_says_what_a_run_was_made_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunDirectory.create(tmp_path / "one")
+    run.write_config({})
     monkeypatch.chdir(tmp_path)
     run.write_manifest(describe({"train": "abc"}))
     manifest = json.loads(run.manifest.read_text())

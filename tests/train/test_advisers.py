@@ -1,5 +1,6 @@
 """What remembers across steps: asked in order, kept in checkpoints, and resumed as if the run had not been stopped."""
 
+import asyncio
 import json
 import shutil
 from collections import Counter
@@ -24,9 +25,9 @@ from bough.objective import Reinforce
 from bough.policy import UtteranceCritic
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import ConfigError, Guards, Run, Saving, Tasks, Warmup, Workshop, dump, load, override, resume, start
-from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter
+from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter, Teacher
 from bough.train.check import check
-from bough.tree import Credited, Rewarded, Source, Tree, is_replayed, leaves, path
+from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, is_replayed, leaves, path
 
 EPOCHS, STEPS = 16, 6
 LAST = EPOCHS + STEPS
@@ -212,6 +213,45 @@ def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:
     assert members[0].seeds != members[1].seeds  # type: ignore[attr-defined]
 
 
+class Wrong(Counting):
+    """An adviser whose answers do not fit."""
+
+    def __init__(self) -> None:
+        super().__init__("wrong")
+        self.weights = np.ones(1)
+
+    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        return [each.tree for each in super().advise(rewarded, seed)]  # type: ignore[misc]
+
+    def weigh(self, tasks: Sequence[str]) -> Floats | None:
+        del tasks
+        return self.weights
+
+    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        del teacher, seed
+        return list(tasks[1:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Misleading(Count):
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> Wrong:
+        del vocab_tokens, device, seed
+        return Wrong()
+
+
+def test_answers_that_do_not_fit_name_the_adviser() -> None:
+    advisers = Advisers((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
+    with pytest.raises(StageError, match=r"adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
+        advisers.advise([rewarded(chains([1.0]))], seed=5)
+    with pytest.raises(
+        StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
+    ):
+        advisers.weigh(["a", "b"])
+    tasks = [Task(id="a"), Task(id="b")]
+    with pytest.raises(StageError, match=r"adviser_1_Misleading.begin: got 1 tasks for 2; need as many as were drawn"):
+        advisers.begin(tasks, lambda _: (), seed=0)
+
+
 def test_choosers_agree_by_their_product() -> None:
     several = Advisers((Tracker(choose=True), Count(), Tracker(choose=True)), vocab_tokens=10, device="cpu", seed=0)
     several.advise([rewarded(chains([1.0], task="known"))], seed=0)
@@ -234,8 +274,12 @@ def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     known = shop.train_tasks[0].id
     for _ in range(60):
         shop.advisers.advise([rewarded(chains([1.0], task=known))], seed=0)
-    drawn = [[task.id for task in shop.tasks_from(first)] for first in range(400)]
-    assert drawn == [[task.id for task in shop.tasks_from(first)] for first in range(400)]
+
+    async def draw() -> list[list[str]]:
+        return [[task.id for task in await shop.tasks_from(first)] for first in range(400)]
+
+    drawn = asyncio.run(draw())
+    assert drawn == asyncio.run(draw())
     assert all(len(set(batch)) == 2 for batch in drawn)
     times = Counter(task for batch in drawn for task in batch)
     assert set(times) == {task.id for task in shop.train_tasks}

@@ -17,7 +17,7 @@ from bough.explore.search import a_star, puct
 from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
 from bough.train import ConfigError, Experts, Revise, Run, start
-from bough.train.check import check
+from bough.train.check import check, refuse_overlap
 from bough.tree import Credited, Rewarded, Task
 
 
@@ -193,3 +193,24 @@ def test_a_batch_larger_than_the_pool() -> None:
         check(run)
     check(replace(small(), batch_tasks=12))
     check(replace(run, steps=0))
+
+
+def test_held_out_tasks_that_are_trained_on() -> None:
+    lakes = [Task(id=f"lake-{i}", data={"rows": ["SF", "FG"], "luck": i}) for i in range(4)]
+    refuse_overlap(lakes[:2], lakes[2:])
+    with pytest.raises(
+        ConfigError, match=r"heldout.tasks: got 2 of 3 tasks that are trained on, such as 'lake-1'; need"
+    ):
+        refuse_overlap(lakes[:3], lakes[1:])
+    # Another id, the order of the data's keys apart: the same task.
+    twin = Task(id="other", data={"luck": 3, "rows": ["SF", "FG"]})
+    with pytest.raises(
+        ConfigError, match=r"1 of 1 tasks .* such as 'other', which is the training task 'lake-3'; need"
+    ):
+        refuse_overlap(lakes, [twin])
+    # The same lake, begun elsewhere or with other chances, is another task.
+    refuse_overlap(lakes, [replace(twin, start=("right",)), replace(twin, seed=1)])
+    # Environments that go by the id alone.
+    refuse_overlap([Task(id="train-0")], [Task(id="test-0")])
+    with pytest.raises(ConfigError, match="such as 'one'"):
+        refuse_overlap([Task(id="one")], [Task(id="one")])

@@ -1,6 +1,8 @@
 import importlib
 import json
 import pkgutil
+import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -57,6 +59,53 @@ def test_a_piece_from_a_file_comes_back_by_its_file(tmp_path: Path) -> None:
     file.unlink()
     data["env"]["piece"] = f"{tmp_path}/gone.py:Pond"
     with pytest.raises(ConfigError, match=r"env: got piece '.*gone.py:Pond', which cannot be imported: .* that exists"):
+        load(data)
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of a module in a package that is not installed."""
+    folder = tmp_path / "project"
+    (folder / "harbour").mkdir(parents=True)
+    (folder / "harbour" / "boats.py").write_text(
+        "from dataclasses import dataclass\nfrom bough.env import FrozenLake\n"
+        "@dataclass(frozen=True, slots=True, kw_only=True)\nclass Pond(FrozenLake):\n    deep: bool = True\n"
+    )
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    yield folder
+    forget()
+
+
+def forget() -> None:
+    for name in [name for name in sys.modules if name.split(".")[0] == "harbour"]:
+        del sys.modules[name]
+
+
+def test_a_piece_of_a_project_comes_back_by_its_folder(project: Path) -> None:
+    before = [*sys.path]
+    sys.path.append(str(project))
+    boats = importlib.import_module("harbour.boats")
+    data = json.loads(json.dumps(dump(replace(small(), env=boats.Pond(size=3, deep=False)))))
+    assert data["env"]["piece"] == "harbour.boats:Pond"
+    assert data["env"]["from"] == str(project)
+    assert "from" not in data["policy"], "an installed module needs no folder"
+    sys.path[:] = before
+    forget()
+    run = load(data)
+    assert type(run.env).__module__ == "harbour.boats"
+    assert run.env.deep is False
+    assert dump(run) == data
+
+
+def test_a_project_that_was_moved(project: Path) -> None:
+    data = {"piece": "harbour.boats:Pond", "from": str(project)}
+    moved = project.rename(project.with_name("moved"))
+    told = r"run: got piece 'harbour.boats:Pond', which cannot be imported: ModuleNotFoundError: No module named 'harb"
+    with pytest.raises(ConfigError, match=rf"{told}.*It was at {project} when the run began: put it back, or correct"):
+        load(data)
+    assert load({**data, "from": str(moved)}).deep
+    (project / "harbour").mkdir(parents=True)
+    with pytest.raises(ConfigError, match=rf"got another module 'harbour.boats', {moved}.*need the one in {project}"):
         load(data)
 
 

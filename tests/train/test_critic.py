@@ -13,7 +13,7 @@ from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import random_tree, rewarded
 
-from bough.batch import Batch, pack
+from bough.batch import Batch, pack, plant
 from bough.context import PlanAct, Planned, Window
 from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling
@@ -21,6 +21,8 @@ from bough.objective import PpoClip, Share, Sum, ValueClip
 from bough.policy import Tiny, ValueHead
 from bough.train import Learner, Optimizer, Run, Saving, resume, start
 from bough.train.appraise import appraise
+from bough.train.look import values_of
+from bough.tree import truncated_states
 
 BOTH = Sum(terms=(PpoClip(), ValueClip()))
 PLANNED = {
@@ -107,7 +109,7 @@ def variant(name: str, rule: Credit, **changed: object) -> Run:
 
 @pytest.mark.parametrize(
     "run",
-    [variant("gae", Gae()), variant("hae", Hae(), **PLANNED)],
+    [variant("gae", Gae()), variant("hae", Hae(bootstrap_truncated=True), **PLANNED)],
     ids=lambda run: run.name,
 )
 def test_a_run_with_a_critic_learns_and_resumes_bit_for_bit(run: Run, tmp_path: Path) -> None:
@@ -130,3 +132,31 @@ def test_a_run_with_a_critic_learns_and_resumes_bit_for_bit(run: Run, tmp_path: 
     again = load_file(directory / "final" / "model.safetensors")
     for name, tensor in whole.items():
         assert tensor.tobytes() == again[name].tobytes(), name
+
+
+def test_the_critic_values_the_states_in_which_truncated_paths_end() -> None:
+    """As if each were read by itself; the values before tokens are those without a bootstrap."""
+    rng = np.random.default_rng(4)
+    one = learner(ValueHead(heads=("low", "high")))
+    assert one.critic is not None
+    torch.nn.init.normal_(one.critic.linear.weight, generator=torch.Generator().manual_seed(0))
+    trees = [rewarded(random_tree(rng, task=str(task), vocab=40)) for task in range(4)]
+    said = {
+        asked: appraise(
+            trees, one.policy, critic=one.critic, bootstrap=asked, reference=None, temperature=1.0, micro_tokens=50
+        )
+        for asked in (False, True)
+    }
+    count = 0
+    for tree, plain, boot in zip(trees, said[False], said[True], strict=True):
+        for head in ("low", "high"):
+            assert boot.estimates[head] == pytest.approx(plain.estimates[head], abs=1e-6, nan_ok=True)
+            assert plain.end_values == {}
+            states = truncated_states(tree.tree)
+            assert np.flatnonzero(~np.isnan(boot.end_values[head])).tolist() == sorted(states)
+            for leaf, text in states.items():
+                alone = plant([text], np.zeros(1, dtype=np.int64), np.asarray([len(text)]))
+                value = values_of(one.policy, one.critic, alone, 1000)[head]
+                assert boot.end_values[head][leaf] == pytest.approx(value.item(), abs=1e-6)
+                count += 1
+    assert count > 6

@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -151,10 +152,10 @@ def test_a_learner_moves_as_far_as_its_rate_says_and_leaves_the_critic_to_adam()
     }
 
 
-@pytest.mark.parametrize("momentum", ["adam", "igt"])
+@pytest.mark.parametrize("momentum", ["adam", "igt", "harpg"])
 def test_a_learner_goes_on_from_its_state_bit_for_bit(momentum: str) -> None:
     rng = np.random.default_rng(0)
-    batches = [pack([credited(random_tree(rng, vocab=200), rng) for _ in range(3)]) for _ in range(4)]
+    batches = [pack([credited(random_tree(rng, vocab=200), rng) for _ in range(3)], paths=True) for _ in range(4)]
     one, other = learner(momentum), learner(momentum)
     for batch in batches[:2]:
         one.step(batch, PpoClip(), Share())
@@ -170,12 +171,13 @@ def test_a_learner_goes_on_from_its_state_bit_for_bit(momentum: str) -> None:
     assert any(not torch.equal(weight, held[name]) for name, weight in weights(one).items())
 
 
-def test_a_resumed_run_is_bit_equal(tmp_path: Path) -> None:
+@pytest.mark.parametrize("momentum", ["igt", "harpg"])
+def test_a_resumed_run_is_bit_equal(momentum: Literal["igt", "harpg"], tmp_path: Path) -> None:
     run = replace(
         small(),
         name="whole",
         steps=6,
-        optimizer=Optimizer(momentum="igt", learning_rate=0.02),
+        optimizer=Optimizer(momentum=momentum, learning_rate=0.02),
         admit=(),
         saving=Saving(every=1, keep=100),
     )

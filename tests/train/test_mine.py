@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.small import run as small
+from tests.trees import in_pieces
 from typer.testing import CliRunner
 
 from bough.cli.app import app
@@ -181,6 +183,18 @@ def test_trees_without_rewards_get_the_runs(full: RunDirectory, tmp_path: Path) 
     write_trees(tmp_path / "bare.safetensors", [each.tree for each in read_trees(file, Credited)])
     assert mine(full.path, trees=tmp_path).rows == mine(full.path).rows
     assert mine(full.path, trees=file).rows == mine(full.path).rows
+
+
+@pytest.mark.parametrize("messages", [False, True])
+def test_actions_in_pieces_make_the_same_rows(full: RunDirectory, tmp_path: Path, messages: bool) -> None:
+    (file,) = full.trees.glob("*.safetensors")
+    rng, whole = np.random.default_rng(0), [each.rewarded for each in read_trees(file, Credited)]
+    pieces = [in_pieces(each, rng) for each in whole]
+    assert sum(each.tree.nodes for each in pieces) > sum(each.tree.nodes for each in whole)
+    write_trees(tmp_path / "pieces.safetensors", [each.tree for each in pieces])
+    for what, changes in (("pairs", []), ("pairs", PATHS), ("examples", ["credit=Filtered()"]), ("steps", [])):
+        rows = mine(full.path, changes, what=what, messages=messages).rows
+        assert mine(full.path, changes, trees=tmp_path, what=what, messages=messages).rows == rows, what
 
 
 def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_path: Path) -> None:

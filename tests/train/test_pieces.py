@@ -12,7 +12,7 @@ from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Su
 from bough.policy import Tiny
 from bough.train import DeadRun, Diverged, Guards, Learner, Optimizer
 from bough.train.columns import Aids
-from bough.train.deadrun import Pulse, check_gap, check_paths, feel
+from bough.train.deadrun import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
 from bough.train.loop import admit
 from bough.train.schedule import scale
 from bough.train.summary import summarize
@@ -32,13 +32,29 @@ def test_schedules() -> None:
 
 
 def test_a_pulse() -> None:
-    guards, pulse = Guards(dead_batches=3), Pulse()
-    pulse = feel(pulse, guards, lively=0, success=0.0)
-    assert feel(pulse, guards, lively=1, success=0.5) == Pulse(flat=0)
-    pulse = feel(pulse, guards, lively=0, success=0.0)
-    for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "every path succeeds"), (0.4, "all earn the same")):
+    guards, pulse = Guards(dead_batches=3), feel(Pulse(), lively=0, success=0.0)
+    assert pulse == Pulse(flat=1, unsolved=1)
+    assert feel(pulse, lively=1, success=0.5) == Pulse()
+    pulse = feel(pulse, lively=0, success=0.0)
+    assert not is_flat(pulse, guards)
+    check_signal(pulse, guards)
+    for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "all earn the same"), (0.4, "all earn the same")):
+        flat = feel(pulse, lively=0, success=success)
+        assert is_flat(flat, guards)
+        assert not is_solved(flat, guards)
         with pytest.raises(DeadRun, match=f"3 batches in a row had no advantage: .*{why}"):
-            feel(pulse, guards, lively=0, success=success)
+            check_signal(flat, guards)
+
+
+def test_a_pulse_of_solved_batches() -> None:
+    guards, pulse = Guards(dead_batches=3), Pulse()
+    for flat in range(1, 4):
+        pulse = feel(pulse, lively=0, success=1.0)
+        assert pulse == Pulse(flat=flat, solved=flat)
+        assert is_solved(pulse, guards) == (flat == 3)
+    check_signal(pulse, guards)
+    assert not is_solved(pulse, Guards(dead_batches=4)), "a run goes on when its guard is raised"
+    assert not is_solved(feel(Pulse(flat=1), lively=0, success=1.0), Guards(dead_batches=2)), "one was not solved"
 
 
 def test_a_gap() -> None:

@@ -1,11 +1,18 @@
 """The oracle's way through a task."""
 
+import asyncio
+
 import pytest
 from tests.explore.stage import World
 
-from bough.env import FrozenLake
-from bough.train.teacher import way
+from bough.env import Env, FrozenLake, Inline
+from bough.train.teacher import way as way_of
 from bough.tree import Task
+
+
+def way(env: Env, task: Task) -> tuple[str, ...]:
+    return asyncio.run(way_of(Inline(env=env), task))
+
 
 LAKE = Task(id="lake", data={"rows": ["SF", "HG"]})
 

@@ -1,6 +1,6 @@
 """Texts laid end to end, with what is to be learned from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias, cast
 
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bough.batch.forest import Forest, plant
 from bough.batch.walks import Walks
+from bough.tree import Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -84,17 +85,20 @@ class Batch:
         """[M] int64: the trained tokens."""
         return self.tokens[self.at]
 
-    def forest(self, *, merge: bool = True) -> Forest:
+    def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> Forest:
         """What must be read to predict the trained tokens, each token once.
 
         Args:
             merge: False to read every row by itself.
+            states: More texts, whole; what comes after each is predicted, too, after the M trained tokens.
         """
         tokens, row, at = (each.cpu().numpy() for each in (self.tokens, self.row, self.at))
         # A row's last token is trained and nothing comes after it.
         texts = [tokens[begin : end - 1] for begin, end in zip(row[:-1].tolist(), row[1:].tolist(), strict=True)]
         text = np.searchsorted(row, at, side="right") - 1
-        return plant(texts, text, at - row[text], merge=merge, device=str(self.tokens.device))
+        after = np.concatenate([at - row[text], [len(state) for state in states]]).astype(np.int64)
+        text = np.concatenate([text, len(texts) + np.arange(len(states))])
+        return plant([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
 
     def only(self, trained: Int[Tensor, " m"]) -> "Batch":
         """The same rows, of whose trained tokens some are trained, in the given order; without the path view."""

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.tree import Credited, Floats, Ints, Steps, acts_info, join, steps
+from bough.tree import EXPLORER, STUB, TRUNCATED_BY, Credited, Floats, Ints, Steps, acts_info, join, steps
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -25,6 +25,7 @@ class Walks:
         path_of_turn: [K] int64.
         answer: [K] int64; turns with the same number are the same words in answer to the very same context.
         visits: [K] float32, how often a search came to the place that a turn led to; 0 where none counted.
+        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer did not go on.
     """
 
     trained: Int[Tensor, " E"]
@@ -36,6 +37,7 @@ class Walks:
     path_of_turn: Int[Tensor, " K"]
     answer: Int[Tensor, " K"]
     visits: Float[Tensor, " K"]
+    end: Int[Tensor, " P"]
 
     @property
     def inverse_length(self) -> Float[Tensor, " E"]:
@@ -59,6 +61,7 @@ class Walks:
             path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
             answer=self.answer[turns],
             visits=self.visits[turns],
+            end=self.end[paths],
         )
 
     def to(self, device: torch.device | str) -> "Walks":
@@ -103,6 +106,7 @@ def walk(credited: Sequence[Credited], origin: Ints) -> Walks:
         path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
         answer=torch.as_tensor(_answer(view, fork)[turns]),
         visits=torch.as_tensor(_visits(view)[turns]),
+        end=torch.as_tensor(_ends(view)[paths]),
     )
 
 
@@ -124,6 +128,16 @@ def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
     return np.where(silent, gain + lose, by_turn).astype(np.float32)
 
 
+def _ends(view: Steps) -> Ints:
+    """[P] int64: how each path ended."""
+    trees: list[int] = view.tree.tolist()
+    leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
+    infos = [view.rewarded[tree].tree.info[leaf] for tree, leaf in zip(trees, leaves, strict=True)]
+    open_ends = [bool(info.get(STUB)) or info.get(TRUNCATED_BY) == EXPLORER for info in infos]
+    success = [info.get("success") is True for info in infos]
+    return np.where(success, 1, np.where(open_ends, 0, -1)).astype(np.int64)
+
+
 def _visits(view: Steps) -> Floats:
     """[S] float32: the info "visits" of each turn."""
     said, which = acts_info(view, "visits", 0)
@@ -141,18 +155,18 @@ def _fork(view: Steps) -> Ints:
 
 def _answer(view: Steps, fork: Ints) -> Ints:
     """[S] int64: the same number for the same tokens written from the same fork, compared place by place."""
-    node, first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)
-    token, length = join(view.rewarded, "token").astype(np.int64), view.lengths[node]
-    first = (np.cumsum(view.lengths) - view.lengths)[node]
+    first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
+    token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
     kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))
     group = np.unique(fork[first_at] * (longest + 1) + length, return_inverse=True)[1]
-    left, fresh = np.arange(len(node)), len(node)
+    left, fresh = np.arange(len(first_at)), len(first_at)
     for place in range(longest):
         _, which, crowd = np.unique(group[left], return_inverse=True, return_counts=True)
         unsettled = (crowd[which] > 1) & (length[left] > place)
         left, which = left[unsettled], which[unsettled]
         if not len(left):
             break
-        group[left] = fresh + np.unique(which * kinds + token[first[left] + place], return_inverse=True)[1]
+        written = token[view.token_at(first_at[left], place)]
+        group[left] = fresh + np.unique(which * kinds + written, return_inverse=True)[1]
         fresh += len(left)
     return group[turn]

@@ -39,11 +39,14 @@ def train(
 
 @app.command()
 @explained
-def resume(directory: Annotated[Path, typer.Argument(help="The run directory to go on with.")]) -> None:
-    """Go on with a run that was stopped, exactly where it was."""
+def resume(
+    directory: Annotated[Path, typer.Argument(help="The run directory to go on with.")],
+    changes: Changes = None,
+) -> None:
+    """Go on with a run that was stopped, exactly where it was; steps=200 guards.dead_batches=50 ... may change."""
     from bough.train import resume as go_on
 
-    typer.echo(f"report: {go_on(directory).report}")
+    typer.echo(f"report: {go_on(directory, changes or []).report}")
 
 
 @app.command("eval")
@@ -72,12 +75,11 @@ def search_tasks(
     out: Annotated[Optional[Path], typer.Option(help="Folder for the trees; goes on with what is there.")] = None,  # noqa: UP045
 ) -> None:
     """Solve held-out tasks by search: limits.tree_tokens=2000 heldout.tasks.count=100 ..."""
-    from bough.cli.recipe import find
+    from bough.cli.recipe import run_or_directory
     from bough.evaluate import search, summary
     from bough.view import counter
 
-    is_run = Path(target).is_dir() or ("/" in target and ".py" not in target)
-    who, edits = Path(target) if is_run else find(target)(), [f"explorer={explorer}", *(changes or [])]
+    who, edits = run_or_directory(target), [f"explorer={explorer}", *(changes or [])]
     with counter(f"{explorer} on {target}") as tell:
         found = search(who, edits, step=step, out=out, tell=tell)
     typer.echo(summary(found))

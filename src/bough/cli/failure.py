@@ -11,11 +11,14 @@ Arguments = ParamSpec("Arguments")
 EXIT_USAGE = 2
 """The user asked for something that cannot be: a wrong field, an unknown recipe, a missing extra or file."""
 EXIT_FAILED = 1
-"""The run began and could not go on."""
+"""The run began and could not go on, or the user's code raised an error in it."""
 EXIT_STUCK = 75
 """Something that was waited for did not come."""
 EXIT_INTERRUPTED = 130
 """Ctrl-C."""
+
+MOST_CHARACTERS = 10_000
+"""Longer messages are cut."""
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
@@ -29,27 +32,33 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
             print(f"\ninterrupted{f'; {error}' if str(error) else ''}", file=sys.stderr)
             sys.exit(EXIT_INTERRUPTED)
         except Exception as error:
-            status = _status(error)
+            message, status = _explain(error)
             if status is None or os.environ.get("BOUGH_DEBUG"):
                 raise
-            print(f"error: {_message(error)}", file=sys.stderr)
+            print(f"error: {message}", file=sys.stderr)
             sys.exit(status)
 
     return run
 
 
-def _message(error: Exception) -> str:
-    """What went wrong; of an error of the operating system, with the path, and without its number."""
+def _explain(error: Exception) -> tuple[str, int | None]:
+    """The message and the exit status of an error; None for a defect of ours, which keeps its traceback."""
+    from bough.env.origin import describe, place, shorten
+
+    kinds, text = {kind.__name__ for kind in type(error).__mro__}, shorten(_text(error), MOST_CHARACTERS)
+    if "Stuck" in kinds:
+        return text, EXIT_STUCK
+    if kinds & {"AllFailed", "DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault", "UserCodeError"}:
+        return text, EXIT_FAILED
+    if "ConfigError" in kinds:
+        return text, EXIT_USAGE
+    if place(error):
+        return f"{describe(error)}\nBOUGH_DEBUG=1 shows the whole traceback", EXIT_FAILED
+    return text, EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None
+
+
+def _text(error: Exception) -> str:
+    """The message; of an error of the operating system the path and the reason, without its number."""
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
         return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
     return str(error)
-
-
-def _status(error: Exception) -> int | None:
-    """The exit status of a foreseeable error; None for a defect of ours, which keeps its traceback."""
-    kinds = {kind.__name__ for kind in type(error).__mro__}
-    if "Stuck" in kinds:
-        return EXIT_STUCK
-    if kinds & {"DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault"}:
-        return EXIT_FAILED
-    return EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None

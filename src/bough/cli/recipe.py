@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 from bough.env import load_module
+from bough.env.origin import describe, place
 from bough.train import ConfigError, Run
 from bough.view import unknown
 
@@ -34,14 +35,24 @@ def find(recipe: str) -> Callable[[], Run]:
             raise ConfigError(f"recipe {recipe!r}: there is no file {path}; need path/to/file.py:function")
         try:
             module = load_module(Path(path))
-        except (ImportError, SyntaxError) as error:
-            raise ConfigError(f"recipe {recipe!r}: {path} cannot be imported: {error}") from error
+        except Exception as error:
+            raise ConfigError(f"recipe {recipe!r}: {path} cannot be imported: {describe(error)}") from error
         return _function(module, function or "run", recipe)
     if path not in set(names()):
         raise ConfigError(
             f"recipe: {unknown(path, names())}; `bough list` shows them, path/to/file.py:function runs yours"
         )
     return _function(importlib.import_module(f"bough.recipes.{path}"), function or "run", recipe)
+
+
+def run_or_directory(target: str) -> Run | Path:
+    """What a text names: a run directory, or else the run that a recipe makes.
+
+    Raises:
+        ConfigError: when it looks like a recipe and there is none.
+    """
+    is_directory = Path(target).is_dir() or ("/" in target and ".py" not in target)
+    return Path(target) if is_directory else find(target)()
 
 
 def _function(module: ModuleType, name: str, recipe: str) -> Callable[[], Run]:
@@ -54,7 +65,12 @@ def _function(module: ModuleType, name: str, recipe: str) -> Callable[[], Run]:
         raise ConfigError(f"recipe {recipe!r}: {hint} in {module.__file__} that takes nothing and returns a Run")
 
     def make() -> Run:
-        run = found()
+        try:
+            run = found()
+        except Exception as error:
+            if not place(error):
+                raise
+            raise ConfigError(f"recipe {recipe!r}: {name}() raised {describe(error)}") from error
         if not isinstance(run, Run):
             raise ConfigError(f"recipe {recipe!r}: {name}() returned {type(run).__name__}; need a bough.train.Run")
         return run

@@ -1,9 +1,11 @@
 """Credit: which token is to thank for a return, in pure numpy."""
 
 from collections.abc import Sequence
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, cast, runtime_checkable
 
-from bough.tree import Credited, Rewarded
+import numpy as np
+
+from bough.tree import Credited, Rewarded, StageError, describe, is_column, steps
 
 
 @runtime_checkable
@@ -19,12 +21,61 @@ class Credit(Protocol):
         ...
 
 
+def compute_credit(rule: Credit, rewarded: Sequence[Rewarded]) -> list[Credited]:
+    """What a rule returns for the trees of a batch, if it is one `Credited` for each tree, in their order.
+
+    Raises:
+        StageError: names the rule.
+    """
+    piece = f"credit={type(rule).__name__}"
+    try:
+        returned = rule(rewarded)
+    except StageError as error:
+        raise StageError(f"{piece}: {error}") from error
+    return _checked(piece, rewarded, returned)
+
+
+def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list[Credited]:
+    need = "one Credited for each Rewarded, in their order"
+    if not isinstance(returned, Sequence):
+        raise StageError(f"{piece}: got {describe(returned)}; need a list with {need}")
+    items = list(cast("Sequence[object]", returned))
+    if len(items) != len(rewarded):
+        raise StageError(f"{piece}: got {len(items)} trees for {len(rewarded)}; need {need}")
+    for place, (each, given) in enumerate(zip(items, rewarded, strict=True)):
+        if not isinstance(each, Credited):
+            raise StageError(f"{piece}: got {describe(each)} at place {place}; need {need}")
+        if each.tree is not given.tree:
+            raise StageError(
+                f"{piece}: got another tree at place {place} (task {each.tree.task.id}) than was given (task "
+                f"{given.tree.task.id}); need {need}"
+            )
+    credited = cast("list[Credited]", items)
+    _check_turns(piece, credited)
+    return credited
+
+
+def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
+    """Whether the advantages of turns are as many as the turns of the counted paths."""
+    by_turn = [each for each in credited if each.by_turn is not None]
+    view = steps([each.rewarded for each in by_turn])
+    turns = np.bincount(view.tree[view.path], minlength=len(by_turn)).tolist()
+    for each, count in zip(by_turn, turns, strict=True):
+        if not is_column(each.by_turn, count) or np.any(np.isinf(each.by_turn)):
+            raise StageError(
+                f"{piece}: Credited.by_turn: got {describe(each.by_turn)}, or an infinite value; need {count} numbers, "
+                f"one for each turn of each counted path (task {each.tree.task.id})"
+            )
+
+
 def needs_of(rule: Credit) -> frozenset[str]:
     """What a rule needs beyond rewards and paths.
 
     "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "adviser.NAME": the estimate NAME of an adviser.
+    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": that critic's values of the states in
+    which truncated paths end (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
     "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
+    "channel.NAME": a reward that pays this channel.
     """
     return frozenset(getattr(rule, "needs", ()))
 
@@ -112,6 +163,7 @@ __all__ = [
     "TreeRpo",
     "TurnPpo",
     "compares_with",
+    "compute_credit",
     "dr_grpo",
     "lite_ppo",
     "loop",

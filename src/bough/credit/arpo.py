@@ -40,5 +40,8 @@ class Arpo:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
-        advantage = self.base.of_paths(view)[view.path]
-        return spread_steps(view, advantage if self.attribution == "soft" else mean_at(advantage, view.node))
+        advantage = self.base.of_paths(view)
+        if self.attribution == "soft":
+            return spread_steps(view, advantage[view.path])
+        parts = view.by_fork
+        return spread_steps(parts, mean_at(advantage[parts.path], parts.node))

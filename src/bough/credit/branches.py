@@ -51,7 +51,7 @@ def trunk_of(view: Steps) -> Ints:
     """
     first = np.full(view.paths, -1, dtype=np.int64)
     acted = view.turns > 0
-    first[acted] = view.node[view.start[:-1][acted]]
+    first[acted] = view.first[view.start[:-1][acted]]
     nodes, which = np.unique(first, return_inverse=True)
     said = [_mark(view, node) for node in nodes.tolist()]
     marked = np.asarray([mark is not None for mark in said], dtype=np.bool_)
@@ -59,11 +59,15 @@ def trunk_of(view: Steps) -> Ints:
     return group_by(view.tree, marked[which], name.astype(np.int64)[which])
 
 
-def mean_of_children(view: Steps) -> tuple[Floats, Ints]:
+def mean_of_children(view: Steps, value: Floats) -> tuple[Floats, Ints]:
     """What each stretch is worth when every fork counts its branches evenly, and where each stretch is.
 
-    The value of a stretch that ends a path is the path's return, that of any other the mean over the stretches that go
-    on from it, however many paths each of them has.
+    The value of a stretch that ends a path is that of the path, of any other the mean over the stretches that go on
+    from it, however many paths each of them has.
+
+    Args:
+        view: The batch.
+        value: [P], of each path.
 
     Returns:
         [H] float64, by stretch; and [S] int64, the stretch of each turn.
@@ -77,7 +81,7 @@ def mean_of_children(view: Steps) -> tuple[Floats, Ints]:
     height[stretch] = depth
     inner = view.turn[stem] > 0
     above[stretch[inner]] = stretch[stem[inner] - 1]
-    total = sum_at(stretch[view.last], view.returns[view.path[view.last]], count)
+    total = sum_at(stretch[view.last], value[view.path[view.last]], count)
     parts = np.bincount(stretch[view.last], minlength=count)
     for level in range(int(height.max(initial=0)), 0, -1):
         here = np.flatnonzero(height == level)

@@ -56,9 +56,9 @@ class Filtered:
             found = spread_steps(view, kept[view.path].astype(np.float64))
             return [replace(each, goals=other.goals) for each, other in zip(found, self.goals(rewarded), strict=True)]
         # Among the paths that are left nobody disagrees: what one of them does gets 1.
-        good = np.zeros(len(view.through), dtype=np.float64)
-        good[view.node[kept[view.path]]] = 1.0
-        found = spread_steps(view, good[view.node])
+        good, parts = np.zeros(len(view.through), dtype=np.float64), view.by_fork
+        good[parts.node[kept[parts.path]]] = 1.0
+        found = spread_steps(parts, good[parts.node])
         out = view.leaf - view.offset[view.tree]
         return [replace(each, left_out=out[~kept & (view.tree == at)]) for at, each in enumerate(found)]
 

@@ -45,7 +45,7 @@ class Foresight:
         """Credit every tree, in order."""
         view = steps(rewarded)
         step = view.words.step
-        count = view.lengths[view.node]
+        count = view.tokens
         place = np.arange(len(step)) - (np.cumsum(count) - count)[step]
         first, end = spans(view, "subgoal")
         inside = (place >= first[step]) & (place < end[step]) & marked(view, "subgoal")[step]

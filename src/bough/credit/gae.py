@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.returns import gae
-from bough.credit.valued import valued_words, whiten
+from bough.credit.valued import bootstrap_needs, valued_words, whiten
 from bough.tree import Credited, Rewarded, mean_over_paths, spread_words, steps
 
 
@@ -17,7 +17,7 @@ class Gae:
     """PPO's GAE over tokens (arXiv 1506.02438); needs the head "value" of a critic.
 
     Over the tokens that the policy wrote on a path, with V_j the value before token j, r_j what is paid at it (a turn's
-    reward at its last token), and a value of 0 after the last token of the path, whether it ended or was cut off:
+    reward at its last token), and a value of 0 after the last token of the path:
 
         delta_j = r_j + discount * V_(j+1) - V_j        A_j = delta_j + discount * lam * A_(j+1)
 
@@ -30,11 +30,16 @@ class Gae:
         advantages    0.3977   0.3301          0.264    0.2
         goals         0.5977   0.7301          0.864    1.0
 
+    With `bootstrap_truncated` the value after the last token of a truncated path is V of the state in which it ends
+    (section 3 of the paper: the sums have no end there); verl has 0. Cut off after the fourth token, where V is 0.5:
+
+        advantages    0.5656   0.5634          0.588    0.65
+
     Turns that someone else wrote are transparent too (see `credit/valued.py`). Where paths share a token, its goal is
     the mean of theirs.
 
-    In released code (verl, `compute_gae_advantage_return`) the whitened advantages of observations are not 0 and rely
-    on a mask in the loss; here no observation has any.
+    Released code (verl, `compute_gae_advantage_return`) whitens by sqrt(variance + 1e-8) (`as_released`). There the
+    whitened advantages of observations are not 0 and rely on a mask in the loss; here no observation has any.
 
     Attributes:
         discount: Of what is one token later, in (0, 1]. At 1, tokens are no measure of time.
@@ -42,12 +47,17 @@ class Gae:
         kl: Coefficient, >= 0, of the divergence log policy - log reference at each token, subtracted from the reward;
             0 does without a reference.
         whiten: Whether advantages are whitened.
+        bootstrap_truncated: Whether the value after the last token of a truncated path is the critic's of the state in
+            which it ends, and not 0.
+        as_released: Whether they are divided by sqrt(variance + 1e-8), not by the standard deviation + 1e-8.
     """
 
     discount: float = 1.0
     lam: float = 1.0
     kl: float = 0.0
     whiten: bool = True
+    bootstrap_truncated: bool = False
+    as_released: bool = False
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
@@ -61,18 +71,21 @@ class Gae:
 
     @property
     def needs(self) -> frozenset[str]:
-        """The critic, and the reference when the divergence is in the reward."""
-        return frozenset({"critic.value", "reference"} if self.kl else {"critic.value"})
+        """The critic, its bootstrap, and the reference when the divergence is in the reward."""
+        reference = frozenset({"reference"} if self.kl else ())
+        return frozenset({"critic.value"}) | reference | bootstrap_needs(self.bootstrap_truncated)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
-        seen = valued_words(view, "value")
+        seen = valued_words(view, "value", bootstrap=self.bootstrap_truncated)
         reward = seen.reward
         if self.kl:
             reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[seen.token]
-        found = gae(reward, seen.value, seen.start, discount=self.discount, decay=self.discount * self.lam)
+        decay = self.discount * self.lam
+        found = gae(reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
         advantage = np.zeros(len(view.words.token))
-        advantage[seen.at] = whiten(found) if self.whiten else found
+        guard = "variance" if self.as_released else "added"
+        advantage[seen.at] = whiten(found, guard=guard) if self.whiten else found
         goal = mean_over_paths(view, seen.token, found + seen.value)
         return spread_words(view, advantage, {"value": goal})

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from bough.credit.marks import written
-from bough.credit.normalize import normalize
+from bough.credit.normalize import Guard, normalize
 from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
 
 
@@ -41,14 +41,17 @@ class Grpo:
         std: Divides by the standard deviation of the group, of all returns of the batch, or not at all. The first
             weighs tasks that are rarely or nearly always solved more than the gradient of the success rate would.
         epsilon: Added to the standard deviation, > 0.
+        guard: "floor" divides by max(std, epsilon) instead of std + epsilon, "variance" by sqrt(variance + epsilon).
         ddof: Subtracted from the number of returns in the standard deviation, 0 or 1.
         as_released: What the released code does with a group of one (verl, `compute_grpo_outcome_advantage`): mean 0
-            and standard deviation 1, so that its advantage is its return.
+            and standard deviation 1, so that its advantage is its return. With std="batch" (Trinity-RFT,
+            `GRPOGroupedAdvantage`): mean 0 and the standard deviation of the batch.
     """
 
     mean: Literal["group", "leave_one_out", "tokens"] = "group"
     std: Literal["group", "batch", "none"] = "group"
     epsilon: float = 1e-6
+    guard: Guard = "added"
     ddof: int = 1
     as_released: bool = False
 
@@ -84,6 +87,7 @@ class Grpo:
             weight=tokens if self.mean == "tokens" else None,
             ddof=self.ddof,
             epsilon=self.epsilon,
+            guard=self.guard,
             singleton="raw" if self.as_released else "zero",
         )
 
@@ -105,17 +109,19 @@ def rloo() -> Grpo:
     return Grpo(mean="leave_one_out", std="none")
 
 
-def loop() -> Grpo:
+def loop(scale: bool = False) -> Grpo:
     """LOOP (arXiv 2502.01600): RLOO over whole episodes of an agent, for PPO with several epochs and no critic.
 
     The rest of the method is in its loss, a clip to [1 / (1 + e), 1 + e] and a mean within each path before the mean
-    over paths, and in its filter, `SmallAdvantage`. The released code (apple/ml-loop) can also divide by the population
-    standard deviation, `Grpo(mean="leave_one_out", ddof=0, epsilon=1e-7)`.
+    over paths, and in its filter, `SmallAdvantage`. With `scale`, an option of the released code (apple/ml-loop,
+    `adv_normalization`), the advantage is divided by max(s, 1e-7), s the population standard deviation of the returns.
 
-        returns      1       0    0.5
-        loop()    0.75   -0.75      0
-        divided  1.837  -1.837      0
+        returns             1       0    0.5
+        loop()           0.75   -0.75      0
+        loop(scale=True) 1.837  -1.837     0
     """
+    if scale:
+        return Grpo(mean="leave_one_out", ddof=0, epsilon=1e-7, guard="floor")
     return Grpo(mean="leave_one_out", std="none")
 
 
@@ -129,7 +135,7 @@ def opo() -> Grpo:
     return Grpo(mean="tokens", std="none")
 
 
-def lite_ppo() -> Grpo:
+def lite_ppo(as_released: bool = False) -> Grpo:
     """Lite PPO (arXiv 2508.08221): minus the mean of the task, over the standard deviation of the whole batch.
 
     The batch is steadier than a small group, and gives tasks that are nearly always solved no more weight than others.
@@ -139,8 +145,11 @@ def lite_ppo() -> Grpo:
         task       a       a      b       b
         returns    1       0      3       1
         A      0.397  -0.397  0.795  -0.795
+
+    With `as_released` (Trinity-RFT, `std_cal_level="batch"`) a group of one has mean 0, and its return is divided by
+    the standard deviation of the batch. ROLL, the other released code, gives it 0.
     """
-    return Grpo(std="batch")
+    return Grpo(std="batch", as_released=as_released)
 
 
 def rec() -> Grpo:

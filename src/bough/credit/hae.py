@@ -9,8 +9,21 @@ import numpy as np
 
 from bough.credit.marks import all_spans, marked
 from bough.credit.returns import ahead, gae, sum_ahead
-from bough.credit.valued import Valued, valued_turns, whiten
-from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, mean_over_paths, spread_words, steps, sum_at
+from bough.credit.valued import Valued, bootstrap_needs, end_values, valued_turns, whiten
+from bough.tree import (
+    Bools,
+    Credited,
+    Floats,
+    Ints,
+    Outcome,
+    Rewarded,
+    Steps,
+    join,
+    mean_over_paths,
+    spread_words,
+    steps,
+    sum_at,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +32,7 @@ class Hae:
 
     A path falls into segments: one begins at its first turn and wherever a subgoal is taken up. With r_t what is paid
     for turn t, segment k of d turns beginning at turn s, L, H and W the values of the heads "low", "high" and "switch",
-    and 0 for every value after the last turn:
+    and 0 for every value after the last turn, or by `bootstrap_truncated` H of the state in which a path was truncated:
 
         action    A_t = r_t + discount * L_(t+1) - L_t + discount * lam_low * A_(t+1)     inside a segment
                   A_t = r_t + discount * H_(t+1) - L_t                                    at its last turn
@@ -38,6 +51,12 @@ class Hae:
         action     -0.0428   -0.125    0.5358   0.3
         subgoal     0.5371             0.45
 
+    The same path truncated in a state where H is 0.6, and bootstrapped; as_released has 0.7 (L_4) and 0.5 (H_3) there:
+
+        action     -0.0428   -0.125    1.0502   0.87
+        subgoal     1.0013             0.9915
+        released   -0.0428   -0.125    1.1359   0.965  (action)      0.9240   0.9013  (subgoal)
+
     Each of the three is whitened by itself, over its turns on all counted paths (ddof 0, + 1e-8); a shared turn counts
     once for each path. An answer without an action between tags is an action as a whole, but for a decision and a
     subgoal in it. A token with a bit of two parts is of the one that comes first. Turns that someone else wrote are
@@ -45,8 +64,8 @@ class Hae:
 
     The third is as in released code (JonP07/HiPER-agent, `compute_hae_advantage`), which calls it simplified. That code
     also fines turns that keep their subgoal (by 0.3 in ALFWorld, where success pays 10, and by 3.5 a path in WebShop)
-    and turns that keep it but write another, which is not well formed here; its ALFWorld script lets a path that was
-    cut off go on being worth what it was worth at its last turn.
+    and turns that keep it but write another, which is not well formed here. Its ALFWorld script bootstraps truncated
+    paths, from the values that it has: L at the last turn, H where the last segment begins.
 
     Attributes:
         discount: Of what is one turn later, in (0, 1].
@@ -55,6 +74,9 @@ class Hae:
         keep_penalty: What keeping a subgoal costs, >= 0.
         keep_by: Whether each turn that keeps costs so much, or a path does of which every turn keeps.
         whiten: Whether advantages are whitened.
+        bootstrap_truncated: Whether a truncated path goes on with the head "high" of the state in which it ends, as if
+            a segment began there, and not with 0.
+        as_released: With `bootstrap_truncated`: it goes on with L of its last turn and H of its last segment.
     """
 
     discount: float = 0.95
@@ -63,10 +85,9 @@ class Hae:
     keep_penalty: float = 0.0
     keep_by: Literal["turn", "path"] = "turn"
     whiten: bool = True
+    bootstrap_truncated: bool = False
+    as_released: bool = False
 
-    needs: ClassVar[frozenset[str]] = frozenset(
-        {"critic.high", "critic.low", "critic.switch", "mark.action", "mark.subgoal", "mark.switch"}
-    )
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     def __post_init__(self) -> None:
@@ -78,21 +99,30 @@ class Hae:
         if not 0 <= self.keep_penalty < math.inf:
             raise ValueError(f"Hae.keep_penalty: got {self.keep_penalty}; need 0 or more, it is subtracted")
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """Three heads of a critic, what the parser finds, and the critic's bootstrap."""
+        marks = {"mark.action", "mark.subgoal", "mark.switch"}
+        reads_ends = self.bootstrap_truncated and not self.as_released
+        return frozenset({"critic.high", "critic.low", "critic.switch"} | marks) | bootstrap_needs(reads_ends)
+
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
         seen = valued_turns(view)
         parts = all_spans(view, ("switch", "subgoal", "action"))
-        acts = seen.token + np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)[seen.at]
+        written_at = np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)
+        acts = view.token_at(seen.at, written_at[seen.at])
         low, high, switch = (
             view.of_tokens(name)[at] for name, at in (("low", acts), ("high", seen.token), ("switch", seen.token))
         )
         begins = marked(view, "switch")[seen.at]
         reward = self._fined(seen, keeps=~begins)
         begins[seen.start[:-1][np.diff(seen.start) > 0]] = True
-        action, decision = self._inside(seen.start, begins, reward, low, high)
+        low_end, high_end = self._ends(view, seen.start, begins, low, high)
+        action, decision = self._inside(seen.start, begins, reward, low, high, (low_end, high_end))
         decision -= switch
-        subgoal = self._over(seen.start, begins, reward, high[begins])
+        subgoal = self._over(seen.start, begins, reward, high[begins], high_end)
         goals = {
             "low": mean_over_paths(view, acts, action + low),
             "high": mean_over_paths(view, seen.token[begins], subgoal + high[begins]),
@@ -111,16 +141,32 @@ class Hae:
         turns = np.repeat(np.diff(seen.start), np.diff(seen.start)) if self.keep_by == "path" else 1.0
         return seen.reward - keeps * self.keep_penalty / turns
 
-    def _inside(self, start: Ints, begins: Bools, reward: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    def _ends(self, view: Steps, start: Ints, begins: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+        """[P] each: the values after the last turn of each path, for its action and for its segment."""
+        if not self.bootstrap_truncated:
+            return np.zeros(view.paths), np.zeros(view.paths)
+        if not self.as_released:
+            end = end_values(view, "high")
+            return end, end
+        cut = (join(view.rewarded, "outcome")[view.leaf] == Outcome.TRUNCATED) & (np.diff(start) > 0)
+        last, first = start[1:][cut] - 1, np.flatnonzero(begins)
+        low_end, high_end = np.zeros(view.paths), np.zeros(view.paths)
+        low_end[cut], high_end[cut] = low[last], high[first[np.searchsorted(first, last, side="right") - 1]]
+        return low_end, high_end
+
+    def _inside(
+        self, start: Ints, begins: Bools, reward: Floats, low: Floats, high: Floats, end: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats]:
         """[V] each: the advantage of each turn's action, and the return to the end of the segment and beyond."""
+        low_end, high_end = end
         ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
-        beyond = np.where(ends, ahead(high, start), 0.0)
-        error = reward + self.discount * np.where(ends, beyond, ahead(low, start)) - low
+        error = reward + self.discount * np.where(ends, ahead(high, start, low_end), ahead(low, start)) - low
         goes_on = np.where(ends, 0.0, self.discount)
+        beyond = np.where(ends, ahead(high, start, high_end), 0.0)
         returns = sum_ahead(reward + self.discount * beyond, goes_on, start)
         return sum_ahead(error, goes_on * self.lam_low, start), returns
 
-    def _over(self, start: Ints, begins: Bools, reward: Floats, high: Floats) -> Floats:
+    def _over(self, start: Ints, begins: Bools, reward: Floats, high: Floats, end: Floats) -> Floats:
         """[K]: the advantage of the subgoal of each of K segments."""
         first = np.flatnonzero(begins)
         segment = np.cumsum(begins) - 1
@@ -128,7 +174,7 @@ class Hae:
         earned = sum_at(segment, self.discount ** (np.arange(len(begins)) - first[segment]) * reward, len(first))
         discount = self.discount**turns
         segments = np.searchsorted(first, start)
-        return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high)
+        return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high, end=end)
 
     def _scaled(self, view: Steps, at: Ints, advantage: Floats, written: Bools) -> Floats:
         """[S]: advantages of the turns `at`, whitened over those in which the part is written; 0 at other turns."""
@@ -140,7 +186,7 @@ class Hae:
 
 def _laid(view: Steps, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
     """[E]: the advantages of the parts of each turn, at their tokens."""
-    lengths = view.lengths[view.node]
+    lengths = view.tokens
     begin = np.cumsum(lengths) - lengths
     out = np.zeros(int(lengths.sum()))
     for name in ("action", "subgoal", "switch"):

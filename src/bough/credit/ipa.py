@@ -4,7 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
+from bough.credit.returns import sum_ahead
 from bough.tree import Credited, Rewarded, spread_steps, steps
 
 
@@ -19,6 +23,13 @@ class Ipa:
 
     R = 1 and two chunks, discount 0.95:   0.95   1
 
+    With rewards="dense" each chunk gets what is paid from it on, as in ROLL's `compute_agentic_reinforce_return`; where
+    only the last chunk is paid, that is the same:
+
+        A_(p,k) = G_(p,k) - baseline        G_(p,k) = r_(p,k) + discount * G_(p,k+1)
+
+    r = 0.5, 1 and discount 0.95:   1.45   1
+
     Discounting by chunk leaves the length of what is written out of it. With these returns the paper weighs the
     likelihood of good paths as they are and bounds the ratio of bad ones from above at 1; that half is an objective's.
     Only its abstract, summaries and parts of the released ROLL framework were read; they show no baseline, so good and
@@ -27,11 +38,14 @@ class Ipa:
 
     Attributes:
         discount: Per chunk, in [0, 1].
-        baseline: Nothing, or the mean return of the task's paths; a path alone with its task then gets 0.
+        baseline: Nothing, or a mean over the task's paths: of R, or with dense rewards of G over the chunks of the same
+            number. A path alone with its task, or a chunk that no other path has, then gets 0.
+        rewards: What is discounted: the return of the path, or the reward of each chunk.
     """
 
     discount: float = 0.95
     baseline: Literal["none", "group"] = "none"
+    rewards: Literal["outcome", "dense"] = "outcome"
 
     def __post_init__(self) -> None:
         if not 0 <= self.discount <= 1:
@@ -45,6 +59,11 @@ class Ipa:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
+        if self.rewards == "dense":
+            value = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
+            if self.baseline == "group":
+                value = normalize(value, group_by(view.task[view.path], view.turn), std="none")
+            return spread_steps(view, value)
         outcome = normalize(view.returns, view.task, std="none") if self.baseline == "group" else view.returns
         to_come = view.turns[view.path] - 1 - view.turn
         return spread_steps(view, outcome[view.path] * self.discount**to_come)

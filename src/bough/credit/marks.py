@@ -6,7 +6,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, Steps, acts_info
+from bough.tree import Bools, Floats, Ints, Steps, acts_info, sum_at
 
 Parts: TypeAlias = Mapping[str, tuple[int, int]]
 
@@ -24,15 +24,15 @@ def need_of(mark: str) -> frozenset[str]:
 
 
 def marked(view: Steps, mark: str) -> Bools:
-    """[S] bool: whether the info of a turn's `ACTION` node has something true under `mark`."""
+    """[S] bool: whether the info of a turn has something true under `mark`."""
     said, which = acts_info(view, mark)
     return np.fromiter(said, dtype=np.bool_, count=len(said))[which]
 
 
 def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
-    """[S] int64 each: first token and end of the span `name` in a turn, counted in its node; 0 and 0 without one.
+    """[S] int64 each: first token and end of the span `name` in a turn, counted from its first; 0 and 0 without one.
 
-    A parser puts spans into the info of an `ACTION` node, under "spans": `{"subgoal": [0, 5]}`.
+    A parser puts spans into the info of the last `ACTION` node of a turn, under "spans": `{"subgoal": [0, 5]}`.
     """
     return all_spans(view, (name,))[name]
 
@@ -53,4 +53,5 @@ def written(view: Steps) -> Floats:
     """[S] float64: how many tokens of a turn the policy sampled."""
     sampled = np.concatenate([[0], np.cumsum(view.sampled)])
     end = np.cumsum(view.lengths)
-    return (sampled[end] - sampled[end - view.lengths])[view.node].astype(np.float64)
+    of_node = sampled[end] - sampled[end - view.lengths]
+    return sum_at(view.piece_step, of_node[view.piece], len(view.path))

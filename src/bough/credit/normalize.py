@@ -9,6 +9,8 @@ from bough.tree import Floats, Ints, sum_at
 
 Mean: TypeAlias = Literal["group", "leave_one_out", "batch", "none"]
 Std: TypeAlias = Literal["group", "batch", "none"]
+Guard: TypeAlias = Literal["added", "floor", "variance"]
+"""How a division by a small standard deviation is avoided: by std + epsilon, max(std, epsilon), sqrt(var + epsilon)."""
 
 ROUNDING = 1e-12
 """Values that differ by less than this, relative to their size, are the same sum in another order."""
@@ -23,6 +25,7 @@ def normalize(
     weight: Floats | None = None,
     ddof: int = 1,
     epsilon: float = 1e-6,
+    guard: Guard = "added",
     singleton: Literal["zero", "raw"] = "zero",
 ) -> Floats:
     """[n] float64: (value - mean) / (std + epsilon), each over the group, the batch, or left out.
@@ -37,8 +40,10 @@ def normalize(
         std: What is divided by.
         weight: [n], of each value in means and standard deviations: a token count makes them means over tokens.
         ddof: Subtracted from the sum of weights in the variance.
-        epsilon: Added to the standard deviation.
-        singleton: "raw" gives a value alone in its group mean 0 and standard deviation 1, as released code often does.
+        epsilon: > 0, keeps the divisor from 0.
+        guard: How.
+        singleton: "raw" gives a value alone in its group mean 0 and standard deviation 1, as released code often does;
+            with std="batch", the standard deviation of the batch, 1 for a batch of one.
     """
     groups = int(group.max(initial=-1)) + 1
     total = partial(sum_at, group, count=groups)
@@ -57,17 +62,18 @@ def normalize(
             result = value - _mean(value, weight)
         case "none":
             result = value.copy()
+    scale = np.ones(groups)
     if std == "group":
         squares = total(square if weight is None else weight * square)
-        result = result / (np.sqrt(squares / np.maximum(masses - ddof, ddof or 1)) + epsilon)[group]
+        scale = _guarded(np.where(alone, 1.0, squares / np.maximum(masses - ddof, ddof or 1)), epsilon, guard)
     elif std == "batch":
         spread = _mean((value - _mean(value, weight)) ** 2, weight) * masses.sum() / max(masses.sum() - ddof, ddof or 1)
-        result = result / (np.sqrt(spread) + epsilon)
+        scale = _guarded(np.full(groups, spread if len(value) > 1 else 1.0), epsilon, guard)
+    result = result / scale[group]
     if mean in ("group", "leave_one_out") or std == "group":
         result[even[group] | alone[group]] = 0.0
         if singleton == "raw":
-            scale = 1.0 if std == "none" else 1.0 + epsilon
-            result[alone[group]] = value[alone[group]] / scale
+            result[alone[group]] = (value / scale[group])[alone[group]]
     return result
 
 
@@ -76,6 +82,17 @@ def mean_at(value: Floats, group: Ints) -> Floats:
     total, size = sum_at(group, value, 0), sum_at(group, np.abs(value), 0)
     total[np.abs(total) <= ROUNDING * size] = 0.0
     return (total / np.maximum(np.bincount(group), 1))[group]
+
+
+def _guarded(variance: Floats, epsilon: float, guard: Guard) -> Floats:
+    """The divisors of values with these variances, above 0."""
+    match guard:
+        case "added":
+            return np.sqrt(variance) + epsilon
+        case "floor":
+            return np.maximum(np.sqrt(variance), epsilon)
+        case "variance":
+            return np.sqrt(variance + epsilon)
 
 
 def _mean(value: Floats, weight: Floats | None) -> float:

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.returns import ahead, sum_ahead
-from bough.credit.valued import Valued, valued_words, whiten
+from bough.credit.valued import Valued, bootstrap_needs, valued_words, whiten
 from bough.tree import Credited, Floats, Rewarded, mean_over_paths, spread_words, steps
 
 
@@ -29,6 +29,9 @@ class Poad:
         POAD            0.674   0.574   |  0.7     0.6     0.5
         as_released     0.444   0.43    |  0.5     0.5     0.5
         ntpo()          0.3145  0.3257  |  0.3552  0.41    0.5
+        bootstrap       0.998   0.898   |  1.15    1.05    0.95     truncated in a state of value 0.5
+
+    The released code bootstraps where its buffer of fixed length cuts an episode, as `bootstrap_truncated` does.
 
     Turns that someone else wrote are transparent (see `credit/valued.py`). Where paths share a token, its goal is the
     mean of theirs. Advantages are whitened over the tokens of all counted paths (ddof 1, + 1e-8), a shared token once
@@ -41,6 +44,8 @@ class Poad:
             baseline. "last" is that, but looks ahead to the value before the last token of the next action instead of
             its first: an option of the released code that it calls ARCHER, though it is not that method.
         whiten: Whether advantages are whitened.
+        bootstrap_truncated: Whether the value after the last action of a truncated path is the critic's of the state in
+            which it ends, and not 0.
         as_released: With "action": the recursion decays by `lam` inside actions too (morning9393/ADRL,
             `batch_process_tppo`), so that the credit of a long action fades toward its beginning.
     """
@@ -49,9 +54,9 @@ class Poad:
     lam: float = 0.95
     backup: Literal["action", "token", "last"] = "action"
     whiten: bool = True
+    bootstrap_truncated: bool = False
     as_released: bool = False
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic.value"})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     def __post_init__(self) -> None:
@@ -60,10 +65,15 @@ class Poad:
         if not 0 <= self.lam <= 1:
             raise ValueError(f"Poad.lam: got {self.lam}; need a number from 0 to 1")
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The critic, and its bootstrap."""
+        return frozenset({"critic.value"}) | bootstrap_needs(self.bootstrap_truncated)
+
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
-        seen = valued_words(view, "value")
+        seen = valued_words(view, "value", bootstrap=self.bootstrap_truncated)
         found = self._advantage(seen)
         advantage = np.zeros(len(view.words.token))
         advantage[seen.at] = whiten(found) if self.whiten else found
@@ -73,9 +83,9 @@ class Poad:
     def _advantage(self, seen: Valued) -> Floats:
         """[V]: of every token that the policy wrote."""
         last = np.append(np.diff(seen.turn) > 0, True)[: len(seen.turn)]
-        after = ahead(seen.value, seen.start)
+        after = ahead(seen.value, seen.start, seen.end)
         if self.backup == "last":
-            after[last] = ahead(seen.value[last], np.searchsorted(np.flatnonzero(last), seen.start))
+            after[last] = ahead(seen.value[last], np.searchsorted(np.flatnonzero(last), seen.start), seen.end)
         inside = (1.0, self.lam if self.as_released else 1.0)
         if self.backup != "action":
             inside = (self.discount, self.discount * self.lam)

@@ -22,11 +22,14 @@ class ReinforcePlusPlus:
     One path a task is enough. For token j of a path, r_j what is paid at it (a turn's reward at the turn's last token)
     and k_j the divergence log policy - log reference there:
 
-        G_j = sum over i >= j of (r_i - kl * k_i)          A_j = (G_j - mean of G) / (std of G + epsilon)
+        G_j = r_j - kl * k_j + discount * G_(j+1)          A_j = (G_j - mean of G) / (std of G + epsilon)
 
     with mean and standard deviation (ddof 1) over all trained tokens of all counted paths of the batch, so that long
-    paths weigh more in them; a shared token counts for each path through it. Nothing is discounted. Tokens that the
-    policy did not sample are in no sum, mean or deviation, and what is paid later passes through them.
+    paths weigh more in them; a shared token counts for each path through it. Tokens that the policy did not sample are
+    in no sum, mean or deviation, and what is paid later passes through them undiscounted. The paper has discount 1;
+    below 1, in released code too (verl, `compute_reinforce_plus_plus_outcome_advantage`; OpenRLHF, `gamma`), time is
+    counted in tokens: G of two turns of two tokens, paid 0 and 1, is .125 .25 .5 1 at discount .5. That code starts
+    from 0 before every token that the policy did not sample, so that turns never see what later turns are paid.
 
     Where all returns of a batch are the same, the whitening makes of the divergence, however small, the whole signal.
     One that is only rounding counts as none, so that a policy that still is its reference does not learn from noise.
@@ -44,17 +47,21 @@ class ReinforcePlusPlus:
 
     A group of one and a group whose returns are all equal get exactly 0 with that baseline. In the paper's formula they
     get minus the mean over tokens of the centred returns, which says how long other tasks' paths are. In released code
-    (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) nothing is subtracted from a group of one.
+    (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) nothing is subtracted from a group of one, and the
+    divisor of the whitening is sqrt(variance + epsilon), with and without `baseline`.
 
     Attributes:
         baseline: What is subtracted from returns before the whitening.
+        discount: Of what is one sampled token later, in (0, 1]; below 1 without `baseline` only.
         kl: Coefficient of the divergence in the reward, >= 0; 0 does without a reference. The paper leaves its value
             open; 0.01 is the default of OpenRLHF, the authors' code. Without `baseline` only.
         epsilon: Added to the standard deviation, > 0.
-        as_released: With `baseline`: a group of one keeps its return, and ties get what the whitening gives them.
+        as_released: Divides by sqrt(variance + epsilon). With `baseline`, too: a group of one keeps its return, and
+            ties get what the whitening gives them.
     """
 
     baseline: Literal["none", "group"] = "none"
+    discount: float = 1.0
     kl: float = 0.01
     epsilon: float = 1e-8
     as_released: bool = False
@@ -66,6 +73,13 @@ class ReinforcePlusPlus:
             raise ValueError(
                 f"ReinforcePlusPlus.kl: got {self.kl} with baseline='group'; need kl=0, and Kl(estimator='k2') in the "
                 "objective"
+            )
+        if not 0 < self.discount <= 1:
+            raise ValueError(f"ReinforcePlusPlus.discount: got {self.discount}; need a number above 0, at most 1")
+        if self.baseline == "group" and self.discount != 1:
+            raise ValueError(
+                f"ReinforcePlusPlus.discount: got {self.discount} with baseline='group', where all tokens of a path "
+                "start from its return; need 1"
             )
         if not self.epsilon > 0:
             raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
@@ -92,7 +106,8 @@ class ReinforcePlusPlus:
             goes, idle = self._to_go(view, words, sampled), np.zeros(len(words.step), dtype=np.bool_)
         advantage = np.zeros(len(goes))
         batch = np.zeros(int(sampled.sum()), dtype=np.int64)
-        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon)
+        guard = "variance" if self.as_released else "added"
+        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
         return spread_words(view, np.where(idle, 0.0, advantage))
 
     def _beyond_group(self, view: Steps) -> tuple[Floats, Bools]:
@@ -105,13 +120,18 @@ class ReinforcePlusPlus:
 
     def _to_go(self, view: Steps, words: Words, sampled: Bools) -> Floats:
         """[E]: what is still paid from each token on, less the divergence."""
-        paid = sum_ahead(view.reward, np.ones(len(view.reward)), view.start)[words.step]
+        ends = np.cumsum(np.bincount(words.step[sampled], minlength=len(view.reward)))
+        # A reward is paid at the last sampled token of its turn, so many sampled tokens before that of the next turn.
+        decay = self.discount ** np.diff(ends, append=ends[-1:])
+        to_last = np.where(sampled, ends[words.step] - np.cumsum(sampled), 0)
+        paid = self.discount**to_last * sum_ahead(view.reward, decay, view.start)[words.step]
         if not self.kl:
             return paid
         apart = view.of_tokens("logprob")[words.token] - view.of_tokens("reference")[words.token]
         start: Ints = np.searchsorted(view.path[words.step], np.arange(view.paths + 1))
         real = sampled & (np.abs(apart) > ROUNDING)
-        return paid - self.kl * sum_ahead(np.where(real, apart, 0.0), np.ones(len(apart)), start)
+        fade = np.where(sampled, self.discount, 1.0)
+        return paid - self.kl * sum_ahead(np.where(real, apart, 0.0), fade, start)
 
 
 def reinforce_pp_baseline() -> ReinforcePlusPlus:

@@ -29,16 +29,25 @@ def sum_ahead(value: Floats, decay: Floats, start: Ints) -> Floats:
     return out
 
 
-def ahead(value: Floats, start: Ints, end: float = 0.0) -> Floats:
-    """[n] float64: the value after each one in its run, and `end` after the last."""
+def ahead(value: Floats, start: Ints, end: Floats | float = 0.0) -> Floats:
+    """[n] float64: the value after each one in its run, and `end`, [runs] or one number, after the last."""
     after = np.empty(len(value), dtype=np.float64)
     after[:-1] = value[1:]
-    after[start[1:][np.diff(start) > 0] - 1] = end
+    some = np.diff(start) > 0
+    after[start[1:][some] - 1] = np.broadcast_to(end, some.shape)[some]
     return after
 
 
-def gae(reward: Floats, value: Floats, start: Ints, *, discount: Floats | float, decay: Floats | float) -> Floats:
-    """[n] float64: generalised advantage estimates (arXiv 1506.02438), with a value of 0 after the end of each run.
+def gae(
+    reward: Floats,
+    value: Floats,
+    start: Ints,
+    *,
+    discount: Floats | float,
+    decay: Floats | float,
+    end: Floats | float = 0.0,
+) -> Floats:
+    """[n] float64: generalised advantage estimates (arXiv 1506.02438).
 
         A[i] = reward[i] + discount[i] * value[i + 1] - value[i] + decay[i] * A[i + 1]
 
@@ -48,6 +57,7 @@ def gae(reward: Floats, value: Floats, start: Ints, *, discount: Floats | float,
         start: [runs + 1].
         discount: [n] or one number: of the value that follows.
         decay: [n] or one number: discount times lambda.
+        end: [runs] or one number: the value after the end of each run.
     """
-    error = reward + discount * ahead(value, start) - value
+    error = reward + discount * ahead(value, start, end) - value
     return sum_ahead(error, np.broadcast_to(np.asarray(decay, dtype=np.float64), value.shape), start)

@@ -43,7 +43,7 @@ class SegmentPo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = steps(rewarded).by_fork
         words = view.words
         gained = rise(value_after(view, view.returns), value_before(view, view.returns)[stem_of(view)])
         probability = np.exp(view.of_tokens("logprob")[words.token])

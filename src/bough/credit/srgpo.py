@@ -1,7 +1,7 @@
 """Credit by rewards of single steps, compared in random groups."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -15,15 +15,16 @@ from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Srgpo:
-    """SRGPO (SeeNav-Agent, arXiv 2512.02631): paths of a task, and rewards of single steps in random groups.
+    """SRGPO (SeeNav-Agent, arXiv 2512.02631): outcomes of a task, and step rewards in random groups; needs a channel.
 
     Where a step can be judged by itself, its reward r_t can be compared with those of any other steps, whatever state
     they were taken in. With z the z-score (ddof 1) within a group:
 
         A_(p,t) = z(R_p; task) + weight * z(r_t; random group of `size` steps)
 
-    r_t is what was paid for the turn, not a return; the rewards of the run have to say something about steps, and pay
-    to R_p as well. Two paths of three turns, R = 1, 0 and r = 1, 0, 1, 0, 0, 1 in one group:
+    r_t is what the channel `step` paid for the turn, not a return. R_p is the return of the path by all other channels:
+    the authors keep outcome and step rewards apart. A penalty that counts in both has to be paid in two channels. Two
+    paths of three turns, R = 1, 0 and r = 1, 0, 1, 0, 0, 1 in one group:
 
         1.164   0.251   1.164   -1.164  -1.164  -0.251
 
@@ -36,6 +37,7 @@ class Srgpo:
     not -0.5, 0.5, -0.5, 0.5. It also takes the statistics of R_p over turns, as in `Gigpo`. `as_released` does both.
 
     Attributes:
+        step: Name of the reward channel with the step rewards.
         weight: Of the comparison of steps.
         size: Steps of one group; 0 for all there are.
         within: What a group is drawn from.
@@ -47,6 +49,7 @@ class Srgpo:
 
     compares: ClassVar[Literal["batch"]] = "batch"
 
+    step: str = "step"
     weight: float = 0.5
     size: int = 16
     within: Literal["batch", "task"] = "batch"
@@ -61,12 +64,33 @@ class Srgpo:
         if not self.epsilon > 0:
             raise ValueError(f"Srgpo.epsilon: got {self.epsilon}; need a number above 0")
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The channel with the step rewards."""
+        return frozenset({f"channel.{self.step}"})
+
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credit every tree, in order.
+
+        Raises:
+            ValueError: when a tree has no step rewards, or nothing else.
+        """
+        for each in rewarded:
+            if self.step not in each.channels or len(each.channels) < 2:
+                raise ValueError(
+                    f"Srgpo.step: got {self.step!r} and the channels {sorted(each.channels)} (task {each.tree.task.id})"
+                    "; need a reward that pays this channel for steps, and another one for the outcome"
+                )
         view = steps(rewarded)
+        outcome, judged = (steps([self._only(each, by_step) for each in rewarded]) for by_step in (False, True))
         std = "group" if self.norm == "mean_std" else "none"
-        by_step: Floats = normalize(view.reward, self.groups(view), std=std, epsilon=self.epsilon)
-        return spread_steps(view, episode_part(view, std, self.epsilon, self.as_released) + self.weight * by_step)
+        by_step: Floats = normalize(judged.reward, self.groups(view), std=std, epsilon=self.epsilon)
+        return spread_steps(view, episode_part(outcome, std, self.epsilon, self.as_released) + self.weight * by_step)
+
+    def _only(self, rewarded: Rewarded, by_step: bool) -> Rewarded:
+        """The same tree with step rewards alone, or without them."""
+        channels = {name: paid for name, paid in rewarded.channels.items() if (name == self.step) == by_step}
+        return replace(rewarded, channels=channels)
 
     def groups(self, view: Steps) -> Ints:
         """[S] int64: the random group of each turn."""

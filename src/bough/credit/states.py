@@ -3,6 +3,7 @@
 from difflib import SequenceMatcher
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough.credit.keys import group_by, mix
 from bough.tree import Ints, Kind, Steps, join
@@ -56,25 +57,24 @@ def key_after(view: Steps) -> Ints:
 
 def written_key(view: Steps) -> Ints:
     """[S] int64: a hash of the tokens of each turn's action."""
-    token = join(view.rewarded, "token")
-    lengths = view.lengths
-    place = np.arange(len(token)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return _per_node(view, mix(token, place))[view.node]
+    token, count = join(view.rewarded, "token")[view.words.token], view.tokens
+    place = np.arange(len(token)) - np.repeat(np.cumsum(count) - count, count)
+    return _per_run(mix(token, place), count).view(np.int64)
 
 
 def path_key(view: Steps) -> Ints:
     """[P] int64: a hash of everything written on a path, with its log-probabilities: the same in any order of paths."""
     token, logprob = join(view.rewarded, "token"), join(view.rewarded, "logprob")
-    turn = mix(_per_node(view, mix(token, logprob.view(np.int32)))[view.node], view.turn)
-    total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(turn, dtype=np.uint64)])
-    return (total[view.start[1:]] - total[view.start[:-1]]).view(np.int64)
+    written = mix(token, logprob.view(np.int32))[view.words.token]
+    turn = mix(_per_run(written, view.tokens).view(np.int64), view.turn)
+    return _per_run(turn, view.turns).view(np.int64)
 
 
-def _per_node(view: Steps, hashed: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> Ints:
-    """[N] int64: what is hashed at the tokens, added up by node; sums wrap around."""
+def _per_run(hashed: NDArray[np.uint64], length: Ints) -> NDArray[np.uint64]:
+    """[runs] uint64: the sum of the hashes of each run, runs of these lengths laid end to end; sums wrap around."""
     total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashed, dtype=np.uint64)])
-    end = np.cumsum(view.lengths)
-    return (total[end] - total[end - view.lengths]).view(np.int64)
+    end = np.cumsum(length)
+    return total[end] - total[end - length]
 
 
 def _join(

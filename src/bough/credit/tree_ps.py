@@ -22,7 +22,8 @@ class TreePs:
         first +0.25, below it +0.5 and -0.5      second -0.25, below it 0 and 0
 
     A turn after which the tree does not fork has the value of the one before, and gets 0: the method is for trees that
-    fork at most turns. Where they fork at few, `SegmentPo(certain=1.0)` gives the same rise to all turns between forks.
+    fork at most turns. Where paths part inside a turn, each part of it is a node. Where they fork at few,
+    `SegmentPo(certain=1.0)` gives the same rise to all turns between forks.
 
     Only the abstract and summaries were read, and no code was found: whether the paper subtracts other baselines,
     divides or weighs by the number of leaves is not known. `TreeRl` has a term for the prompt and such a weight.
@@ -30,5 +31,5 @@ class TreePs:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = steps(rewarded).by_fork
         return spread_steps(view, rise(value_after(view, view.returns), value_before(view, view.returns)))

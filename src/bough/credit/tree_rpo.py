@@ -47,8 +47,8 @@ class TreeRpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        value, stretch = mean_of_children(view)
+        view = steps(rewarded).by_fork
+        value, stretch = mean_of_children(view, view.returns)
         fork = np.zeros(len(value), dtype=np.int64)
         fork[stretch] = place_of(view)[stem_of(view)]
         return spread_steps(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[stretch])

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from bough.credit.branches import place_of, rise, value_after, value_before
+from bough.credit.branches import mean_of_children, place_of, rise, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps, sum_at
@@ -30,25 +30,33 @@ class TreePo:
         size                    0.667  -0.333  -0.167  -0.167
         even, drop_ties         0.625  -0.375  -0.25   -0.25
 
-    The paper's segments are of equally many tokens, here they are turns: a stretch of turns without a fork repeats the
-    same comparison, as it does there. Tasks whose paths all tie stay out of the whitening, mean and deviation, and get
-    exactly 0; the paper's runs filter such tasks (DAPO).
+    The paper's segments are of equally many tokens. Here a segment is an `ACTION` node: a whole turn, or the piece of a
+    turn that `Segments` wrote. A stretch of segments without a fork repeats the same comparison, as it does there.
+    Tasks whose paths all tie stay out of the whitening, mean and deviation, and get exactly 0; the paper's runs filter
+    such tasks (DAPO).
 
-    With `progress` a turn gets the rise it brought, not the whole path's comparison: by how much the paths that go on
-    from it, and those that it was chosen among, differ in the mean of A (by size, and each path counted as a group of
-    one besides), before whitening:
+    With `progress`, a mode of the released code, a segment gets the rise it brought, not the whole path's comparison.
+    A path is compared with the paths through each of its prefixes, the prompt and the whole path among them:
+
+        W_p = sum over prefixes of size * (R_p - mean of R through the prefix) / sum over prefixes of size
+
+    The value of a segment is the mean of the values of the segments after it, W_p for the last, and the prompt is
+    worth 0; a segment gets its value minus that of the segment before. Before whitening, of the example above, and of
+    two chains of three turns with returns 1 and 0:
 
         first turns   0.143 -0.143       after the first   0.429  -0.429       after the second   0  0
+        first turns   0.2   -0.2         later turns       0
 
-    It is a mode of the released code, which takes every segment for equally long; an early stop within one puts it out
-    of step.
+    The released code takes every segment for equally long, so that an early stop within one puts it out of step; that
+    is not reproduced. Its whitening, by sqrt(variance + 1e-8) and over all tasks, is (`as_released`).
 
     Attributes:
-        weight: How groups are averaged; the released script has "even".
-        drop_ties: Whether groups whose returns are all equal are left out, as they pull toward 0.
-        progress: Whether a turn is worth the rise in A; by size.
+        weight: How groups are averaged; the released script has "even". `progress` is by size.
+        drop_ties: Whether groups whose returns are all equal are left out, as they pull toward 0; not with `progress`.
+        progress: Whether a segment is worth the rise in value.
         whiten: Whether the batch is whitened.
         epsilon: Added to the standard deviation, > 0.
+        as_released: Whitens by sqrt(variance + 1e-8), over all tasks.
     """
 
     weight: Literal["even", "size"] = "even"
@@ -56,18 +64,21 @@ class TreePo:
     progress: bool = False
     whiten: bool = True
     epsilon: float = 1e-6
+    as_released: bool = False
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise ValueError(f"TreePo.epsilon: got {self.epsilon}; need a number above 0")
+        if self.progress and (self.drop_ties or self.weight != "even"):
+            raise ValueError(
+                f"TreePo.progress: got it with weight={self.weight!r}, drop_ties={self.drop_ties}; need the defaults, "
+                "prefixes are weighed by size and none is dropped"
+            )
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        of_path = self._ancestors(view)
-        advantage = (
-            rise(value_after(view, of_path), value_before(view, of_path)) if self.progress else of_path[view.path]
-        )
+        view = steps(rewarded).by_node
+        advantage = self._progress(view) if self.progress else self._ancestors(view)[view.path]
         return spread_steps(view, self._whitened(view, advantage) if self.whiten else advantage)
 
     def _ancestors(self, view: Steps) -> Floats:
@@ -78,16 +89,32 @@ class TreePo:
         kept = (size > 1) | (view.turn == 0)
         if self.drop_ties:
             kept &= np.bincount(place, np.abs(apart))[place] > 0
-        weight = np.where(kept, size if self.weight == "size" or self.progress else 1.0, 0.0)
+        weight = np.where(kept, size if self.weight == "size" else 1.0, 0.0)
         total, weights = (sum_at(view.path, each, view.paths) for each in (weight * apart, weight))
-        return total / (weights + 1.0 if self.progress else np.where(weights > 0, weights, 1.0))
+        return total / np.where(weights > 0, weights, 1.0)
+
+    def _progress(self, view: Steps) -> Floats:
+        """[S], before whitening."""
+        returns, first, through = view.returns[view.path], view.turn == 0, view.through[view.node]
+        prompt = np.where(first, np.bincount(place_of(view))[place_of(view)], 0.0)
+        apart = prompt * rise(returns, value_before(view, view.returns))
+        apart += through * rise(returns, value_after(view, view.returns))
+        total = sum_at(view.path, apart, view.paths)
+        weights = sum_at(view.path, (prompt + through).astype(np.float64), view.paths)
+        value, stretch = mean_of_children(view, total / np.where(weights > 0, weights, 1.0))
+        after = value[stretch]
+        return rise(after, np.where(first, 0.0, np.roll(after, 1)))
 
     def _whitened(self, view: Steps, advantage: Floats) -> Floats:
         """[S]."""
+        tokens = written(view)
+        if self.as_released:
+            batch = np.zeros(len(advantage), dtype=np.int64)
+            return normalize(advantage, batch, weight=tokens, epsilon=1e-8, guard="variance")
         task = view.task[view.path]
         learns = np.bincount(task, np.abs(advantage), minlength=1)[task] > 0
         batch, out = np.zeros(int(learns.sum()), dtype=np.int64), np.zeros(len(advantage))
         out[learns] = normalize(
-            advantage[learns], batch, mean="batch", std="batch", weight=written(view)[learns], epsilon=self.epsilon
+            advantage[learns], batch, mean="batch", std="batch", weight=tokens[learns], epsilon=self.epsilon
         )
         return out

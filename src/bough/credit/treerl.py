@@ -6,22 +6,25 @@ from typing import Literal
 
 import numpy as np
 
-from bough.credit.branches import rise, stem_of, value_after, value_before
+from bough.credit.branches import mean_of_children, rise, stem_of, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
+
+FILLED = 1e-8
+"""Released code replaces a smaller local advantage by that of the node before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeRl:
     """TreeRL (arXiv 2506.11902): value over the prompt's plus value over the last fork's; needs a branching tree.
 
-    The value of a place is the mean return of the counted paths through it, L of them. A node of the paper is a stretch
-    of turns without a fork (`stem_of`); each of its tokens gets
+    The value V of a node is the mean return of the counted paths through it, L of them. A node is a stretch of turns,
+    or of a part of a turn, without a fork (`stem_of`); each of its tokens gets
 
-        A = ((V - V of the prompt) + (V - V of the fork where the stretch begins)) / sqrt(L)
+        A = ((V - V of the prompt) + (V - V of the node before)) / sqrt(L)
 
-    The prompts of a task are one place. As a loss counts a token once for each of the L paths, a shared stretch weighs
+    The prompts of a task are one node. As a loss counts a token once for each of the L paths, a shared stretch weighs
     sqrt(L) in it. A chain that came to 1 and was forked twice at one turn, to 0 and 0, and a second chain that came to
     1:
 
@@ -30,41 +33,173 @@ class TreeRl:
         weight="sqrt"      -0.192     1.167     -0.833    -0.833     1
         as_released        -0.257     1.462     -1.205    -1.205     1.333
 
-    The released code (`ppo_utils/parallel_mcts.py`) starts from the difference of a return to the mean of the others of
-    the task, less the mean of these differences over tokens, which is n / (n - 1) times as large; and it divides V and
-    the parent's V by their own square roots before it subtracts them, so that what it computes is not the formula. It
-    also overwrites values that are exactly 0 with the parent's; that is not reproduced.
+    `term` chooses what is added up; with g = V - V of the prompt, l = V - V of the node before, o the return of the
+    path minus the mean return of the other paths of the task, and the flags of the released code:
+
+        "global_local"     g + l, the paper's; `use_state_value_reward`
+        "local"            l; no flag
+        "global"           g; `use_value_only`
+        "outcome"          o, for every token of the path; `use_chain_reward`
+        "local_outcome"    l + o; `use_orm_reward`
+        "ancestors"        V minus the mean of V over the prompt and all nodes before; `advantage_mix_allancestor`
+
+    The released code (THUDM/TreeRL, `tree_node.py` and `parallel_mcts.py`) differs in five ways (`as_released`). Values
+    are of o, not of returns, and less the mean of o over tokens (`center`), also that of the prompt. Each value is
+    divided by its own sqrt(L) before differences are taken. g is V alone. A local term below 1e-8 is replaced by that
+    of the node before, except at a path's first node. o is computed twice, the second time of the first. One task, four
+    chains of one turn with returns 1, 0, 1, 1 and 4, 8, 4, 5 tokens: 0.9286, -1.7381, 0.9286, 0.9286.
 
     Attributes:
-        weight: Whether to divide by the square root of L.
-        as_released: Each value divided by its own square root.
+        term: What is added up.
+        mean: What the value of a node is the mean of: the returns of the paths through it, or the values of the nodes
+            after it ("branches", `average_one_generation`; there as released the mean that is taken off V is
+            multiplied by L).
+        weight: What values are divided by: the square root of L, L ("paths", `uniform`), or nothing (`original`).
+        center: With `as_released`, which mean is taken off: over tokens, over nodes, or none.
+        as_released: As described above.
     """
 
-    weight: Literal["sqrt", "none"] = "sqrt"
+    term: Literal["global_local", "local", "global", "outcome", "local_outcome", "ancestors"] = "global_local"
+    mean: Literal["paths", "branches"] = "paths"
+    weight: Literal["sqrt", "paths", "none"] = "sqrt"
+    center: Literal["tokens", "nodes", "none"] = "tokens"
     as_released: bool = False
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = steps(rewarded).by_fork
         return spread_steps(view, self._released(view) if self.as_released else self._formula(view))
 
     def _formula(self, view: Steps) -> Floats:
         """[S]."""
-        after, before = value_after(view, view.returns), value_before(view, view.returns)
-        prompt = before[view.start[view.path]]
-        whole = rise(after, prompt) + rise(after, before[stem_of(view)])
-        return whole / self._divisor(view)
+        nodes = _nodes(view, view.returns, self.mean)
+        value, prompt = nodes.value[nodes.node], nodes.prompt[view.task[view.path]]
+        outcome = normalize(view.returns, view.task, mean="leave_one_out", std="none")
+        of_value = self._of_value(view, nodes.stem, value, prompt, prompt) / self._divisor(nodes.paths)[nodes.node]
+        return of_value + self._of_outcome(view, outcome)
 
     def _released(self, view: Steps) -> Floats:
         """[S]."""
         others = normalize(view.returns, view.task, mean="leave_one_out", std="none")
-        tokens = sum_at(view.path, written(view), view.paths)
-        centred = normalize(others, view.task, std="none", weight=tokens)
-        value = value_after(view, centred) / self._divisor(view)
-        stem = stem_of(view)
-        parent = np.where(view.turn[stem] > 0, value[np.maximum(stem - 1, 0)], 0.0)
-        return value + rise(value, parent)
+        nodes = _nodes(view, others, self.mean)
+        # The accumulated values of the release: sums over paths, or means over branches.
+        of_paths = self.mean == "paths"
+        total = nodes.value * nodes.paths if of_paths else nodes.value
+        at_prompt = nodes.prompt * nodes.prompt_paths if of_paths else nodes.prompt
+        mean = self._mean(nodes, total, at_prompt)
+        value = (total - mean[nodes.task] * nodes.paths) / self._divisor(nodes.paths)
+        prompt = (at_prompt - mean * nodes.prompt_paths) / self._divisor(nodes.prompt_paths)
+        if of_paths:
+            value, prompt = value / nodes.paths, prompt / np.maximum(nodes.prompt_paths, 1)
+        outcome = normalize(others, view.task, mean="leave_one_out", std="none")
+        prompts = prompt[view.task[view.path]]
+        of_value = self._of_value(view, nodes.stem, value[nodes.node], prompts, np.zeros(len(prompts)))
+        return of_value + self._of_outcome(view, outcome)
 
-    def _divisor(self, view: Steps) -> Floats:
-        paths = view.through[view.node].astype(np.float64)
-        return np.sqrt(paths) if self.weight == "sqrt" else np.ones_like(paths)
+    def _mean(self, nodes: "_Nodes", total: Floats, at_prompt: Floats) -> Floats:
+        """[tasks]: what is taken off; the prompt is a node without tokens."""
+        tasks = len(at_prompt)
+        if self.center == "none":
+            return np.zeros(tasks)
+        weight = nodes.tokens if self.center == "tokens" else np.ones(len(total))
+        of_prompt = 0.0 if self.center == "tokens" else 1.0
+        summed = sum_at(nodes.task, weight * total, tasks) + of_prompt * at_prompt
+        counted = sum_at(nodes.task, weight * nodes.paths, tasks) + of_prompt * nodes.prompt_paths
+        return summed / np.where(counted > 0, counted, 1.0)
+
+    def _of_value(self, view: Steps, stem: Ints, value: Floats, prompt: Floats, origin: Floats) -> Floats:
+        """[S]: the part of the advantage that comes from values [S], those of the prompts [S], and what g starts at."""
+        first = view.turn[stem] == 0
+        if self.term == "ancestors":
+            return rise(value, _mean_before(view, stem, value, prompt))
+        local = rise(value, np.where(first, prompt, value[np.maximum(stem - 1, 0)]))
+        if self.as_released:
+            kept = np.where(first | (np.abs(local) >= FILLED), np.arange(len(local)), 0)
+            local = local[np.maximum.accumulate(kept)]
+        match self.term:
+            case "global_local":
+                return local + rise(value, origin)
+            case "global":
+                return rise(value, origin)
+            case "local" | "local_outcome":
+                return local
+            case "outcome":
+                return np.zeros(len(value))
+
+    def _of_outcome(self, view: Steps, outcome: Floats) -> Floats | float:
+        return outcome[view.path] if self.term in ("outcome", "local_outcome") else 0.0
+
+    def _divisor(self, paths: Floats) -> Floats:
+        match self.weight:
+            case "sqrt":
+                return np.sqrt(np.maximum(paths, 1))
+            case "paths":
+                return np.maximum(paths, 1)
+            case "none":
+                return np.ones_like(paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Nodes:
+    """H stretches without a fork, and the prompts above them.
+
+    Attributes:
+        stem: [S] int64, the first turn of the stretch that each turn is in.
+        node: [S] int64, which stretch.
+        value: [H], the mean over its paths or branches.
+        paths: [H], how many paths run through it.
+        tokens: [H], how many tokens the policy wrote in it.
+        task: [H] int64.
+        prompt: [tasks], the value of the prompt.
+        prompt_paths: [tasks], how many paths it has.
+    """
+
+    stem: Ints
+    node: Ints
+    value: Floats
+    paths: Floats
+    tokens: Floats
+    task: Ints
+    prompt: Floats
+    prompt_paths: Floats
+
+
+def _nodes(view: Steps, outcome: Floats, mean: Literal["paths", "branches"]) -> _Nodes:
+    """The stretches of a batch, valued by the outcomes [P] of paths."""
+    stem, of_task = stem_of(view), view.task[view.path]
+    begins: Bools = stem == np.arange(len(stem))
+    value, node = mean_of_children(view, outcome)
+    paths = np.bincount(node[begins], minlength=len(value)).astype(np.float64)
+    task = np.zeros(len(value), dtype=np.int64)
+    task[node] = of_task
+    first, tasks = view.turn == 0, int(view.task.max(initial=-1)) + 1
+    prompt_paths = np.bincount(of_task[first], minlength=tasks).astype(np.float64)
+    if mean == "paths":
+        value[node] = value_after(view, outcome)
+        prompt = np.zeros(tasks)
+        prompt[of_task[first]] = value_before(view, outcome)[first]
+    else:
+        tops = np.unique(node[first])
+        prompt = sum_at(task[tops], value[tops], tasks) / np.maximum(np.bincount(task[tops], minlength=tasks), 1)
+    return _Nodes(
+        stem=stem,
+        node=node,
+        value=value,
+        paths=paths,
+        tokens=sum_at(node, written(view), len(value)) / np.maximum(paths, 1),
+        task=task,
+        prompt=prompt,
+        prompt_paths=prompt_paths,
+    )
+
+
+def _mean_before(view: Steps, stem: Ints, value: Floats, prompt: Floats) -> Floats:
+    """[S]: the mean value of the prompt and of the stretches before that of each turn."""
+    begins = stem == np.arange(len(stem))
+    total, count = np.cumsum(np.where(begins, value, 0.0)), np.cumsum(begins)
+    start = view.start[view.path]
+    before, number = total[stem] - value[stem], count[stem] - 1
+    # What the paths before this one added up to.
+    before -= (total - np.where(begins, value, 0.0))[start]
+    number -= count[start] - 1
+    return (prompt + before) / (1 + number)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.returns import gae
-from bough.credit.valued import valued_turns, whiten
+from bough.credit.valued import bootstrap_needs, valued_turns, whiten
 from bough.tree import Credited, Rewarded, mean_over_paths, spread_steps, steps
 
 
@@ -16,7 +16,7 @@ class TurnPpo:
     """Turn-PPO (arXiv 2512.17008), experimental: GAE over turns; needs the head "value" of a critic.
 
     A turn is one action of a process whose state is all that was read. V_t is the value before the first token of turn
-    t, r_t what is paid for it, and the value after the last turn is 0:
+    t, r_t what is paid for it, and the value after the last turn is 0, or by `bootstrap_truncated` the critic's:
 
         delta_t = r_t + discount * V_(t+1) - V_t        A_t = delta_t + discount * lam * A_(t+1)
 
@@ -24,6 +24,8 @@ class TurnPpo:
     Two turns with rewards 0 and 1, values 0.2 and 0.6, discount 0.9 and lam 0.8:
 
         A_2 = 1 - 0.6 = 0.4        A_1 = 0.9 * 0.6 - 0.2 + 0.72 * 0.4 = 0.628
+
+    Truncated in a state of value 0.5, and bootstrapped: A_2 = 1 + 0.9 * 0.5 - 0.6 = 0.85, A_1 = 0.952.
 
     Experimental: this follows the paper's description; its code was not to be found. It leaves open how advantages are
     scaled; here they are whitened over the turns of all counted paths (ddof 1, + 1e-8), a shared turn once for each
@@ -34,13 +36,15 @@ class TurnPpo:
         discount: Of what is one turn later, in (0, 1].
         lam: lambda of GAE, in [0, 1].
         whiten: Whether advantages are whitened.
+        bootstrap_truncated: Whether the value after the last turn of a truncated path is the critic's of the state in
+            which it ends, and not 0.
     """
 
     discount: float = 0.99
     lam: float = 0.9
     whiten: bool = True
+    bootstrap_truncated: bool = False
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic.value"})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     def __post_init__(self) -> None:
@@ -49,11 +53,17 @@ class TurnPpo:
         if not 0 <= self.lam <= 1:
             raise ValueError(f"TurnPpo.lam: got {self.lam}; need a number from 0 to 1")
 
+    @property
+    def needs(self) -> frozenset[str]:
+        """The critic, and its bootstrap."""
+        return frozenset({"critic.value"}) | bootstrap_needs(self.bootstrap_truncated)
+
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
         view = steps(rewarded)
-        seen = valued_turns(view, "value")
-        found = gae(seen.reward, seen.value, seen.start, discount=self.discount, decay=self.discount * self.lam)
+        seen = valued_turns(view, "value", bootstrap=self.bootstrap_truncated)
+        decay = self.discount * self.lam
+        found = gae(seen.reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
         advantage = np.zeros(len(view.path))
         advantage[seen.at] = whiten(found) if self.whiten else found
         return spread_steps(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.credit.normalize import normalize
+from bough.credit.normalize import Guard, normalize
 from bough.tree import Floats, Ints, Steps, sum_at
 
 
@@ -24,6 +24,7 @@ class Valued:
         start: [P + 1] int64; those of path p are start[p] : start[p + 1].
         reward: [V], what is paid for each; a turn's reward is paid at its last token.
         value: [V], of the state before it; nan where nobody asked.
+        end: [P], of the state after the last of a path: 0, or where the path was truncated the bootstrap.
     """
 
     at: Ints
@@ -32,33 +33,51 @@ class Valued:
     start: Ints
     reward: Floats
     value: Floats
+    end: Floats
 
 
-def valued_words(view: Steps, head: str) -> Valued:
+def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[str]:
+    """What a rule needs besides its heads."""
+    return frozenset({"bootstrap"} if bootstrap_truncated else ())
+
+
+def end_values(view: Steps, head: str) -> Floats:
+    """[P]: the bootstrap, a head's value of the state in which each truncated path ends.
+
+    0 where the environment ended the path, and where no text of that state exists: a path that fills the model's
+    context can never go on.
+    """
+    return np.nan_to_num(view.of_ends(head), nan=0.0)
+
+
+def valued_words(view: Steps, head: str, *, bootstrap: bool = False) -> Valued:
     """Every token that the policy wrote, with what a head says before it."""
     words = view.words
     at = np.flatnonzero(view.sampled[words.token])
-    return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head))
+    end = end_values(view, head) if bootstrap else np.zeros(view.paths)
+    return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head), end)
 
 
-def valued_turns(view: Steps, head: str | None = None) -> Valued:
-    """Every turn that the policy wrote, with what a head says before its first token."""
-    lengths = view.lengths
-    first = (np.cumsum(lengths) - lengths)[view.node]
-    sampled = np.append(view.sampled, False)
-    at = np.flatnonzero(sampled[first] & (lengths[view.node] > 0))
-    value = np.full(len(sampled), np.nan) if head is None else view.of_tokens(head)
-    return _valued(view, at, at, first[at], value)
+def valued_turns(view: Steps, head: str | None = None, *, bootstrap: bool = False) -> Valued:
+    """Every turn of which the policy wrote something, with what a head says before the first token that it wrote."""
+    end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
+    words = view.words
+    written = np.flatnonzero(view.sampled[words.token])
+    step = words.step[written]
+    first = written[np.diff(step, prepend=-1) > 0]
+    at, token = words.step[first], words.token[first]
+    value = np.full(len(view.sampled), np.nan) if head is None else view.of_tokens(head)
+    return _valued(view, at, at, token, value, end)
 
 
-def whiten(value: Floats, *, ddof: int = 1) -> Floats:
+def whiten(value: Floats, *, ddof: int = 1, guard: Guard = "added") -> Floats:
     """[n]: values minus their mean over their standard deviation; 0 when there is one alone or all are equal."""
-    return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8)
+    return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8, guard=guard)
 
 
-def _valued(view: Steps, at: Ints, turn: Ints, token: Ints, value: Floats) -> Valued:
+def _valued(view: Steps, at: Ints, turn: Ints, token: Ints, value: Floats, end: Floats) -> Valued:
     until = np.concatenate([[0], np.cumsum(np.bincount(turn, minlength=len(view.path)))])
     start, last = until[view.start], until[1:] - 1
     paid = last >= start[view.path]
     reward = sum_at(last[paid], view.reward[paid], len(at))
-    return Valued(at=at, turn=turn, token=token, start=start, reward=reward, value=value[token])
+    return Valued(at=at, turn=turn, token=token, start=start, reward=reward, value=value[token], end=end)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
-from bough.tree import Credited
+from bough.tree import Credited, StageError, describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,31 @@ class Admit(Protocol):
     def __call__(self, credited: Sequence[Credited]) -> Admitted:
         """Choose; order is kept."""
         ...
+
+
+def select(rule: Admit, credited: Sequence[Credited]) -> Admitted:
+    """What a rule returns, if it is a selection of the given trees, in their order.
+
+    Raises:
+        StageError: names the rule.
+    """
+    return _checked(f"admit={type(rule).__name__}", credited, rule(credited))
+
+
+def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Admitted:
+    need = "Admitted(trees=..., dropped=...) with some of the given trees, in their order"
+    if not isinstance(returned, Admitted):
+        raise StageError(f"{piece}: got {describe(returned)}; need {need}")
+    given = iter([each.tree for each in credited])
+    for each in cast("Sequence[object]", returned.trees):
+        if not isinstance(each, Credited):
+            raise StageError(f"{piece}: got {describe(each)} among the trees; need {need}")
+        if not any(one is each.tree for one in given):
+            raise StageError(
+                f"{piece}: got a tree that was not given, or twice, or out of order (task {each.tree.task.id}); "
+                f"need {need}"
+            )
+    return returned
 
 
 # Last, because every piece returns `Admitted`.
@@ -43,4 +68,5 @@ __all__ = [
     "Snapshots",
     "SuccessReplay",
     "Tracker",
+    "select",
 ]

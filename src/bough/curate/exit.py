@@ -1,7 +1,7 @@
 """Partial histories as tasks: what was halfway, and could still go either way, is begun again from there."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -66,7 +66,9 @@ class Histories:
         self._settings = settings
         self._used = 0
 
-    def begin(self, tasks: Sequence[Task], teacher: Callable[[Task], tuple[str, ...]], seed: int) -> list[Task]:
+    async def begin(
+        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
+    ) -> list[Task]:
         """The tasks, some of them replaced."""
         del teacher
         luck = np.random.default_rng(seed)

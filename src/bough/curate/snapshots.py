@@ -1,7 +1,7 @@
 """A teacher's way as places to begin from, while the policy is young."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -82,7 +82,9 @@ class Taken:
             for at in range(0, len(way), settings.every)
         ]
 
-    def begin(self, tasks: Sequence[Task], teacher: Callable[[Task], tuple[str, ...]], seed: int) -> list[Task]:
+    async def begin(
+        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
+    ) -> list[Task]:
         """A snapshot in the place of each task, until the first steps are over.
 
         Raises:
@@ -93,7 +95,7 @@ class Taken:
             return list(tasks)
         known = {task.id for task, _ in self.ways}
         for task in tasks:
-            if len(self.ways) < settings.episodes and task.id not in known and (way := teacher(task)):
+            if len(self.ways) < settings.episodes and task.id not in known and (way := await teacher(task)):
                 known.add(task.id)
                 self.ways.append((task, way))
         if not self.ways:

@@ -1,6 +1,6 @@
 """Engines: tokens in, tokens out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -122,6 +122,12 @@ class Engine(Protocol):
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
         """Log-probability of each continuation token (no top-p)."""
+        ...
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """`score` of several continuations of one prompt, in one request."""
         ...
 
     def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:

@@ -38,6 +38,7 @@ class Logprobs(BaseModel):
 class Choice(BaseModel):
     """One completion, of whichever kind."""
 
+    index: int = 0
     finish_reason: str | None = None
     message: Message | None = None
     token_ids: list[int] | None = None
@@ -85,11 +86,15 @@ class Calls:
         # The retries and deadlines of the client cannot be had from a seed, or bound a whole attempt.
         self._client = AsyncOpenAI(api_key=key or "none", base_url=config.base_url, max_retries=0, timeout=None)
         self._places = asyncio.Semaphore(config.concurrency)
-        self._running: set[asyncio.Task[Choice]] = set()
+        self._running: set[asyncio.Task[list[Choice]]] = set()
         self._closed = False
 
     async def ask(self, path: str, body: dict[str, object], *, seed: int) -> Choice:
-        """Post `body` to `path`, below the server's address, when there is a place; return the first completion.
+        """As `ask_each`; the first completion."""
+        return (await self.ask_each(path, body, seed=seed))[0]
+
+    async def ask_each(self, path: str, body: dict[str, object], *, seed: int) -> list[Choice]:
+        """Post `body` to `path`, below the server's address, when there is a place; return its completions, in order.
 
         Raises:
             EngineFault: when the server refused or kept failing, or `close` was called.
@@ -118,7 +123,7 @@ class Calls:
         await asyncio.gather(*running, return_exceptions=True)
         await self._client.close()
 
-    async def _insist(self, path: str, body: dict[str, object], jitter: random.Random) -> Choice:
+    async def _insist(self, path: str, body: dict[str, object], jitter: random.Random) -> list[Choice]:
         config = self._config
         async with self._places:
             for attempt in count():
@@ -133,7 +138,7 @@ class Calls:
                     await asyncio.sleep(max(trouble.wait_s, min(wait_s, config.deadline_s)))
         raise AssertionError("unreachable")
 
-    async def _try(self, path: str, body: dict[str, object]) -> Choice:
+    async def _try(self, path: str, body: dict[str, object]) -> list[Choice]:
         deadline_s = self._config.deadline_s
         try:
             async with asyncio.timeout(deadline_s):
@@ -153,7 +158,7 @@ class Calls:
             place = ".".join(map(str, first["loc"])) or "answer"
             raise Trouble(f"got an answer that is none ({place}: {first['msg']})") from None
         self._count(answer.usage or Counts())
-        return answer.choices[0]
+        return sorted(answer.choices, key=lambda choice: choice.index)
 
     def _count(self, counts: Counts) -> None:
         usage, prices = self.usage, self._config.price_per_million

@@ -10,7 +10,7 @@ process.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from itertools import count
 
@@ -120,6 +120,12 @@ class Fleet:
         logprobs = await self._ask(scoring, Work(prompt=tuple(prompt_tokens), tokens=1))
         assert not isinstance(logprobs, Completion)
         return logprobs
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.score_each`; the continuations are dealt out together."""
+        return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """See `Engine.sync`. All processes see the same memory, so weights are copied once.

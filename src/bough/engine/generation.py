@@ -8,7 +8,7 @@ turns of branches that are done join the pass in which the others go on.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -102,6 +102,12 @@ class LocalEngine:
         tokens = np.concatenate([prompt, targets[:-1]])
         await self._submit(Score(tokens=tokens, targets=targets, temperature=temperature, future=future))
         return future.result()
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.score_each`; the continuations are read in the same passes."""
+        return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """See `Engine.sync`.

@@ -1,7 +1,7 @@
 """Generation by a server that speaks OpenAI's protocol: what a run says about it, and the engine."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -213,7 +213,13 @@ class OpenAiEngine:
     async def score(
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
-        """See `Engine.score`. Servers say it of temperature 1 only, and with `api="completions"` only.
+        """See `Engine.score_each`, of one continuation."""
+        return (await self.score_each(prompt_tokens, (continuation_tokens,), temperature))[0]
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.score_each`. Servers say it of temperature 1 only, and with `api="completions"` only.
 
         Raises:
             ValueError: when asked for what servers do not say.
@@ -225,21 +231,37 @@ class OpenAiEngine:
             raise ValueError(f"score: got temperature {temperature}; need 1, of which alone servers say it")
         if not prompt_tokens:
             raise ValueError("score: got a prompt of 0 tokens; need at least 1")
-        read = [*prompt_tokens, *continuation_tokens]
-        if len(read) >= self._config.context_tokens:
+        reads = [[*prompt_tokens, *each] for each in continuations]
+        longest = max(map(len, reads))
+        if longest >= self._config.context_tokens:
             raise ValueError(
-                f"score: got {len(read)} tokens; need fewer than the context of {self._config.context_tokens} tokens"
+                f"score: got {longest} tokens; need fewer than the context of {self._config.context_tokens} tokens"
             )
-        asked = {"prompt": read, "max_tokens": 1, "echo": True, "logprobs": 1, "temperature": 1.0}
-        choice = await self._calls.ask("completions", self._body(asked | {"return_token_ids": True}), seed=0)
-        given = choice.logprobs.token_logprobs if choice.logprobs else None
-        logprobs = (given or [])[len(prompt_tokens) : len(read)]
-        if len(logprobs) < len(continuation_tokens):
+        asked = {
+            "prompt": reads[0] if len(reads) == 1 else reads,
+            "max_tokens": 1,
+            "echo": True,
+            "logprobs": 1,
+            "temperature": 1.0,
+        }
+        choices = await self._calls.ask_each("completions", self._body(asked | {"return_token_ids": True}), seed=0)
+        if len(choices) != len(reads):
             raise EngineFault(
-                f"score: got log-probabilities of {len(given or [])} tokens from {self._config.base_url}; need those "
-                f"of all {len(read)} that were sent: a server that answers echo with them (vLLM, SGLang)"
+                f"score: got {len(choices)} answers from {self._config.base_url} to {len(reads)} prompts; need one each"
             )
-        return _known(logprobs)
+        return tuple(
+            self._scored(choice, len(prompt_tokens), len(read)) for choice, read in zip(choices, reads, strict=True)
+        )
+
+    def _scored(self, choice: "Choice", start: int, stop: int) -> tuple[float, ...]:
+        """The log-probabilities of the tokens from `start` to `stop` of what was sent."""
+        given = (choice.logprobs.token_logprobs if choice.logprobs else None) or []
+        if len(given) < stop:
+            raise EngineFault(
+                f"score: got log-probabilities of {len(given)} tokens from {self._config.base_url}; need those "
+                f"of all {stop} that were sent: a server that answers echo with them (vLLM, SGLang)"
+            )
+        return _known(given[start:stop])
 
     def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
         """Refused: a server keeps the weights with which it was started.

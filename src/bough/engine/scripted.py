@@ -117,6 +117,12 @@ class Scripted:
         async with self._in_flight():
             return self._made_up(prompt_tokens, continuation_tokens, temperature)[0]
 
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """See `Engine.score_each`."""
+        return tuple([await self.score(prompt_tokens, each, temperature) for each in continuations])
+
     def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
         """Take the new version; weights change nothing else here.
 

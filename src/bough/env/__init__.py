@@ -44,7 +44,8 @@ class Step:
 
     Attributes:
         state: Where the agent now is.
-        reward: What the environment paid for this action.
+        reward: What the environment paid for this action. Here and in `valid` and `success` a host takes NumPy's
+            scalars, too.
         outcome: `OPEN`, or `TERMINATED` or `TRUNCATED` when the episode is over.
         valid: Whether the environment understood the action.
         success: Whether the task is now solved.
@@ -109,6 +110,10 @@ class EnvFault(Exception):
     """An environment broke, hung or answered with the wrong type. The path becomes `FAILED`; the episode is retried."""
 
 
+class UserCodeError(ValueError):
+    """An error of the user's environment that no retry mends. The message has its class, text, file and line."""
+
+
 @runtime_checkable
 class Host(Protocol):
     """Runs an environment for many branches at once: in this process (`Inline`) or in others (`Workers`)."""
@@ -135,6 +140,20 @@ class Host(Protocol):
         ...
 
 
+@runtime_checkable
+class EnvHost(Host, Protocol):
+    """A host of a whole environment: it draws tasks, too."""
+
+    @property
+    def replaced(self) -> int:
+        """How many worker processes hung or died, and were replaced; 0 without workers."""
+        ...
+
+    async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+        """`Env.tasks`; raises `EnvFault` when the environment broke or hung, ValueError when it has too few."""
+        ...
+
+
 # Last, because every piece imports the protocol from above.
 from bough.env.frozenlake import FrozenLake  # noqa: E402
 from bough.env.inline import Inline  # noqa: E402
@@ -149,6 +168,7 @@ __all__ = [
     "Branching",
     "Env",
     "EnvFault",
+    "EnvHost",
     "FrozenLake",
     "Host",
     "Inline",
@@ -160,6 +180,7 @@ __all__ = [
     "State",
     "Step",
     "TextWorld",
+    "UserCodeError",
     "Workers",
     "load_module",
 ]

@@ -1,21 +1,32 @@
 """Calls of an environment whose answers can be trusted: everything that goes wrong inside becomes an `EnvFault`."""
 
 import math
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, cast
 
-from bough.env import Env, EnvFault, Oracle, State, Step
+import numpy as np
+
+from bough.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.origin import describe, place, shorten
 from bough.tree import Outcome, Task
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
+
+Piece = TypeVar("Piece", State, Step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """An environment, asked in this process.
 
+    NumPy's scalars in what it returns become Python's, so that JSON can write them and other processes read them.
+
     Raises:
-        EnvFault: from every call, when the environment raised, or answered with the wrong type.
+        EnvFault: from every call, when the environment raised, or answered with the wrong type. The message has the
+            file and line of the user's code.
+        ImportError: from every call, when an environment that comes with Bough lacks an extra.
     """
 
     env: Env
@@ -25,54 +36,91 @@ class Checked:
         """The environment's class, for messages."""
         return type(self.env).__name__
 
+    def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+        """`Env.tasks`; its ValueError passes through, as in `start`.
+
+        Raises:
+            ValueError: when the answer is not `count` tasks with different ids.
+        """
+        with self._guard("tasks", of_task=True):
+            answer = cast("object", self.env.tasks(split, count, seed))
+        call = f"{self.name}.tasks({split!r}, {count}, ...)"
+        items = list(cast("Iterable[object]", answer)) if isinstance(answer, Iterable) else [answer]
+        wrong = [item for item in items if not isinstance(item, Task)]
+        if wrong:
+            raise ValueError(f"{call}: got {_shown(wrong[0])}; need a list of Task")
+        tasks = cast("list[Task]", items)
+        different = len({task.id for task in tasks})
+        if (len(tasks), different) != (count, count):
+            raise ValueError(f"{call}: got {len(tasks)} tasks with {different} different ids; need {count} of each")
+        return tuple(tasks)
+
     def start(self, task: Task) -> State:
-        """`Env.start`; its ValueError passes through, because a bad task is the user's to mend."""
-        try:
+        """`Env.start`; its ValueError passes through, because a bad task is the user's to mend.
+
+        Raises:
+            UserCodeError: in the place of a ValueError that was raised in the user's code.
+        """
+        with self._guard("start", of_task=True):
             answer = self.env.start(task)
-        except (EnvFault, ValueError):
-            raise
-        except Exception as broken:
-            raise self._broken("start", broken) from broken
         return self._state(answer, "start")
 
     def step(self, state: State, action: str) -> Step:
         """`Env.step`."""
-        try:
+        with self._guard("step"):
             answer = self.env.step(state, action)
-        except EnvFault:
-            raise
-        except Exception as broken:
-            raise self._broken("step", broken) from broken
         return self._step(answer)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """`Oracle.plan`; None when the environment is no oracle."""
         if not isinstance(self.env, Oracle):
             return None
-        try:
+        with self._guard("plan"):
             answer = self.env.plan(state)
-        except EnvFault:
-            raise
-        except Exception as broken:
-            raise self._broken("plan", broken) from broken
         if answer is None or _is_texts(answer):
             return answer
         raise self._wrong("plan", _shown(answer), "a tuple of strings, or None")
 
+    @contextmanager
+    def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
+        """Turns what the environment raises inside into a fault; not what says that a task, or an extra, is wrong."""
+        try:
+            yield
+        except EnvFault as fault:
+            raise EnvFault(shorten(str(fault))) from fault.__cause__
+        except Exception as broken:
+            told = f"{self.name}.{call} raised {describe(broken)}"
+            if of_task and isinstance(broken, ValueError):
+                if place(broken):
+                    raise UserCodeError(told) from broken
+                raise
+            if isinstance(broken, ImportError) and not place(broken):
+                raise
+            raise EnvFault(told) from broken
+
     def _step(self, step: object) -> Step:
         if not isinstance(step, Step):
             raise self._wrong("step", _shown(step), "a Step")
+        step = _plain_fields(step, "reward", "valid", "success", "replayed_steps")
         reward, outcome = cast("object", step.reward), cast("object", step.outcome)
         if not isinstance(reward, int | float) or not math.isfinite(reward):
             raise self._wrong("step", f"Step.reward = {_shown(reward)}", "a finite float")
         if not isinstance(outcome, Outcome) or outcome not in ENDINGS:
             raise self._wrong("step", f"Step.outcome = {_shown(outcome)}", "OPEN, TERMINATED or TRUNCATED")
-        self._state(step.state, "step")
-        return step
+        for field, flag in (("valid", cast("object", step.valid)), ("success", cast("object", step.success))):
+            if not isinstance(flag, int) or flag not in (0, 1):
+                raise self._wrong("step", f"Step.{field} = {_shown(flag)}", "True or False")
+        state = self._state(step.state, "step")
+        plain = (step.valid is True or step.valid is False) and (step.success is True or step.success is False)
+        if plain and state is step.state and not step.info:
+            return step
+        info = {str(key): self._plain(value, f"Step.info[{key!r}]") for key, value in step.info.items()}
+        return replace(step, state=state, valid=bool(step.valid), success=bool(step.success), info=info)
 
     def _state(self, state: object, call: str) -> State:
         if not isinstance(state, State):
             raise self._wrong(call, _shown(state), "a State")
+        state = _plain_fields(state, "observation", "key")
         texts: dict[str, object] = {"observation": state.observation, "key": state.key}
         for field, text in texts.items():
             if not isinstance(text, str):
@@ -81,11 +129,32 @@ class Checked:
             raise self._wrong(call, f"State.admissible = {_shown(state.admissible)}", "a tuple of strings, or None")
         return state
 
-    def _broken(self, call: str, error: Exception) -> EnvFault:
-        return EnvFault(f"{self.name}.{call} raised {type(error).__name__}: {error}")
+    def _plain(self, value: object, where: str) -> object:
+        """A value that JSON can write."""
+        if isinstance(value, np.generic | np.ndarray):
+            value = cast("object", value.tolist())
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, Mapping):
+            items = cast("Mapping[object, object]", value).items()
+            return {str(key): self._plain(item, f"{where}[{key!r}]") for key, item in items}
+        if isinstance(value, list | tuple):
+            return [self._plain(item, where) for item in cast("Sequence[object]", value)]
+        raise self._wrong("step", f"{where} = {_shown(value)}", "a value that JSON can write")
 
     def _wrong(self, call: str, got: str, need: str) -> EnvFault:
         return EnvFault(f"{self.name}.{call}: got {got}; need {need}")
+
+
+def _plain_fields(piece: Piece, *names: str) -> Piece:
+    """With Python's values in the place of NumPy's scalars; the same object when there are none."""
+    values: dict[str, object] = {name: getattr(piece, name) for name in names}
+    plain: dict[str, Any] = {
+        name: cast("np.generic", value).item()
+        for name, value in values.items()
+        if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    }
+    return replace(piece, **plain) if plain else piece
 
 
 def _is_texts(answer: object) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bough.env import Branching, Env, State, Step
+from bough.env import Branching, Env, Split, State, Step
 from bough.env.checked import Checked
 from bough.tree import Task
 
@@ -30,6 +30,21 @@ class Inline:
     def branching(self) -> Branching:
         """The environment's."""
         return self.env.branching
+
+    @property
+    def replaced(self) -> int:
+        """0: there are no workers."""
+        return 0
+
+    async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+        """`Env.tasks`.
+
+        Raises:
+            EnvFault: when the environment raised something else than ValueError.
+            ValueError: the environment's own, or when the answer is not `count` different tasks.
+        """
+        with self._working():
+            return Checked(env=self.env).tasks(split, count, seed)
 
     async def start(self, task: Task) -> State:
         """`Env.start`.

@@ -1,5 +1,6 @@
 """Python files that are no importable module: a user's recipe or environment, loaded by path in every process alike."""
 
+import importlib
 import importlib.util
 import pickle
 import re
@@ -9,6 +10,8 @@ from hashlib import blake2b
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
+
+from bough.env.origin import is_users
 
 PREFIX = "bough_user_"
 MAINS = ("__main__", "__mp_main__")
@@ -31,6 +34,34 @@ def load_module(path: Path) -> ModuleType:
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     return sys.modules.get(name) or _run(name, path)
+
+
+def import_folder(name: str, file: str) -> Path | None:
+    """The folder on `sys.path` that makes a module of the user's importable; None for an installed module.
+
+    Args:
+        name: The module's, with dots: `shop.env`.
+        file: Its source file: `/project/shop/env.py`, for the folder `/project`.
+    """
+    path = Path(file).absolute()
+    return path.parents[name.count(".") + (path.name == "__init__.py")] if is_users(file) else None
+
+
+def import_from(name: str, folder: Path | None) -> ModuleType:
+    """Import a module by its name, from `folder` where one is given; the folder goes to the end of `sys.path`.
+
+    Raises:
+        ImportError: when there is no such module, or another one of this name comes first.
+    """
+    if folder is None or not folder.is_dir():
+        return importlib.import_module(name)
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+    module = importlib.import_module(name)
+    file = module.__file__ or ""
+    if import_folder(name, file) != folder:
+        raise ImportError(f"got another module {name!r}, {file or 'built in'}; need the one in {folder}")
+    return module
 
 
 def loaded_files() -> dict[str, str]:

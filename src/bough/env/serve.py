@@ -6,22 +6,25 @@ import signal
 import socket
 import threading
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from io import BufferedRWPair
 from typing import Literal, TypeAlias
 
-from bough.env import Env, EnvFault, State, Step
+from bough.env import Env, EnvFault, Split, State, Step, UserCodeError
 from bough.env.checked import Checked
 from bough.env.load import unpickle
+from bough.env.origin import describe
 from bough.tree import Task
 
 LENGTH_BYTES = 8
 """Every message is a pickle after its length, big-endian."""
 
-Call: TypeAlias = Literal["start", "step", "plan"]
+Call: TypeAlias = Literal["tasks", "start", "step", "plan"]
+
+
+Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[str, ...] | None
 
 
 class Verdict(StrEnum):
@@ -32,8 +35,19 @@ class Verdict(StrEnum):
     UNUSABLE = "unusable"
     """The environment cannot be unpickled here, ever."""
     ANSWER = "answer"
-    BAD_TASK = "bad task"
     FAULT = "fault"
+    BAD_TASK = "bad task"
+    USER_CODE = "user code"
+    MISSING = "missing"
+
+
+ERRORS: Mapping[Verdict, type[Exception]] = {
+    Verdict.FAULT: EnvFault,
+    Verdict.USER_CODE: UserCodeError,
+    Verdict.BAD_TASK: ValueError,
+    Verdict.MISSING: ImportError,
+}
+"""What a verdict raises on the other side, subclasses first. A worker's own class may not be importable there."""
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
@@ -59,9 +73,10 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """A call of the environment: `task` for start, `state` for step and plan, `action` for step."""
+    """A call of the environment: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step."""
 
     call: Call
+    draw: tuple[Split, int, int] | None = None
     task: Task | None = None
     state: State | None = None
     action: str = ""
@@ -69,6 +84,8 @@ class Ask:
     @property
     def about(self) -> str:
         """What the call is about, for messages."""
+        if self.draw is not None:
+            return f"{self.draw[1]} of split {self.draw[0]!r}"
         if self.task is not None:
             return f"task {self.task.id}"
         return f"action {self.action!r}" if self.call == "step" else "a state"
@@ -79,7 +96,7 @@ class Reply:
     """What came of it: the answer, or what there is to say about its absence, and how long the process worked on it."""
 
     verdict: Verdict
-    answer: State | Step | tuple[str, ...] | None = None
+    answer: Answer = None
     message: str = ""
     took_s: float = 0.0
 
@@ -101,8 +118,8 @@ def serve(channel_fd: int) -> None:
             env = unpickle(hello.env, hello.files)
             if not isinstance(env, Env):
                 raise TypeError(f"got {type(env).__name__}; need an Env")
-        except Exception:
-            _write(stream, Reply(verdict=Verdict.UNUSABLE, message=traceback.format_exc()))
+        except Exception as broken:
+            _write(stream, Reply(verdict=Verdict.UNUSABLE, message=describe(broken)))
             return
         _write(stream, Reply(verdict=Verdict.READY))
         checked = Checked(env=env)
@@ -115,15 +132,14 @@ def serve(channel_fd: int) -> None:
 def _reply(env: Checked, ask: Ask, files: Mapping[str, str]) -> Reply:
     try:
         return Reply(verdict=Verdict.ANSWER, answer=_answer(env, ask, files))
-    except EnvFault as fault:
-        cause = fault.__cause__
-        inside = "".join(traceback.format_exception(cause)) if cause is not None else ""
-        return Reply(verdict=Verdict.FAULT, message=f"{fault}\n\nIn the worker:\n{inside}" if inside else str(fault))
-    except ValueError as bad:
-        return Reply(verdict=Verdict.BAD_TASK, message=str(bad))
+    except (EnvFault, ImportError, ValueError) as error:
+        verdict = next(verdict for verdict, kind in ERRORS.items() if isinstance(error, kind))
+        return Reply(verdict=verdict, message=str(error))
 
 
-def _answer(env: Checked, ask: Ask, files: Mapping[str, str]) -> State | Step | tuple[str, ...] | None:
+def _answer(env: Checked, ask: Ask, files: Mapping[str, str]) -> Answer:
+    if ask.draw is not None:
+        return env.tasks(*ask.draw)
     if ask.task is not None:
         return _packed(env.start(ask.task), env.name)
     state = _unpacked(ask.state, files)

@@ -9,11 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from bough.env import EnvFault, State, Step
+from bough.env import EnvFault, UserCodeError
 from bough.env.load import loaded_files
-from bough.env.serve import LENGTH_BYTES, Ask, Hello, Reply, Verdict, framed
+from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Ask, Hello, Reply, Verdict, framed
 
 # The child must find the same modules as this process, so it gets the path before it imports anything.
 START = """
@@ -36,6 +37,7 @@ class Worker:
         env: The environment, pickled.
         deadline_s: Most seconds for one call, counted from when the process is free for it.
         startup_s: Most seconds for a fresh process to be ready.
+        notify: Called with a line when the process hung or died, and was replaced.
         calls: How many calls it has in hand.
         replaced: How many processes were killed or found dead, and replaced.
         busy_s: For how long it has worked on calls that it answered.
@@ -45,6 +47,7 @@ class Worker:
     env: bytes
     deadline_s: float
     startup_s: float
+    notify: Callable[[str], None]
     calls: int = 0
     replaced: int = 0
     busy_s: float = 0.0
@@ -53,13 +56,15 @@ class Worker:
     _turn: asyncio.Lock | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
-    async def ask(self, ask: Ask) -> State | Step | tuple[str, ...] | None:
+    async def ask(self, ask: Ask) -> Answer:
         """One call.
 
         Raises:
             EnvFault: when the environment broke, or the process hung or died.
             ValueError: the environment's own, about a bad task.
-            RuntimeError: when the environment cannot be unpickled in a worker, or the worker is closed.
+            UserCodeError: the same from the user's code, or when a worker cannot unpickle the environment.
+            ImportError: when an environment that comes with Bough lacks an extra.
+            RuntimeError: when the worker is closed.
         """
         self.calls += 1
         try:
@@ -68,10 +73,8 @@ class Worker:
         finally:
             self.calls -= 1
         self.busy_s += reply.took_s
-        if reply.verdict == Verdict.BAD_TASK:
-            raise ValueError(reply.message)
-        if reply.verdict == Verdict.FAULT:
-            raise EnvFault(reply.message)
+        if reply.verdict in ERRORS:
+            raise ERRORS[reply.verdict](reply.message)
         return reply.answer
 
     async def close(self) -> None:
@@ -99,21 +102,27 @@ class Worker:
                 return await process.exchange(framed(ask))
         except TimeoutError:
             self._replace()
-            raise EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced") from None
+            fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced")
         except (EOFError, ConnectionError):
             status = self._replace()
-            raise EnvFault(f"{about}: its worker died (exit status {status}) and was replaced") from None
+            fault = EnvFault(f"{about}: its worker died (exit status {status}) and was replaced")
+        except EnvFault as late:
+            self._replace()
+            fault = late
         except BaseException:
             # Above all a cancelled call: no one reads what the process answers now, so only a fresh one is clean.
             self._replace()
             raise
+        if not self._closed:
+            self.notify(str(fault))
+        raise fault
 
     async def _ready(self) -> "_Process":
         """The process, once it has unpickled the environment; a fresh one where it died since the last call."""
         if self._process is None:
             self._process = _Process.spawn()
         elif not self._process.is_quiet():
-            self._replace()
+            self.notify(f"{self.name}: a worker died between calls (exit status {self._replace()}) and was replaced")
         process = self._process
         if process.greeted:
             return process
@@ -121,10 +130,10 @@ class Worker:
             async with asyncio.timeout(self.startup_s):
                 reply = await process.exchange(framed(Hello(env=self.env, files=loaded_files())))
         except TimeoutError:
-            raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s") from None
+            raise EnvFault(f"{self.name}: no worker was ready within {self.startup_s:g} s; it was replaced") from None
         if reply.verdict != Verdict.READY:
-            raise RuntimeError(
-                f"{self.name}: got no environment in the worker; need one that it can unpickle\n{reply.message}"
+            raise UserCodeError(
+                f"{self.name}: got no environment in the worker; need one that it can unpickle: {reply.message}"
             )
         process.greeted = True
         return process

@@ -1,13 +1,24 @@
 """A host for environments that are slow or may hang: they run in processes of their own, with deadlines."""
 
 import pickle
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from bough.env import Branching, Env, State, Step
+from bough.env import Branching, Env, Split, State, Step
 from bough.env.serve import Ask, Packed
 from bough.env.worker import Worker
 from bough.tree import Task
+
+LARGE_ENV_BYTES = 50 * 2**20
+LARGE_STATE_BYTES = 2**20
+"""From these sizes on, `Workers.notify` is called with what an environment and its states cost."""
+
+
+def to_stderr(text: str) -> None:
+    """Print a line on standard error."""
+    print(text, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,6 +38,7 @@ class Workers:
         deadline_s: Most seconds for one call, counted from when its process is free for it. A call behind n others
             thus has its answer or its fault within (n + 1) deadlines, plus the time to start fresh processes.
         startup_s: Most seconds for a fresh process to load the environment.
+        notify: Called with a line of text when a process is replaced, and when the environment or a state is large.
 
     Raises:
         ValueError: when a field is out of its range, or the environment cannot be pickled or branched.
@@ -36,6 +48,8 @@ class Workers:
     count: int = 2
     deadline_s: float = 30.0
     startup_s: float = 60.0
+    notify: Callable[[str], None] = field(default=to_stderr, repr=False)
+    _largest: list[int] = field(default_factory=lambda: [LARGE_STATE_BYTES // 2], init=False, repr=False)
     _crew: list[Worker] = field(default_factory=list[Worker], init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -55,8 +69,15 @@ class Workers:
                 f"Workers.env: got {name}, which cannot be pickled ({broken}); need a class at the top of a module, "
                 "with fields that can be pickled"
             ) from broken
+        if len(blob) >= LARGE_ENV_BYTES:
+            self.notify(
+                f"Workers.env: {name} has {mib(len(blob))} when pickled; each of {self.count} workers gets a copy, "
+                f"{mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
+                "environment, from a file that a field names"
+            )
         self._crew.extend(
-            Worker(name=name, env=blob, deadline_s=self.deadline_s, startup_s=self.startup_s) for _ in range(self.count)
+            Worker(name=name, env=blob, deadline_s=self.deadline_s, startup_s=self.startup_s, notify=self.notify)
+            for _ in range(self.count)
         )
 
     @property
@@ -74,13 +95,19 @@ class Workers:
         """The environment's."""
         return self.env.branching
 
+    async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
+        """`Env.tasks`; faults as in `start`."""
+        ask = Ask(call="tasks", draw=(split, count, seed))
+        return cast("tuple[Task, ...]", await self._crew[self._least_busy()].ask(ask))
+
     async def start(self, task: Task) -> State:
         """`Env.start`.
 
         Raises:
             EnvFault: when the environment broke, hung, or returned something else than a State.
             ValueError: the environment's own, about a bad task.
-            RuntimeError: when no worker can load the environment, or after `close`.
+            UserCodeError: the same from the user's code, or when no worker can load the environment.
+            RuntimeError: after `close`.
         """
         home = self._least_busy()
         state = await self._crew[home].ask(Ask(call="start", task=task))
@@ -112,6 +139,24 @@ class Workers:
         return home if home is not None and home < self.count else self._least_busy()
 
     def _housed(self, state: State, home: int) -> State:
-        if self.env.branching == Branching.REPLAY and isinstance(state.value, Packed):
+        if not isinstance(state.value, Packed):
+            return state
+        self._weigh(len(state.value.blob))
+        if self.env.branching == Branching.REPLAY:
             state.value.home = home
         return state
+
+    def _weigh(self, size: int) -> None:
+        """Report a large state, and again when one is twice as large."""
+        if size >= 2 * self._largest[0]:
+            self._largest[0] = size
+            self.notify(
+                f"{type(self.env).__name__}: got a State.value of {mib(size)} when pickled; every step sends one to a "
+                "worker and one back, and each open branch keeps one. Keep in the state what changes, and the rest in "
+                "the environment"
+            )
+
+
+def mib(size: int) -> str:
+    """A number of bytes in MiB."""
+    return f"{size / 2**20:,.1f} MiB"

@@ -1,6 +1,13 @@
-"""Evaluation: how good a trained agent is, with honest intervals, acting at once or after a search."""
+"""Evaluation: how good a trained agent is, with honest intervals, acting at once or after a search.
+
+The package is also a function, `bough.evaluate(result)`: see `bough.api`.
+"""
 
 from bough.evaluate.checkpoint import Evaluation, evaluate, sentence
+from bough.evaluate.failed import AllFailed
 from bough.evaluate.search import Found, search, summary
+from bough.lazy import make_callable
 
-__all__ = ["Evaluation", "Found", "evaluate", "search", "sentence", "summary"]
+__all__ = ["AllFailed", "Evaluation", "Found", "evaluate", "search", "sentence", "summary"]
+
+make_callable(__name__)

@@ -1,16 +1,18 @@
 """Evaluating a run's checkpoint on tasks it never trained on."""
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.evaluate.failed import require_some
 from bough.explore import Waits, derive
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import Score, load_run, measure, override
+from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
-from bough.view import wilson
+from bough.view import cut_note, failed_note, invalid_note, wilson
 
 if TYPE_CHECKING:
     from bough.train.workshop import Workshop
@@ -32,6 +34,12 @@ class Evaluation:
     low: float
     high: float
 
+    def __str__(self) -> str:
+        return sentence(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
+
 
 def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> Evaluation:
     """Play the held-out tasks of a run with one of its checkpoints.
@@ -43,21 +51,23 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
 
     Raises:
         StoreError: when there is no such run or checkpoint.
+        AllFailed: when every task failed; says the cause.
     """
-    directory = RunDirectory.open(path)
-    run = override(load_run(directory), changes)
-    checkpoints = Checkpoints(directory=directory.checkpoints)
-    checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
-    if checkpoint is None:
-        raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
-    # Imported here, since it imports torch: a wrong argument is reported before that.
-    from bough.train.workshop import Workshop
+    with RunDirectory.open(path).in_its_folder() as directory:
+        run = override(load_run(directory), changes)
+        checkpoints = Checkpoints(directory=directory.checkpoints)
+        checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
+        if checkpoint is None:
+            raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
+        # Imported here, since it imports torch: a wrong argument is reported before that.
+        from bough.train.workshop import Workshop
 
-    waits = Waits()
-    with Watchdog(waits, grace_s=run.guards.stuck_s):
-        shop = Workshop(run, directory.policy, waits)
-        shop.policy.load_state(checkpoint.tensors("policy"))
-        score = asyncio.run(_play(shop))
+        waits = Waits()
+        with Watchdog(waits, grace_s=run.guards.stuck_s):
+            shop = Workshop(run, directory.policy, waits, trains=False)
+            shop.policy.load_state(checkpoint.tensors("policy"))
+            score = run_coroutine(_play(shop))
+    require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
 
@@ -73,10 +83,13 @@ async def _play(shop: "Workshop") -> Score:
 
 
 def sentence(evaluation: Evaluation) -> str:
-    """The result in one line."""
+    """The result in one line, and a line for each thing that spoilt it."""
     score = evaluation.score
-    failed = f"; {score.failed} tasks failed and do not count" if score.failed else ""
-    return (
+    outgrown = score.truncated_context
+    cut = f"{outgrown} paths outgrew the context and were truncated" if outgrown else ""
+    notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions))
+    told = (
         f"step {evaluation.step}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
-        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path{failed}"
+        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path"
     )
+    return "\n".join([told, *(note for note in notes if note)])

@@ -1,22 +1,25 @@
 """Searching: how many tasks an agent solves when it may try, look back, and choose."""
 
-import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from html import escape
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from bough.engine import OpenAi
-from bough.env import Host, Inline, Workers
+from bough.evaluate.failed import require_some
 from bough.explore import Agent, Grove, Grown, Waits, derive
+from bough.explore.search.question import UNANSWERED
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
 from bough.store.atomic import explain_unwritable
 from bough.train import Run, dump, load_run, override
 from bough.train.check import check
+from bough.train.event_loop import run_coroutine
+from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
-from bough.tree import ANSWER, Task, Tree
-from bough.view import wilson
+from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions, counted, leaves
+from bough.view import cut_note, failed_note, invalid_note, wilson
 
 AT_ONCE = 64
 """Most tasks searched at a time."""
@@ -30,26 +33,38 @@ class Found:
     """What a search came to on a list of tasks.
 
     Attributes:
-        successes: By task id, whether the answer solves it; tasks that did not start are missing.
-        failed: How many are missing.
-        cost: Means over the tasks: "turns" (environment steps, of which "replayed"), "tokens" written, "calls" of the
-            engine.
+        successes: By task id, whether the answer solves it; tasks that failed are missing.
+        failures: Cause by task id, of those: they did not start, or every path failed.
+        faults: How many paths failed, of the tasks that count.
+        unanswered: How many questions to the engine got no answer that can be read.
+        actions: What the policy wrote and did.
+        cost: Means over the tasks that count: "turns" (environment steps, of which "replayed"), "tokens" written,
+            "calls" of the engine.
         low: Lower end of the 95 % interval of the success rate (Wilson).
         high: Upper end.
         trees: What was grown.
     """
 
     successes: Mapping[str, bool]
-    failed: int
+    failures: Mapping[str, str]
+    faults: int
+    unanswered: int
+    actions: ActionCounts
     cost: Mapping[str, float]
     low: float
     high: float
-    trees: tuple[Tree, ...]
+    trees: tuple[Tree, ...] = field(repr=False)
+
+    def __str__(self) -> str:
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
     @property
     def rate(self) -> float:
-        """Share of successes, in [0, 1]; nan when no task was searched."""
-        return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
+        """Share of successes, in [0, 1]."""
+        return sum(self.successes.values()) / len(self.successes)
 
 
 def search(
@@ -62,7 +77,8 @@ def search(
 ) -> Found:
     """Search the held-out tasks of a run, by its explorer.
 
-    Trees are kept as they finish, so a search that was stopped goes on where it was when it is called again.
+    Trees are kept as they finish, so a search that was stopped goes on where it was when it is called again. A tree in
+    which every path failed is not kept: its task is searched again.
 
     Args:
         target: A run directory, whose checkpoint acts; or a run whose engine brings its own model (`OpenAi`).
@@ -75,17 +91,23 @@ def search(
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
         ConfigError: when the pieces do not fit together.
+        AllFailed: when every task failed; says the cause.
     """
-    directory = RunDirectory.open(target) if isinstance(target, Path) else None
-    run = override(load_run(directory) if directory else target, changes)
+    out = None if out is None else out.absolute()
+    if isinstance(target, Run):
+        return _found(_search(override(target, changes), None, step, out, tell), out)
+    with RunDirectory.open(target).in_its_folder() as directory:
+        return _found(_search(override(load_run(directory), changes), directory, step, out, tell), out)
+
+
+def _search(run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: Tell | None) -> Grown:
+    """Search with a checkpoint of a run directory, or with a model that a server has."""
     check(run)
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
         if directory is None:
-            grown = asyncio.run(_remote(run, waits, out, tell))
-        else:
-            grown = asyncio.run(_local(run, directory, waits, step, out, tell))
-    return _found(grown, out)
+            return run_coroutine(_remote(run, waits, out, tell))
+        return run_coroutine(_local(run, directory, waits, step, out, tell))
 
 
 async def _local(
@@ -100,7 +122,7 @@ async def _local(
     # Imported here, since it imports torch: a wrong argument is reported before that.
     from bough.train.workshop import Workshop
 
-    shop = Workshop(run, directory.policy, waits)
+    shop = Workshop(run, directory.policy, waits, trains=False)
     shop.policy.load_state(checkpoint.tensors("policy"))
     if shop.critic is not None:
         shop.critic.load_state(checkpoint.tensors("critic"))
@@ -119,18 +141,16 @@ async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -
             "directory of a run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
         )
     folder = _folder(run, out, run.engine.model)
-    from bough.train.workshop import draw_tasks
+    from bough.train.workshop import make_host
 
     engine = run.engine.build()
     renderer = engine.renderer if run.engine.api == "chat" else run.policy.build(()).renderer
-    if run.workers:
-        host: Host = Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s)
-    else:
-        host = Inline(env=run.env)
+    host = make_host(run)
     agent = Agent(engine=engine, renderer=renderer, context=run.context, parser=run.parser, sampling=run.sampling)
     grove = Grove(agent=agent, host=host, instructions=run.env.instructions, limits=run.limits, waits=waits)
     try:
-        return await _grow(run, grove, draw_tasks(run, run.heldout.tasks), folder, tell)
+        timed = TimedHost(host=host, waits=waits, deadline_s=run.limits.env_deadline_s)
+        return await _grow(run, grove, await draw_tasks(run, run.heldout.tasks, timed), folder, tell)
     finally:
         await host.close()
         await engine.close()
@@ -157,7 +177,7 @@ class _Counted:
         return tree
 
     def put(self, place: int, tree: Tree) -> None:
-        if self._folder is not None:
+        if self._folder is not None and len(counted(tree)):
             self._folder.put(place, tree)
         self._count()
 
@@ -187,14 +207,28 @@ def _folder(run: Run, out: Path | None, who: str) -> Shelf | None:
 
 
 def _found(grown: Grown, out: Path | None) -> Found:
-    trees, failed = grown.trees, len(grown.unstarted)
+    failures = grown.failures
+    trees = tuple(tree for tree in grown.trees if tree.task.id not in failures)
     successes = {tree.task.id: _solved(tree) for tree in trees}
+    require_some(successes, failures)
     costs = [cast("Mapping[str, int]", tree.info[0]["cost"]) for tree in trees]
-    cost = {name: sum(each[name] for each in costs) / len(costs) for name in costs[0]} if costs else {}
+    cost = {name: sum(each[name] for each in costs) / len(costs) for name in costs[0]}
     low, high = wilson(sum(successes.values()), len(successes))
-    found = Found(successes=successes, failed=failed, cost=cost, low=low, high=high, trees=trees)
+    found = Found(
+        successes=successes,
+        failures=failures,
+        faults=sum(int((tree.outcome[leaves(tree)] == Outcome.FAILED).sum()) for tree in trees),
+        unanswered=sum(cast("int", info.get(UNANSWERED, 0)) for tree in trees for info in tree.info),
+        actions=count_actions(trees),
+        cost=cost,
+        low=low,
+        high=high,
+        trees=trees,
+    )
     if out is not None:
-        write_json(out / "results.json", {"success": found.rate, "cost": cost, "failed": failed, "tasks": successes})
+        numbers = {"success": found.rate, "low": low, "high": high, "cost": cost, **asdict(found.actions)}
+        faults = {"faults": found.faults, "unanswered": found.unanswered, "failed": len(failures)}
+        write_json(out / "results.json", {**numbers, **faults, "failures": failures, "tasks": successes})
     return found
 
 
@@ -205,8 +239,15 @@ def _solved(tree: Tree) -> bool:
 
 
 def summary(found: Found) -> str:
-    """The result in one line."""
+    """The result in one line, and a line for each thing that spoilt it."""
     cost = ", ".join(f"{found.cost[name]:,.1f} {name}" for name in ("turns", "tokens", "calls") if name in found.cost)
-    failed = f"; {found.failed} tasks failed and do not count" if found.failed else ""
     interval = f"95 % interval {found.low:.1%} to {found.high:.1%}"
-    return f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task{failed}"
+    notes = [
+        failed_note(found.failures),
+        f"paths of these tasks that failed: {found.faults:,}" if found.faults else "",
+        f"questions without an answer that can be read: {found.unanswered:,}" if found.unanswered else "",
+        cut_note(found.actions),
+        invalid_note(found.actions),
+    ]
+    told = f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task"
+    return "\n".join([told, *(note for note in notes if note)])

@@ -10,7 +10,7 @@ from bough.explore.demonstrations import Demonstration
 from bough.explore.dream import Aside, Ask, Dream
 from bough.explore.entropy_forks import EntropyForks
 from bough.explore.forks import Forks
-from bough.explore.grow import Explorer, Grove, Grown, Shelf
+from bough.explore.grow import Explorer, Grove, Grown, Shelf, paths_of
 from bough.explore.growth import Growth, Node
 from bough.explore.guided import Guided
 from bough.explore.ledger import Cost, Ledger, Spent
@@ -68,4 +68,5 @@ __all__ = [
     "Waits",
     "Words",
     "derive",
+    "paths_of",
 ]

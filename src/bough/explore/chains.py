@@ -23,6 +23,11 @@ class Chains:
         if self.n < 1 or self.retries < 0:
             raise ValueError(f"Chains: got n={self.n}, retries={self.retries}; need n >= 1 and retries >= 0")
 
+    @property
+    def paths(self) -> int:
+        """How many paths a tree has."""
+        return self.n
+
     async def __call__(self, player: Player) -> None:
         """Grow the tree."""
         root = await player.root()

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+from bough.env import EnvFault
 from bough.explore.cursor import Cursor
 from bough.explore.player import Player
+from bough.tree import Outcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,7 @@ class Demonstration:
         """Grow the path.
 
         Raises:
+            EnvFault: when the environment broke, at the start or later; the whole demonstration is played again.
             ValueError: when the oracle does not know how to begin; it is then no oracle for this task.
         """
         place = await player.root()
@@ -31,3 +34,5 @@ class Demonstration:
             place = await player.advance(place, action=plan[0], ahead=plan)
             if isinstance(place, Cursor):
                 plan = await player.plan(place)
+        if place is Outcome.FAILED:
+            raise EnvFault(str(player.growth.nodes[-1].info["fault"]))

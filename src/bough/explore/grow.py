@@ -11,7 +11,7 @@ from bough.explore.growth import Growth
 from bough.explore.player import Player
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
-from bough.tree import Task, Tree
+from bough.tree import Task, Tree, counted
 
 
 @runtime_checkable
@@ -21,6 +21,11 @@ class Explorer(Protocol):
     async def __call__(self, player: Player) -> None:
         """Call `player.root()` and advance until satisfied."""
         ...
+
+
+def paths_of(explorer: Explorer) -> int | None:
+    """How many paths a tree has, where the explorer's settings fix it by a field, property or constant `paths`."""
+    return getattr(explorer, "paths", None)
 
 
 @runtime_checkable
@@ -47,6 +52,11 @@ class Grown:
 
     trees: tuple[Tree, ...]
     unstarted: Mapping[str, str]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Cause by task id, of the tasks without a path that counts: not started, or every path `FAILED`."""
+        return {**self.unstarted, **{tree.task.id: _fault(tree) for tree in self.trees if not len(counted(tree))}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +90,8 @@ class Grove:
             explorer: Grows each.
             tasks: The list.
             seed: Of all of them.
-            shelf: Where trees are kept as they finish, and taken from instead of being grown again.
+            shelf: Where trees are kept as they finish, and taken from instead of being grown again. One in which every
+                path failed is not kept.
         """
         places = asyncio.Semaphore(self.at_once)
 
@@ -90,7 +101,7 @@ class Grove:
                 return kept
             async with places:
                 tree = await self._one(explorer, task, derive(seed, place))
-            if shelf is not None and isinstance(tree, Tree):
+            if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
                 shelf.put(place, tree)
             return tree
 
@@ -128,6 +139,11 @@ class Grove:
             player.finish()
             return growth.done()
         return fault
+
+
+def _fault(tree: Tree) -> str:
+    """The first fault in a tree."""
+    return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
 
 
 def _first(error: BaseException) -> BaseException:

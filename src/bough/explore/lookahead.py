@@ -10,7 +10,7 @@ from bough.explore.likeness import edit_ratio, rouge_l, suffix_match
 from bough.explore.piece import Piece, first_branch, write_on
 from bough.explore.player import Player
 from bough.explore.together import together
-from bough.tree import Outcome
+from bough.tree import PRUNED, Outcome
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -112,23 +112,27 @@ class Lookahead:
         # Branch 0 of a place is what is written on from there; others get numbers that no other branch has.
         names = itertools.count(1)
         rows = [Row(at=root)] if round(self.paths * self.share) else []
+        pruned = 0
         for _ in range(0, self.most_tokens, self.windows[0]):
-            rows = await self._grow(player, rows, names)
+            kept, pieces = await self._write(player, rows)
+            pruned += len(rows) - len(kept)
+            rows = kept + self._branch(player, kept, pieces, names)
             if all(isinstance(row.at, Outcome) for row in rows) or (self._full(rows) and not _pending(rows)):
                 break
+        player.growth.nodes[0].info[PRUNED] = pruned
         chains = [Row(at=root) for _ in range(self.paths - len(rows))]
         ends = [self._finish(player, row, 0) for row in rows]
         await together(player, ends + [self._finish(player, chain, next(names)) for chain in chains])
 
-    async def _grow(self, player: Player, rows: list[Row], names: Iterator[int]) -> list[Row]:
-        """Let all paths write on, cut off, and branch; the paths that there are then."""
+    async def _write(self, player: Player, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
+        """Let all paths write on, and cut off; the paths that are left, and what was written, by the id of its path."""
         live = [row for row in rows if not isinstance(row.at, Outcome)]
         pieces = await self._round(player, live)
         kept = [row for row in rows if not self._alike(row)]
         for row in kept:
             # Nobody goes on from where a parent was cut off.
             row.parent = row.parent if row.parent in kept else None
-        return kept + self._branch(player, kept, dict(zip(map(id, live), pieces, strict=True)), names)
+        return kept, dict(zip(map(id, live), pieces, strict=True))
 
     async def _round(self, player: Player, live: Sequence[Row]) -> list[Piece]:
         """A piece for each path."""

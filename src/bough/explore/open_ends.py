@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from bough.explore.growth import Growth, Node
-from bough.tree import Kind, Outcome
+from bough.tree import EXPLORER, TRUNCATED_BY, Kind, Outcome
 
 
 def end_open(growth: Growth, stopped: Mapping[int, str]) -> None:
@@ -22,13 +22,10 @@ def end_open(growth: Growth, stopped: Mapping[int, str]) -> None:
         if number in inner or node.outcome is not Outcome.OPEN or dropped:
             continue
         node.outcome = Outcome.TRUNCATED
-        node.info |= {"success": False, "truncated": stopped.get(number, "explorer")}
-        if node.kind not in (Kind.PROMPT, Kind.ACTION):
-            # As with every last observation: the policy never read it.
-            node.kind, node.tokens = Kind.OBSERVATION, ()
+        node.info |= {"success": False, TRUNCATED_BY: stopped.get(number, EXPLORER)}
     last = {node.parent: node.branch for node in sorted(growth.nodes, key=lambda node: node.branch)}
     for place in _left(growth, inner):
-        info: dict[str, object] = {"success": False, "truncated": stopped.get(place, "explorer")}
+        info: dict[str, object] = {"success": False, TRUNCATED_BY: stopped.get(place, EXPLORER)}
         added = growth.add(Node(parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], info=info))
         growth.nodes[added].outcome = Outcome.TRUNCATED
 

@@ -15,7 +15,7 @@ from bough.explore.open_ends import end_open
 from bough.explore.seeds import derive
 from bough.explore.waits import Waits
 from bough.explore.writer import Writer
-from bough.tree import Kind, Outcome, Source
+from bough.tree import TRUNCATED_BY, Kind, Outcome, Source
 
 Result = TypeVar("Result")
 
@@ -233,8 +233,10 @@ class Player:
             cost.tokens = len(completion.tokens)
             return renderer.text(completion.tokens)
 
-    async def value(self, cursor: Cursor) -> float:
-        """What the agent's critic thinks of a place.
+    async def value(self, at: Cursor | Draft) -> float:
+        """What the agent's critic thinks of a place, or of an action.
+
+        Of an action it is the value before its last token, a stop token: the last value on a path that critics learn.
 
         Raises:
             Spent: when the budget of calls can't pay for it.
@@ -243,12 +245,13 @@ class Player:
         critic = self._agent.critic
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
+        text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
         async with self.ledger.holding(Cost(calls=1)) as cost:
             cost.calls = 1
             return await self._waits.until(
-                critic(cursor.text),
-                owner=self._writer.name(cursor.branches),
-                thing=f"value of {len(cursor.text)} tokens",
+                critic(text),
+                owner=self._writer.name(at.branches),
+                thing=f"value of {len(text)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
 
@@ -268,6 +271,26 @@ class Player:
                 self._agent.engine.score(read, tokens),
                 owner=self._writer.name(branches),
                 thing=f"score of {len(tokens)} tokens",
+                deadline_s=self.limits.engine_deadline_s,
+            )
+
+    async def score_each(self, drafts: Sequence[Draft]) -> tuple[tuple[float, ...], ...]:
+        """`score` of several actions of one place, in one call.
+
+        Raises:
+            Spent: when the budget of calls can't pay for it.
+            EngineFault: when the engine broke.
+            ValueError: when they are of different places.
+        """
+        cursor = drafts[0].cursor
+        if any(draft.cursor is not cursor for draft in drafts):
+            raise ValueError("score_each: got actions of different places; need those of one")
+        async with self.ledger.holding(Cost(calls=1)) as cost:
+            cost.calls = 1
+            return await self._waits.until(
+                self._agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
+                owner=self._writer.name(cursor.branches),
+                thing=f"scores of {len(drafts)} actions",
                 deadline_s=self.limits.engine_deadline_s,
             )
 
@@ -330,15 +353,19 @@ class Player:
             node.info["env"] = dict(step.info)
         number = self.answered[after.node] = self.growth.add(node)
         spent = self._exhausted(after)
-        if step.outcome is not Outcome.OPEN or spent:
-            # The last observation adds no tokens: the policy never reads it.
-            return self._end(node, step.outcome if step.outcome is not Outcome.OPEN else Outcome.TRUNCATED, step, spent)
+        if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
+            # Nothing comes after it, so the last observation adds no tokens.
+            return self._end(node, step.outcome, step, spent)
         agent = self._agent
         extension = agent.context.extend(agent.renderer, self._instructions, after.past, step.state.observation)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
-        if len(text) >= agent.engine.context_tokens:
-            return self._end(node, Outcome.TRUNCATED, step, "context")
-        node.kind, node.tokens = extension.kind, extension.tokens
+        if fits := len(text) < agent.engine.context_tokens:
+            # Where a path is truncated, too: a critic can value the state in which it ends.
+            node.kind, node.tokens = extension.kind, extension.tokens
+        if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
+            if not over and not spent:
+                node.info["needed_tokens"] = len(text)
+            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else "context")
         return Cursor(
             node=number,
             state=step.state,
@@ -351,7 +378,7 @@ class Player:
     def _end(self, node: Node, outcome: Outcome, step: Step, spent: str) -> Outcome:
         node.outcome, node.info["success"] = outcome, step.success
         if outcome is Outcome.TRUNCATED:
-            node.info["truncated"] = spent or "environment"
+            node.info[TRUNCATED_BY] = spent or "environment"
         return outcome
 
     def _exhausted(self, cursor: Cursor) -> str:

@@ -26,6 +26,8 @@ class Walk:
             turn that paths share, or one that was written twice. None when no two turns are.
         visits: [turns], how often a search came to the place that each turn led to; 0 where none counted. None when
             there was no search.
+        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer did not go on. None when
+            it is not known.
     """
 
     path: Int[Tensor, " M"]
@@ -35,6 +37,7 @@ class Walk:
     path_of_turn: Int[Tensor, " K"]
     answer: Int[Tensor, " K"] | None = None
     visits: Float[Tensor, " K"] | None = None
+    end: Int[Tensor, " P"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

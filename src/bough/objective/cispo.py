@@ -21,21 +21,37 @@ class Cispo:
     The paper has no lower bound in use (low = None); verl clips on both sides, which is low = 0.2. The paper tunes
     `high` without saying to what; .28 is DAPO's.
 
-    Metrics, weighted by `share`: `ratio`; `weight_clipped`, where the weight is not the ratio.
+    The paper's unified form (section 3.1) multiplies each term by a mask, which brings PPO's trust region back:
+
+        mask = 0 where A > 0 and r > 1 + mask_high, or A < 0 and r < 1 - mask_low; else 1
+
+    With mask_high = .28, an advantage of 1 weighs 0, 1.1, .6 at the ratios above. CISPO itself has no mask, the
+    default; Trinity's release (`enable_mask_clip`) masks the same tokens.
+
+    Metrics, weighted by `share`: `ratio`; `weight_clipped`, where the weight is not the ratio; `masked`, where the mask
+    is 0.
 
     Attributes:
         low: How far below 1 the weight may be, in [0, 1); None for no bound.
         high: How far above 1, >= 0.
+        mask_low: A token with a negative advantage gets no gradient below 1 - mask_low; in [0, 1), None for no mask.
+        mask_high: A token with a positive advantage gets no gradient above 1 + mask_high; >= 0, None for no mask.
     """
 
     low: float | None = None
     high: float = 0.28
+    mask_low: float | None = None
+    mask_high: float | None = None
 
     def __post_init__(self) -> None:
-        if self.low is not None and not 0 <= self.low < 1:
-            raise ValueError(f"Cispo.low: got {self.low}; need a number from 0 to below 1, or None")
+        for name in ("low", "mask_low"):
+            bound: float | None = getattr(self, name)
+            if bound is not None and not 0 <= bound < 1:
+                raise ValueError(f"Cispo.{name}: got {bound}; need a number from 0 to below 1, or None")
         if not 0 <= self.high < math.inf:
             raise ValueError(f"Cispo.high: got {self.high}; need 0 or more")
+        if self.mask_high is not None and not 0 <= self.mask_high < math.inf:
+            raise ValueError(f"Cispo.mask_high: got {self.mask_high}; need 0 or more, or None")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -47,10 +63,14 @@ class Cispo:
         log_ratio = (columns.logprob - columns.behaviour).detach()
         bottom = None if self.low is None else math.log1p(-self.low)
         bounded = log_ratio.clamp(min=bottom, max=math.log1p(self.high))
-        value = -(columns.share * columns.advantage * bounded.exp() * columns.logprob).sum()
+        above = log_ratio > (math.inf if self.mask_high is None else math.log1p(self.mask_high))
+        below = log_ratio < (-math.inf if self.mask_low is None else math.log1p(-self.mask_low))
+        advantage = columns.gain.masked_fill(above, 0.0) + columns.lose.masked_fill(below, 0.0)
+        value = -(columns.share * advantage * bounded.exp() * columns.logprob).sum()
         with torch.no_grad():
             metrics = {
                 "ratio": (columns.share * log_ratio.exp()).sum(),
                 "weight_clipped": columns.share[bounded != log_ratio].sum(),
+                "masked": columns.share[(above & (columns.gain > 0)) | (below & (columns.lose < 0))].sum(),
             }
         return Loss(value=value, metrics=metrics)

@@ -24,9 +24,10 @@ class Epo:
     The phase falls with the progress p of the training: 1 - .2 * (1 - e^(-4p)) to the middle, then .8 * e^(-6p + 3);
     with a step down from .827 to .8 in the middle, as in the release.
 
-    In the release the penalty is the *constant* `constant` wherever H is outside the band, which has no gradient: only
-    the bonus acts (as_released=True). Here it is a hinge. The release weighs by phase only from the middle of the
-    longest episode on, with a flag that is off by default, and its script has a band of 0 to 2, the paper .8 to 1.2.
+    In the release the penalty is the *constant* `constant` wherever H is not strictly inside the band, which has no
+    gradient: only the bonus acts (as_released=True). Here it is a hinge. The release weighs by phase only from the
+    middle of the longest episode on, with a flag that is off by default, and its script has a band of 0 to 2, the paper
+    .8 to 1.2.
 
     Metrics, weighted by `share`: `entropy`, nats; `entropy_outside`, what is outside the band; `entropy_penalty`.
 
@@ -94,7 +95,7 @@ class Epo:
         known = ~usual.isnan()
         bottom, top = (known * usual.nan_to_num() * edge for edge in (self.low, self.high))
         if self.as_released:
-            return self.constant * (known & ((entropy < bottom) | (entropy > top))).to(entropy.dtype)
+            return self.constant * (known & ~((entropy > bottom) & (entropy < top))).to(entropy.dtype)
         return ((bottom - entropy).clamp(min=0) + (entropy - top).clamp(min=0)) * known
 
     def fade(self, progress: float) -> float:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from jaxtyping import Float
 
@@ -24,18 +25,21 @@ class Orpo:
     At m = -.5 and -1 the log odds ratio is .9741, and the loss with beta .1 is .5 + .0320; at -1 and -.4 it is
     -1.2510, and the loss 1 + .1503.
 
-    A side is what the path has after the turns that both share. The released code (and TRL's) takes the likelihood
-    over prompt and answer of all winners together, token by token; here it is that of the answer, pair by pair, as in
-    the paper.
+    A side is what the path has after the turns that both share. The first term is a mean over pairs, as in the paper
+    (equation 6). With nll="tokens" it is one mean over the tokens of all winners, in which a long winner weighs more:
+    winners of 2 and 1 tokens with means of -.5 and -1 give (.5 * 2 + 1) / 3 = .6667, and .75 by pairs. The released
+    code, and TRL's, takes that mean, over the prompt too.
 
-    Metrics: as of `Dpo`, where the margin is the log odds ratio; `winner_nll`, mean of - m_winner.
+    Metrics: as of `Dpo`, where the margin is the log odds ratio; `winner_nll`, the first term.
 
     Attributes:
         beta: Weight of the preference (lambda in the paper), >= 0.
+        nll: What the mean of the winners' negative log-likelihood is over: "pairs", of means over tokens, or "tokens".
         pairs: What is compared with what.
     """
 
     beta: float = 0.1
+    nll: Literal["pairs", "tokens"] = "pairs"
     pairs: Pairs = Pairs()
 
     def __post_init__(self) -> None:
@@ -52,8 +56,10 @@ class Orpo:
         duels = self.pairs(columns, "Orpo")
         winner, loser = duels.winner.means(columns.logprob), duels.loser.means(columns.logprob)
         margin = _log_odds(winner) - _log_odds(loser)
-        loss = duels.loss(duels.mean(-winner - self.beta * torch.nn.functional.logsigmoid(margin)), margin)
-        return Loss(value=loss.value, metrics={**loss.metrics, "winner_nll": duels.mean(-winner.detach())})
+        size = torch.ones_like(winner) if self.nll == "pairs" else duels.winner.sums(torch.ones_like(columns.logprob))
+        nll = -winner * (size * len(size) / size.sum().clamp(min=1))
+        loss = duels.loss(duels.mean(nll - self.beta * torch.nn.functional.logsigmoid(margin)), margin)
+        return Loss(value=loss.value, metrics={**loss.metrics, "winner_nll": duels.mean(nll.detach())})
 
 
 def _log_odds(logprob: Float[Tensor, " N"]) -> Float[Tensor, " N"]:

@@ -59,6 +59,7 @@ class Units:
         worth: [n] float64, the mean advantage.
         first: [n] int64, the first turn.
         turns: [n] int64, how many turns, which lie together.
+        of_turn: [K] int64, which of them each turn of the path view is of.
     """
 
     walk: Walk
@@ -66,6 +67,7 @@ class Units:
     worth: Float[Tensor, " n"]
     first: Int[Tensor, " n"]
     turns: Int[Tensor, " n"]
+    of_turn: Int[Tensor, " K"]
 
     def bundles(self) -> Bundles:
         """All of each."""
@@ -92,15 +94,34 @@ class Units:
         order = order[score[order].argsort(descending=True, stable=True)]
         return order[self.group[order].argsort(stable=True)]
 
-    def top_over_bottom(self, won: Int[Tensor, " r"], lost: Int[Tensor, " r"], gap: float) -> Bool[Tensor, " r"]:
-        """Which rivals are one of the two best over one of the two worst; four where the other side has one."""
+    def leads_to(self, end: int) -> Bool[Tensor, " n"]:
+        """[n]: whether a path through each ended so: 1 with success, -1 without.
+
+        Raises:
+            ValueError: when the path view does not have the ends of paths.
+        """
+        if self.walk.end is None:
+            raise ValueError("Pairs.ends: got columns without the ends of paths; need `walk.end`, or ends=False")
+        there = (self.walk.end == end)[self.walk.path_of_turn]
+        return torch.zeros_like(self.group).index_add(0, self.of_turn, there.long()) > 0
+
+    def top_over_bottom(
+        self, won: Int[Tensor, " r"], lost: Int[Tensor, " r"], gap: float, ends: bool
+    ) -> Bool[Tensor, " r"]:
+        """Which rivals are one of the two best over one of the two worst; four where the other side has one.
+
+        The best are chosen among those that lead to a success with `ends`, else among those that beat another; the
+        worst among those that lead to a failure, or that another beats.
+        """
         beats = self.worth[won] - self.worth[lost] > gap
-        can_win, can_lose = (torch.zeros_like(self.group).index_add(0, at, beats.long()) > 0 for at in (won, lost))
+        if ends:
+            can_win, can_lose = self.leads_to(1), self.leads_to(-1)
+        else:
+            can_win, can_lose = (torch.zeros_like(self.group).index_add(0, at, beats.long()) > 0 for at in (won, lost))
         groups = len(self.group.bincount())
         winners, losers = (self.group[can].bincount(minlength=groups) for can in (can_win, can_lose))
-        # Whatever can't win is worth less than whatever can, so that ranks in the whole group are ranks among these.
-        from_top = self.ranks(self.worth)
-        from_bottom = self.ranks(-self.worth)
+        from_top = self.ranks(self.worth.where(can_win, -torch.inf))
+        from_bottom = self.ranks((-self.worth).where(can_lose, -torch.inf))
         top = can_win & (from_top <= torch.where(losers == 1, 4, 2)[self.group])
         bottom = can_lose & (from_bottom <= torch.where(winners == 1, 4, 2)[self.group])
         return beats & top[won] & bottom[lost]
@@ -199,7 +220,9 @@ class Pairs:
         top_bottom     the first and the second each over the third and the fourth
 
     The last takes the two best of those that beat another and the two worst of those that another beats, four where the
-    other side has but one, each of the best over each of the worst that is worse (rStar-Math, arXiv 2501.04519).
+    other side has but one, each of the best over each of the worst that is worse. With `ends` the best are those of
+    the answers that lead to a success, the worst those of the answers that lead to a failure; one answer may do both
+    (rStar-Math, arXiv 2501.04519).
 
     Of two paths, what counts is what each has after the turns they share. A pair of which nothing is left on one side
     is no pair. No pairs, as where all tie: the loss is 0.
@@ -209,11 +232,14 @@ class Pairs:
             their first turn.
         choice: Which pairs of a group.
         gap: Advantages that differ by no more tie, >= 0.
+        ends: Whether the better one must lead to a success, and the worse one to an end without success. A path that
+            the explorer did not go on with has no end. With "best_worst" and "best_second" the pair is chosen first.
     """
 
     unit: Unit = "path"
     choice: Choice = "best_worst"
     gap: float = TIE
+    ends: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.gap < math.inf:
@@ -232,12 +258,14 @@ class Pairs:
         else:
             won, lost = units.rivals()
             if self.choice == "top_bottom":
-                stays = units.top_over_bottom(won, lost, min(self.gap, TIE))
+                stays = units.top_over_bottom(won, lost, min(self.gap, TIE), self.ends)
                 won, lost = won[stays], lost[stays]
         worth = units.worth
         apart = worth[won] - worth[lost] > self.gap
         if self.choice == "opposite":
             apart &= (worth[won] > 0) & (worth[lost] < 0)
+        if self.ends:
+            apart &= units.leads_to(1)[won] & units.leads_to(-1)[lost]
         won, lost = won[apart], lost[apart]
         shared = _shared(units, won, lost)
         differ = (units.turns[won] > shared) & (units.turns[lost] > shared)
@@ -264,7 +292,14 @@ def units_of(columns: Columns, unit: Unit, who: str) -> Units:
     if unit == "path":
         count = walk.path_of_turn.bincount(minlength=paths)
         worth = span_means(of_turn, walk.path_of_turn, paths)
-        return Units(walk=walk, group=_numbered(walk.task), worth=worth, first=count.cumsum(0) - count, turns=count)
+        return Units(
+            walk=walk,
+            group=_numbered(walk.task),
+            worth=worth,
+            first=count.cumsum(0) - count,
+            turns=count,
+            of_turn=walk.path_of_turn,
+        )
     numbers = torch.arange(turns, device=walk.turn.device)
     answer = numbers if walk.answer is None else _numbered(walk.answer)
     count = answer.bincount()
@@ -275,6 +310,7 @@ def units_of(columns: Columns, unit: Unit, who: str) -> Units:
         worth=span_means(of_turn, answer, len(count)),
         first=first,
         turns=torch.ones_like(first),
+        of_turn=answer,
     )
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
@@ -21,8 +22,9 @@ class PpoClip:
 
     The ratio may be that of the token's whole turn (ST-PPO, 2511.20718; Turn-PPO, 2512.17008) or path (GSPO,
     2507.18071): exp of the mean log ratio over its trained tokens, which is clipped for all of them together; each
-    token's gradient goes through its own log-probability. Such a loss takes the path view. `gspo()` and `loop_clip()`
-    are settings with a name.
+    token's gradient goes through its own log-probability. With `product` it is exp of the sum of the log ratios, the
+    ratio of the probabilities of the whole turn or path, which is exact and grows with its length. Such a loss takes
+    the path view. `gspo()` and `loop_clip()` are settings with a name.
 
     Metrics, all weighted by `share`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off
     (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled.
@@ -32,12 +34,14 @@ class PpoClip:
         high: How far above 1 the ratio of a gaining token still matters, >= 0.
         dual: Ratio of a losing token above which it no longer matters, > 1 (3 in the paper); None for no such bound.
         ratio: Of what.
+        product: Whether the ratio of a turn or path is the product of its tokens' ratios, not their geometric mean.
     """
 
     low: float = 0.2
     high: float = 0.2
     dual: float | None = None
     ratio: Ratio = "token"
+    product: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.low < 1:
@@ -46,6 +50,8 @@ class PpoClip:
             raise ValueError(f"PpoClip.high: got {self.high}; need 0 or more")
         if self.dual is not None and not self.dual > 1:
             raise ValueError(f"PpoClip.dual: got {self.dual}; need a number above 1, or None")
+        if self.product and self.ratio == "token":
+            raise ValueError("PpoClip.product: got it with ratio='token'; need ratio='turn' or 'sequence'")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -54,7 +60,7 @@ class PpoClip:
 
     def __call__(self, columns: Columns) -> Loss:
         """The loss."""
-        log_ratio = span_log_ratio(columns, self.ratio, "PpoClip")
+        log_ratio = span_log_ratio(columns, self.ratio, "PpoClip", product=self.product)
         gains, loses = columns.gain > 0, columns.lose < 0
         # Bounds are set before the exponential, and only where they matter: a ratio too large for a float would make
         # nan out of a gradient that is 0.
@@ -76,11 +82,14 @@ class PpoClip:
         return Loss(value=value, metrics=metrics)
 
 
-def loop_clip(epsilon: float = 0.1) -> PpoClip:
+def loop_clip(epsilon: float = 0.1, ratio: Literal["token", "sequence"] = "token") -> PpoClip:
     """LOOP's range (arXiv 2502.01600): ratios from 1 / (1 + epsilon) to 1 + epsilon, even in the logarithm.
 
     LOOP clips at .1, on top of a leave-one-out baseline, with no divergence in the loss. In `PpoClip` the lower bound
     is 1 - low, hence low = epsilon / (1 + epsilon). At epsilon .1, ratios .8, 1, 1.05, 1.3 cost -.8, -1, -1.05, -1.1
     with an advantage of 1, and .9091, 1, 1.05, 1.3 with -1.
+
+    With ratio="sequence" one ratio is clipped for a whole path, the product over its tokens (`pg_per_trajectory` of
+    apple/ml-loop): it needs the path view and Share(by="paths"). Three tokens with ratios 1.4, 1.1 and .6 have .924.
     """
-    return PpoClip(low=epsilon / (1 + epsilon), high=epsilon)
+    return PpoClip(low=epsilon / (1 + epsilon), high=epsilon, ratio=ratio, product=ratio != "token")

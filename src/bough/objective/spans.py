@@ -50,8 +50,8 @@ def span_log_ratio(columns: Columns, ratio: Ratio, who: str, *, product: bool = 
     Two turns of one path with log ratios .3 .1 | .6 have .2 .2 | .6 by turn and .3333 throughout by sequence.
 
     The *value* is the span's, and the *gradient* goes through the token's own log-probability, with slope 1
-    (GSPO-token, arXiv 2507.18071). Where all tokens of a span have one advantage and one share, this is the
-    gradient of the span's own ratio.
+    (GSPO-token, arXiv 2507.18071); with `product` the slope is the number of tokens of the span. Where all tokens of a
+    span have one advantage and one share, this is the gradient of the span's own ratio.
 
     Args:
         columns: In the path view, unless `ratio` is "token".
@@ -64,5 +64,7 @@ def span_log_ratio(columns: Columns, ratio: Ratio, who: str, *, product: bool = 
         return own
     span, count = spans(walk_of(columns, who), ratio)
     held = own.detach()
-    whole = span_sums(held, span, count) if product else span_means(held, span, count)
-    return own - held + whole[span]
+    if product:
+        tokens = span.bincount(minlength=count)[span]
+        return tokens * (own - held) + span_sums(held, span, count)[span]
+    return own - held + span_means(held, span, count)[span]

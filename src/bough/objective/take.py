@@ -41,6 +41,7 @@ def _take_walk(walk: Walk, mask: Bool[Tensor, " M"]) -> Walk:
         path_of_turn=place[walk.path_of_turn[turns]],
         answer=None if walk.answer is None else walk.answer[turns],
         visits=None if walk.visits is None else walk.visits[turns],
+        end=None if walk.end is None else walk.end[paths],
     )
 
 

@@ -1,5 +1,6 @@
 """Learn from success as it is, from failure no more than one still fails."""
 
+import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
@@ -23,26 +24,41 @@ class Topr:
     Trinity's release has the ratio of each token (ratio="token"). The chunks of IPA (2512.24873) are turns, weighed by
     the geometric mean: ratio="turn", mean=True.
 
+    What counts as good is an advantage above `threshold`, 0 in the paper, a setting in Trinity's release
+    (`advantage_threshold`). At a ratio of .8, advantages of .5, .2 and -.1 weigh
+
+        threshold 0        1    1    .8
+        threshold .3       1    .8   .8
+        threshold -.2      1    1    1
+
     Metrics, weighted by `share`: `weight_lose`, the mean weight of what loses, over all tokens.
 
     Attributes:
         ratio: Of what.
         mean: Whether the ratio of a turn or path is the geometric mean of its tokens' ratios and not their product.
+        threshold: Advantages up to this are weighted by the ratio cut at 1, those above by 1.
     """
 
     ratio: Ratio = "sequence"
     mean: bool = False
+    threshold: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.threshold):
+            raise ValueError(f"Topr.threshold: got {self.threshold}; need a finite number")
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Paths, when the ratio is of more than one token."""
-        return frozenset() if self.ratio == "token" else frozenset({"paths"})
+        """Paths, when the ratio is of more than one token, or a threshold compares the advantage of each path."""
+        return frozenset() if self.ratio == "token" and self.threshold == 0 else frozenset({"paths"})
 
     def __call__(self, columns: Columns) -> Loss:
         """The loss."""
         log_ratio = span_log_ratio(columns, self.ratio, "Topr", product=not self.mean).detach()
         weight = log_ratio.clamp(max=0.0).exp()
-        value = -(columns.share * (columns.gain + columns.lose * weight) * columns.logprob).sum()
+        gain, lose = (side * weight.masked_fill(side > self.threshold, 1.0) for side in (columns.gain, columns.lose))
+        value = -(columns.share * (gain + lose) * columns.logprob).sum()
         with torch.no_grad():
+            weight = weight.masked_fill(columns.lose > self.threshold, 1.0)
             metrics = {"weight_lose": (columns.share * weight)[columns.lose < 0].sum()}
         return Loss(value=value, metrics=metrics)

@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from jinja2 import TemplateError
 
+from bough.policy.literal import LiteralEncoder, Tokens
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-Tokens: TypeAlias = tuple[int, ...]
 
 ROLES = ("user", "assistant")
 
@@ -39,6 +39,9 @@ class ChatRenderer:
     rewrote is then tokenised from the template's text. Blanks that a template trims around a message are no rewriting.
 
     A system prompt that the template does not take becomes the beginning of the first user message.
+
+    Only the template writes special tokens: their texts in a system prompt, an observation or an action are encoded as
+    plain text (`LiteralEncoder`).
 
     Attributes:
         stop_tokens: What ends an action: first the token with which the template ends an assistant's message, then
@@ -70,16 +73,17 @@ class ChatRenderer:
         self._spoken = lru_cache(maxsize=65536)(self._decode)
         self._system_role = True
         self._system_role = self._takes_system()
-        self.stop_tokens: Tokens = ()
-        self.stop_tokens = self._ends(end_tokens)
+        between = self._between()
+        self.stop_tokens: Tokens = self._ends(between, end_tokens)
+        self._encoder = LiteralEncoder(tokenizer, edges=self._edges(between))
 
     def render(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens:
         """A whole context anew, up to the point where the policy writes."""
-        contents = self._contents(past, observation)
+        system, contents = self._hidden(system, past, observation)
         text = self._chat(system, contents)
         frame = self._frame(system, contents)
         if frame is None or not text.startswith(frame[0]):
-            return self._tokenise(text)
+            return self._encoder.encode(text)
         read: list[int] = []
         last: Tokens = ()
         pending, rest = frame[0], text[len(frame[0]) :]
@@ -90,23 +94,23 @@ class ChatRenderer:
                 continue
             rewritten, found, rest = rest.partition(after)
             if not found:
-                return self._tokenise(text)
+                return self._encoder.encode(text)
             pending += rewritten + after
-        return (*read, *self._follow(last, pending)) if not rest else self._tokenise(text)
+        return (*read, *self._follow(last, pending)) if not rest else self._encoder.encode(text)
 
     def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens | None:
         """What follows the last action of `past` when `observation` is read next, up to where the policy writes.
 
         Closes the action first when it has no stop token. None when the template rewrites what is there already.
         """
-        contents = self._contents(past, observation)
+        system, contents = self._hidden(system, past, observation)
         read = self._chat(system, contents[:-2]) + contents[-2]
         text = self._chat(system, contents)
         return self._follow(past[-1].tokens, text[len(read) :]) if text.startswith(read) else None
 
     def write(self, action: str) -> Tokens:
         """The tokens of an action that someone else than the policy wrote (a teacher), with a stop token."""
-        return (*self._tokenise(action), self.stop_tokens[0])
+        return (*self._encoder.literal(action), self.stop_tokens[0])
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special marks."""
@@ -125,6 +129,11 @@ class ChatRenderer:
         """What user and assistant said in turn, the user first and last."""
         said = [text for turn in past for text in (turn.observation, self._spoken(turn.tokens))]
         return (*said, observation)
+
+    def _hidden(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[str, tuple[str, ...]]:
+        """System prompt and contents in which no text is a special token's."""
+        hide = self._encoder.hide
+        return hide(system), tuple(map(hide, self._contents(past, observation)))
 
     def _decode(self, tokens: Tokens) -> str:
         kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens
@@ -160,13 +169,10 @@ class ChatRenderer:
 
     def _follow(self, tokens: Tokens, text: str) -> Tokens:
         """The tokens of `text`, which begins with the end of a message, after `tokens`, which may have ended it."""
-        following = self._tokenise(text)
+        following = self._encoder.encode(text)
         ends = [i for i, token in enumerate(following) if token in self.stop_tokens]
         closed = tokens and tokens[-1] in self.stop_tokens
         return following[ends[0] + 1 :] if closed and ends else following
-
-    def _tokenise(self, text: str) -> Tokens:
-        return tuple(self._tokenizer.encode(text, add_special_tokens=False))
 
     def _takes_system(self) -> bool:
         self._write_chat("", ("a",))
@@ -175,16 +181,30 @@ class ChatRenderer:
         except ValueError:
             return False
 
-    def _ends(self, end_tokens: Sequence[int]) -> Tokens:
-        frame = self._frame("", ("a", "b", "c"))
+    def _between(self) -> str:
+        """What the template writes after an assistant's message, around the user's "[[user]]"."""
+        frame = self._frame("", ("a", "b", "[[user]]"))
         if frame is None:
             raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
+        return frame[1]
+
+    def _ends(self, between: str, end_tokens: Sequence[int]) -> Tokens:
         special = {token for token, added in self._tokenizer.added_tokens_decoder.items() if added.special}
-        ends = [token for token in self._tokenise(frame[1]) if token in special][:1]
+        following: list[int] = self._tokenizer.encode(between, add_special_tokens=False)
+        ends = [token for token in following if token in special][:1]
         if not ends:
             raise ValueError(
-                f"got a chat template that ends an assistant's message with {frame[1]!r}, where the tokenizer finds no "
+                f"got a chat template that ends an assistant's message with {between!r}, where the tokenizer finds no "
                 "special token; need one that ends the turn, such as <|im_end|>, among the tokenizer's special tokens"
             )
         eos: int | None = self._tokenizer.eos_token_id
         return tuple(dict.fromkeys([*ends, *([] if eos is None else [eos]), *end_tokens]))
+
+    def _edges(self, between: str) -> set[str]:
+        """Added tokens that end an action or a message, or begin a user's; some tokenizers mark none as special."""
+        added = {token: each.content for token, each in self._tokenizer.added_tokens_decoder.items()}
+        before, _, after = between.partition("[[user]]")
+        found: list[list[int]] = [self._tokenizer.encode(text, add_special_tokens=False) for text in (before, after)]
+        edges = [*found[0], *[token for token in found[1] if token in added][:1], *self.stop_tokens]
+        # Blanks and words may be added tokens, too.
+        return {text for token in edges if (text := added.get(token, "")).strip() and not text.strip().isalnum()}

@@ -45,13 +45,13 @@ class Turn:
 
 
 def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
-    """The turns of the counted paths of a tree, each once however many paths share it, with their nodes."""
+    """The turns of the counted paths of a tree, each once however many paths share it, with their last nodes."""
     tree, view = rewarded.tree, steps([rewarded])
-    nodes, first = np.unique(view.node, return_index=True)
+    nodes, once = np.unique(view.node, return_index=True)
     last = view.last
-    for node, at in zip(nodes.tolist(), first.tolist(), strict=True):
-        read = context(tree, node)
-        text = np.concatenate([read, tree.tokens_of(node)])
+    for node, at in zip(nodes.tolist(), once.tolist(), strict=True):
+        read = context(tree, int(view.first[at]))
+        text = np.concatenate([context(tree, node), tree.tokens_of(node)])
         goes_on = not last[at]
         end = tree.outcome[view.leaf[view.path[at]]]
         yield (
@@ -60,7 +60,7 @@ def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
                 text=text,
                 read=len(read),
                 reward=float(view.reward[at]),
-                after=context(tree, int(view.node[at + 1])) if goes_on else text,
+                after=context(tree, int(view.first[at + 1])) if goes_on else text,
                 goes_on=goes_on,
                 done=not goes_on and bool(end == Outcome.TERMINATED),
             ),

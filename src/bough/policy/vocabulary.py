@@ -25,6 +25,12 @@ TEMPLATE = (
 PIECES = r" ?\n| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]|[^\S\n]"
 """A line break, a word, a digit, a symbol (each with the blank before it), or a blank that nothing takes."""
 
+ZERO = "\u0100"
+"""How a byte-level vocabulary writes the zero byte."""
+
+BLANKS = (("\n", " "), *((mark, after) for after in ("\0 ", "\0") for mark in MARKS))
+"""What decoding drops, after which text."""
+
 FILE = "tokenizer.json"
 
 
@@ -56,7 +62,8 @@ def train(texts: Iterable[str], vocab_tokens: int) -> Tokenizer:
 
     Every text has an encoding and comes back from it exactly. A word or a symbol between blanks is one token wherever
     it stands, first in a line or not: the tokenizer puts a blank before the text and after each line break, which
-    decoding takes away again, so that the first of a line has its blank like all the others.
+    decoding takes away again, so that the first of a line has its blank like all the others. So it does after a mark;
+    decoding tells a mark from text that looks like one by the zero byte that it puts behind a mark.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(" "), normalizers.Replace("\n", "\n ")])
@@ -68,8 +75,9 @@ def train(texts: Iterable[str], vocab_tokens: int) -> Tokenizer:
     )
     tokenizer.decoder = decoders.Sequence(
         [
+            *(decoders.Replace(mark, f"{mark}{ZERO}") for mark in MARKS),
             decoders.ByteLevel(),
-            *(decoders.Replace(f"{before} ", before) for before in ("\n", *MARKS)),
+            *(decoders.Replace(f"{before}{after}", before) for before, after in BLANKS),
             decoders.Strip(" ", 1, 0),
         ]
     )

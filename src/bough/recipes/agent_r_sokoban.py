@@ -1,11 +1,11 @@
 """Agent-R on Sokoban in text: a search shows where paths go wrong, and the policy learns to say so and go on better.
 
-Paper: Agent-R (arXiv 2501.11425). A round is a search of 64 rooms; the policy then imitates good paths, two of a room
-at most, and revisions: a bad path up to its first wrong step, which is read and not learned, a thought, and a good path
-from where the two part. Assumes an environment that can be stepped from the same state twice. The first wrong step is
-where the values of the search fall; the paper asks the policy, and mixes in data of other kinds. The thought is an
-invalid move, which costs a turn and changes nothing; so there are more turns than the rooms need, and the policy reads
-all of them.
+Paper: Agent-R (arXiv 2501.11425). A round is a search of 64 rooms by 64 simulations; the policy then imitates good
+paths, two of a room at most, and revisions: a bad path up to its first wrong step, which is read and not learned, a
+thought, and a good path from where the two part. Assumes an environment that can be stepped from the same state twice.
+The first wrong step is where the values of the search fall; the paper asks the policy, and mixes in data of other
+kinds. The thought is an invalid move, which costs a turn and changes nothing; so there are more turns than the rooms
+need, and the policy reads all of them.
 """
 
 from dataclasses import replace
@@ -28,8 +28,8 @@ def run() -> Run:
         name="agent_r_sokoban",
         env=Sokoban(size=6, max_steps=8, show_border=False),
         context=Full(),
-        explorer=replace(mcts(width=4), select=Descend(by=Uct(c=0.25))),
-        limits=Limits(turns=8, tree_turns=60),
+        explorer=replace(mcts(width=4, simulations=64), select=Descend(by=Uct(c=0.25), revisit=False)),
+        limits=Limits(turns=8),
         credit=Filtered(most=2),
         objective=Imitation(),
         reference="start",

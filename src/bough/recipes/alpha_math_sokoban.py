@@ -1,9 +1,9 @@
 """AlphaMath on Sokoban in text: a search guided by the policy's own critic shows both what to learn.
 
-Paper: AlphaMath (arXiv 2405.03553). A round is a search of 256 rooms, after which the policy imitates the paths that
-succeeded and the value head learns what the search thought of each place; 1 for success and -1 for anything else, as
-in the paper. Assumes an environment that can be stepped from the same state twice. In the first round the critic knows
-nothing, and the search goes by the policy's priors. Two paths of a room at most are imitated.
+Paper: AlphaMath (arXiv 2405.03553). A round is a search of 256 rooms by 40 simulations, as in the paper. Then the
+policy imitates the paths that succeeded, two of a room at most, and the value head learns the search's value of each
+place: 1 for success and -1 for anything else. Assumes an environment that can be stepped from the same state twice. In
+the first round the critic knows nothing, and the search goes by the policy's priors.
 """
 
 from dataclasses import replace
@@ -23,8 +23,8 @@ def run() -> Run:
     return replace(
         base,
         name="alpha_math_sokoban",
-        explorer=puct(width=4),
-        limits=Limits(turns=5, tree_turns=60),
+        explorer=puct(width=4, simulations=40, revisit=False),
+        limits=Limits(turns=5),
         critic=ValueHead(),
         credit=Filtered(most=2, goals=Searched(head="value")),
         objective=Sum(terms=(Imitation(), ValueClip(clip=None))),

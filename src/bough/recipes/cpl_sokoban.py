@@ -1,8 +1,9 @@
 """CPL on Sokoban in text: actions of positive value over those of negative value, by a margin that is their gap.
 
 Paper: CPL with Step-APO (arXiv 2409.08642), whose steps are those of a plan and whose search is guided by a value head;
-beta .3 and alpha 1 are the paper's. Assumes an environment that can be stepped from the same state twice. Success is
-worth 1 and anything else -1; the head learns what the search thought. The reference is the policy as a round begins.
+beta .3, alpha 1 and 200 simulations, those of its first round, are the paper's. Assumes an environment that can be
+stepped from the same state twice. Success is worth 1 and anything else -1; the head learns the values of the search.
+The reference is the policy as a round begins.
 """
 
 from dataclasses import replace
@@ -22,8 +23,8 @@ def run() -> Run:
     return replace(
         base,
         name="cpl_sokoban",
-        explorer=puct(width=3),
-        limits=Limits(turns=5, tree_turns=60),
+        explorer=puct(width=3, simulations=200, revisit=False),
+        limits=Limits(turns=5),
         critic=ValueHead(),
         credit=Searched(relative=False, head="value"),
         objective=Sum(terms=(StepApo(), ValueClip(clip=None))),

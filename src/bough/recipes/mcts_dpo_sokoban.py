@@ -1,8 +1,8 @@
 """MCTS-DPO on Sokoban in text: the action that a search finds best over the second best, trusted by their visits.
 
 Paper: MCTS-DPO (arXiv 2405.00451): step-level preferences from a search, online. Assumes an environment that can be
-stepped from the same state twice. Values are means of rollouts; the paper's are a self-evaluation of the model. The
-reference is the policy as a round begins.
+stepped from the same state twice. Each room is searched by 64 simulations, as in the paper's scripts. Values are means
+of rollouts; the paper's are a self-evaluation of the model. The reference is the policy as a round begins.
 """
 
 from dataclasses import replace
@@ -21,8 +21,8 @@ def run() -> Run:
     return replace(
         base,
         name="mcts_dpo_sokoban",
-        explorer=mcts(width=4),
-        limits=Limits(turns=5, tree_turns=60),
+        explorer=mcts(width=4, simulations=64),
+        limits=Limits(turns=5),
         credit=Searched(),
         objective=mcts_dpo(),
         optimizer=replace(base.optimizer, epochs=4, warmup_steps=0),

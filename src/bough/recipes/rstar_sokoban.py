@@ -2,7 +2,8 @@
 
 Paper: rStar-Math (arXiv 2501.04519), where such pairs train a process preference model and the policy imitates the best
 paths; here they train the policy itself. Assumes an environment that can be stepped from the same state twice. Success
-is worth 1 and anything else -1, found by rollouts. The reference is the policy as a round begins.
+is worth 1 and anything else -1, found by the paper's 48 rollouts a room, none of which repeats an end. The reference
+is the policy as a round begins.
 """
 
 from dataclasses import replace
@@ -18,6 +19,6 @@ def run() -> Run:
     return replace(
         mcts_dpo_sokoban.run(),
         name="rstar_sokoban",
-        explorer=replace(mcts(width=4), lost=-1.0),
+        explorer=replace(mcts(width=4, simulations=48, revisit=False), lost=-1.0),
         objective=rstar(),
     )

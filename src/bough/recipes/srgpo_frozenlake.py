@@ -1,10 +1,10 @@
 """SRGPO on FrozenLake in text: single moves are compared in random groups, by rewards of their own.
 
 Paper: SeeNav-Agent (arXiv 2512.02631). Assumes rewards that judge a step whatever state it was taken in; here 0.1 off
-for an action that is none, and 1 for the step onto the goal. Groups of 16 steps and weight 0.5 are the paper's. The
-learning rate is that of grpo_frozenlake: a model this small learns from scratch, where papers tune large ones with
-1e-6. In the released code the switch that keeps groups within a task does nothing, and the statistics of paths are over
-turns (`Srgpo(as_released=True)`).
+for an action that is none. The outcome of a path is what the environment pays, 1 at the goal. Groups of 16 steps and
+weight 0.5 are the paper's. The learning rate is that of grpo_frozenlake: a model this small learns from scratch, where
+papers tune large ones with 1e-6. In the released code the switch that keeps groups within a task does nothing, and the
+statistics of paths are over turns (`Srgpo(as_released=True)`).
 """
 
 from dataclasses import replace
@@ -21,5 +21,5 @@ def run() -> Run:
         grpo_frozenlake.run(),
         name="srgpo_frozenlake",
         rewards=(EnvReward(), InvalidAction(penalty=0.1)),
-        credit=Srgpo(),
+        credit=Srgpo(step="invalid_action"),
     )

@@ -17,18 +17,21 @@ class Overlong:
 
         0 up to limit - buffer;        factor * (limit - buffer - n) / buffer above, down to -factor at the limit
 
-    The paper counts the tokens of one response of at most 20,480, of which the last 4,096 are the buffer; here those of
-    all turns of a path count.
+    The paper (equation 13) counts the tokens of one response of at most 20,480, of which the last 4,096 are the buffer;
+    here those of all turns of a path count. In released code (verl, `DAPORewardManager`) the punishment goes on growing
+    above the limit, which no response there can exceed: 30,000 tokens cost 1, and 3.3242 with capped=False.
 
     Attributes:
         limit_tokens: Where the punishment is full.
         buffer_tokens: Over how many tokens it grows, from 1 to the limit.
-        factor: The full punishment, >= 0.
+        factor: The punishment at the limit, >= 0.
+        capped: Whether it stays there above the limit, as in the paper.
     """
 
     limit_tokens: int = 20480
     buffer_tokens: int = 4096
     factor: float = 1.0
+    capped: bool = True
 
     def __post_init__(self) -> None:
         if not 1 <= self.buffer_tokens <= self.limit_tokens:
@@ -54,5 +57,5 @@ class Overlong:
         sampled = np.bincount(token_node(tree), tree.sampled, minlength=tree.nodes).astype(np.float64)
         over = sum_to_root(tree, sampled)[ends] - (self.limit_tokens - self.buffer_tokens)
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        paid[last] = 0.0 - self.factor * np.clip(over / self.buffer_tokens, 0.0, 1.0)
+        paid[last] = 0.0 - self.factor * np.clip(over / self.buffer_tokens, 0.0, 1.0 if self.capped else None)
         return paid

@@ -2,6 +2,7 @@
 
 from bough.store.atomic import StoreError, digest, write_json
 from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
+from bough.store.lock import owned
 from bough.store.manifest import describe
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.rundir import RunDirectory
@@ -20,6 +21,7 @@ __all__ = [
     "describe",
     "digest",
     "digest_tasks",
+    "owned",
     "read_metrics",
     "read_tasks",
     "read_trees",

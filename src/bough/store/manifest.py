@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 from bough import __version__
 
@@ -18,8 +19,9 @@ def describe(data: Mapping[str, str]) -> dict[str, object]:
         data: The checksum of each set of tasks, by name.
 
     Returns:
-        Values that JSON can write: bough, python, packages (null where not installed), platform, processor, git (the
-        commit of the working directory and whether it was altered; null outside a repository), data, created (UTC).
+        Values that JSON can write: bough, python, packages (null where not installed), platform, processor, folder
+        (the working directory), git (its commit and whether it was altered; null outside a repository), data, created
+        (UTC).
     """
     return {
         "bough": __version__,
@@ -27,6 +29,7 @@ def describe(data: Mapping[str, str]) -> dict[str, object]:
         "packages": {name: _version(name) for name in PACKAGES},
         "platform": platform.platform(),
         "processor": _processor(),
+        "folder": str(Path.cwd()),
         "git": _git(),
         "data": dict(data),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

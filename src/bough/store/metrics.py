@@ -33,6 +33,11 @@ class Metrics:
         self._events = Events(tensorboard) if tensorboard else None
         self._step = self._keep(None)
 
+    @property
+    def step(self) -> int:
+        """The step of the last line; -1 when there is none."""
+        return self._step
+
     def resume_at(self, step: int) -> None:
         """Drop what is said of the steps after `step`, here and in TensorBoard: the run goes on from there."""
         self._step = self._keep(step)
@@ -55,12 +60,22 @@ class Metrics:
                 f"Metrics.write: got step {step} with values {sorted(values)} after step {self._step}; need ascending "
                 "steps, one line each, and no value called 'step'"
             )
-        numbers = {name: value for name, value in values.items() if not isinstance(value, str)}
-        plain = {name: float(value) if math.isfinite(value) else None for name, value in numbers.items()}
-        append_bytes(self._path, (json.dumps({"step": step, **values, **plain}) + "\n").encode())
+        append_bytes(self._path, (json.dumps({"step": step, **_plain(values)}) + "\n").encode())
         if self._events:
-            self._events.write(step, numbers)
+            self._events.write(step, _numbers(values))
         self._step = step
+
+    def amend(self, values: Mapping[str, Value]) -> None:
+        """Add values to the last line, which is replaced in one write.
+
+        Raises:
+            StoreError: when the disk is full; the file is as it was before.
+        """
+        *before, (_, row) = _rows(self._path, self._path.read_bytes())
+        lines = [*(line for line, _ in before), json.dumps({**row, **_plain(values)}).encode()]
+        write_bytes(self._path, b"".join(line + b"\n" for line in lines))
+        if self._events:
+            self._events.write(self._step, _numbers(values))
 
     def _keep(self, last: int | None) -> int:
         """Rewrite the file with the whole lines up to step `last`; returns the last step in it, -1 for none."""
@@ -85,6 +100,18 @@ def read_metrics(path: Path) -> list[dict[str, Value]]:
         {name: math.nan if value is None else cast("Value", value) for name, value in row.items()}
         for _, row in _rows(path, path.read_bytes())
     ]
+
+
+def _numbers(values: Mapping[str, Value]) -> dict[str, int | float]:
+    return {name: value for name, value in values.items() if not isinstance(value, str)}
+
+
+def _plain(values: Mapping[str, Value]) -> dict[str, float | str | None]:
+    """The values as JSON has them: a number that is not finite is null."""
+    return {
+        name: value if isinstance(value, str) else float(value) if math.isfinite(value) else None
+        for name, value in values.items()
+    }
 
 
 def _rows(path: Path, data: bytes) -> list[tuple[bytes, dict[str, object]]]:

@@ -1,7 +1,9 @@
 """The run directory: the name of everything a run leaves behind."""
 
+import contextlib
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -9,13 +11,17 @@ from typing import cast
 from bough.store.atomic import StoreError, explain_unwritable, write_json
 from bough.store.checkpoint import Checkpoints
 
+CONFIG = "config"
+"""The key of manifest.json under which the checksums of config.json lie."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDirectory:
     """A run's folder. `create` makes a new one, `open` finds one that is there.
 
         config.json      every setting of the run, resolved; a run can be started again from it
-        manifest.json    versions, machine, checksums of the data, time of creation
+        manifest.json    versions, machine, checksums of the data and of config.json, time of creation
+        run.lock         which process writes here; see `owned`
         metrics.jsonl    one line a step
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
@@ -72,6 +78,11 @@ class RunDirectory:
         return self.path / "manifest.json"
 
     @property
+    def lock(self) -> Path:
+        """Which process writes here."""
+        return self.path / "run.lock"
+
+    @property
     def metrics(self) -> Path:
         """One line a step."""
         return self.path / "metrics.jsonl"
@@ -103,7 +114,7 @@ class RunDirectory:
 
     @property
     def final(self) -> Path:
-        """The trained policy; not there before the run ends."""
+        """The trained policy; not there before the run ends or is stopped by a guard."""
         return self.path / "final"
 
     @property
@@ -116,26 +127,62 @@ class RunDirectory:
         return self.trees / f"step_{step:06d}.safetensors"
 
     def write_config(self, config: Mapping[str, object]) -> None:
-        """Write config.json, whole or not at all."""
+        """Write config.json, whole or not at all, and its checksums where there is a manifest."""
+        manifest = self.read_manifest()
+        if manifest:
+            # Until both files are written, either configuration is the run's: the process may end in between.
+            before = _checksums(_read_object(self.config))
+            write_json(self.manifest, {**manifest, CONFIG: [before, _checksums(config)]})
         write_json(self.config, config)
+        if manifest:
+            self.write_manifest(manifest)
 
     def read_config(self) -> dict[str, object]:
         """What `write_config` wrote.
 
         Raises:
-            StoreError: when it is no JSON object.
+            StoreError: when it is no JSON object, or differs from what was written; names the fields that differ.
         """
-        try:
-            config: object = json.loads(self.config.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise StoreError(f"{self.config}: got no JSON ({error}); need the file as the run wrote it") from error
-        if not isinstance(config, dict):
-            raise StoreError(f"{self.config}: got a JSON {type(config).__name__}; need an object")
-        return cast("dict[str, object]", config)
+        config = _read_object(self.config)
+        now, known = _checksums(config), cast("list[dict[str, str]]", self.read_manifest().get(CONFIG, []))
+        if known and now not in known:
+            wrote = known[-1]
+            changed = sorted(name for name in {*wrote, *now} if wrote.get(name) != now.get(name))
+            raise StoreError(
+                f"{self.config}: got a file whose {', '.join(changed)} changed after the run wrote it; need it as "
+                f"written. Restore it; `bough resume {self.path} FIELD=VALUE` changes what a run may change"
+            )
+        return config
 
     def write_manifest(self, manifest: Mapping[str, object]) -> None:
-        """Write manifest.json, whole or not at all."""
-        write_json(self.manifest, manifest)
+        """Write manifest.json with the checksums of config.json, whole or not at all."""
+        write_json(self.manifest, {**manifest, CONFIG: [_checksums(_read_object(self.config))]})
+
+    def read_manifest(self) -> dict[str, object]:
+        """What `write_manifest` wrote; {} when there is none.
+
+        Raises:
+            StoreError: when it is no JSON object.
+        """
+        return _read_object(self.manifest) if self.manifest.is_file() else {}
+
+    @contextlib.contextmanager
+    def in_its_folder(self) -> Generator["RunDirectory"]:
+        """Work in the folder in which the run began, so that relative paths in its settings keep their meaning.
+
+        Without a manifest, or when that folder is gone, the working directory stays as it is. It belongs to the whole
+        process, and comes back at the end.
+
+        Yields:
+            The run directory, by a path that is right in that folder.
+        """
+        began = Path(str(self.read_manifest().get("folder", ".")))
+        if not began.is_dir() or began.resolve() == Path.cwd():
+            yield self
+            return
+        here = RunDirectory(path=self.path.absolute())
+        with contextlib.chdir(began):
+            yield here
 
     def _occupied(self) -> str:
         if not self.config.is_file():
@@ -150,3 +197,21 @@ class RunDirectory:
             f"run directory {self.path} exists and holds a run at step {steps[-1]}; choose another name=..., or "
             f"continue it with `bough resume {self.path}`"
         )
+
+
+def _checksums(config: Mapping[str, object]) -> dict[str, str]:
+    """The checksum of each field of a configuration; spaces and the order of keys do not count."""
+    return {
+        name: hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
+        for name, value in config.items()
+    }
+
+
+def _read_object(path: Path) -> dict[str, object]:
+    try:
+        found: object = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise StoreError(f"{path}: got no JSON ({error}); need the file as the run wrote it") from error
+    if not isinstance(found, dict):
+        raise StoreError(f"{path}: got a JSON {type(found).__name__}; need an object")
+    return cast("dict[str, object]", found)

@@ -1,8 +1,11 @@
-"""Training: runs, the loop, updates, checkpoints. What runs on torch is imported when it is first used."""
+"""Training: runs, the loop, updates, checkpoints. What runs on torch is imported when it is first used.
+
+The package is also a function, `bough.train(run)`: see `bough.api`.
+"""
 
 from typing import TYPE_CHECKING
 
-from bough.lazy import lazy_names
+from bough.lazy import lazy_names, make_callable
 from bough.train.apart import Apart
 from bough.train.config import ConfigError, dump, load
 from bough.train.deadrun import DeadRun
@@ -53,3 +56,5 @@ __all__ = [
     "resume",
     "start",
 ]
+
+make_callable(__name__)

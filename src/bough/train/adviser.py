@@ -1,17 +1,19 @@
 """Advisers: what remembers across steps, and is asked about every batch before anyone is credited."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough.explore import derive
 from bough.lazy import Tensor, torch
-from bough.tree import Floats, Rewarded, Task
+from bough.tree import Floats, Rewarded, StageError, Task, describe, is_column
 
-Teacher: TypeAlias = Callable[[Task], tuple[str, ...]]
+Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[str, ...]]]
 """How the environment's oracle solves a task; () when it does not."""
+
+Item = TypeVar("Item")
 
 
 @runtime_checkable
@@ -69,7 +71,7 @@ class Chooser(Protocol):
 class Starter(Protocol):
     """An adviser that also says where the tasks of a batch begin, or puts others in their place."""
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """As many tasks as were drawn. One that begins elsewhere has an id of its own (`Task.after`)."""
         ...
 
@@ -118,7 +120,7 @@ class Advisers:
         """The batch after each had its say."""
         advised = list(rewarded)
         for name, each in self._members.items():
-            advised = each.advise(advised, derive(seed, name))
+            advised = _all(name, "advise", each.advise(advised, derive(seed, name)), Rewarded)
         return advised
 
     def observe(self, moved: Callable[[], float]) -> dict[str, float]:
@@ -130,20 +132,40 @@ class Advisers:
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n]: the product of what the choosers say, summing to 1; None when there is none."""
-        said = [each.weigh(tasks) for each in self._members.values() if isinstance(each, Chooser)]
-        weights = [each for each in said if each is not None]
+        said = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, Chooser)}
+        weights = [_weights(name, each, len(tasks)) for name, each in said.items() if each is not None]
         if not weights:
             return None
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """The tasks that are played in the place of those that were drawn."""
         begun = list(tasks)
         for name, each in self._members.items():
             if isinstance(each, Starter):
-                begun = each.begin(begun, teacher, derive(seed, name))
+                begun = _all(name, "begin", await each.begin(begun, teacher, derive(seed, name)), Task)
+                if len(begun) != len(tasks):
+                    raise StageError(
+                        f"{name}.begin: got {len(begun)} tasks for {len(tasks)}; need as many as were drawn"
+                    )
         return begun
+
+
+def _all(name: str, call: str, returned: object, kind: type[Item]) -> list[Item]:
+    """What an adviser returned, if it is a list of what it was given."""
+    items = list(cast("Sequence[object]", returned)) if isinstance(returned, Sequence) else [returned]
+    found = [item for item in items if isinstance(item, kind)]
+    if len(found) < len(items):
+        wrong = next(item for item in items if not isinstance(item, kind))
+        raise StageError(f"{name}.{call}: got {describe(wrong)}; need a list of {kind.__name__}")
+    return found
+
+
+def _weights(name: str, returned: object, count: int) -> Floats:
+    if not is_column(returned, count) or not np.all(np.isfinite(returned) & (returned > 0)):
+        raise StageError(f"{name}.weigh: got {describe(returned)}; need {count} finite numbers above 0, one a task")
+    return returned
 
 
 class Notebook:

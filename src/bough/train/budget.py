@@ -46,6 +46,8 @@ class Budget:
         there = weights + sum(copies.values())
         if reference:
             copies["a reference"] = weights
+        if settings.momentum == "harpg":
+            copies["the last move, and the weights meanwhile"] = 2 * nbytes(policy.parameters().values())
         self._memory = foresee(
             policy,
             copies=copies,

@@ -1,13 +1,16 @@
 """Combinations that cannot work are refused before anything is built."""
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 
 from bough.credit import needs_of
 from bough.env import Branching, Oracle, Replay, State
 from bough.objective import Dpo, Imitation, Reinforce, Sum
 from bough.train.config import ConfigError
+from bough.train.finite import check_finite
 from bough.train.run import Run
+from bough.tree import Task
 
 
 def check(run: Run) -> None:
@@ -16,6 +19,8 @@ def check(run: Run) -> None:
     Raises:
         ConfigError: says which two, why, and what to do.
     """
+    # An environment's fields are its own affair.
+    check_finite({each.name: getattr(run, each.name) for each in fields(run) if each.name != "env"})
     _check_tasks(run)
     _check_credit(run)
     _check_objective(run)
@@ -147,6 +152,37 @@ def check_state(run: Run, state: State) -> None:
         )
 
 
+def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
+    """Refuse held-out tasks that are trained on: those with the same id, or the same data, seed and start.
+
+    Tasks that have neither data nor a seed nor a start are told apart by their ids alone.
+
+    Raises:
+        ConfigError: how many there are, and one of them.
+    """
+    names = {task.id: task.id for task in train} | {text: task.id for task in train if (text := _content(task))}
+    shared = [(task.id, names[key]) for task in heldout if (key := _shared(task, names))]
+    if shared:
+        one, other = shared[0]
+        example = f"{one!r}" if one == other else f"{one!r}, which is the training task {other!r}"
+        raise ConfigError(
+            f"heldout.tasks: got {len(shared)} of {len(heldout)} tasks that are trained on, such as {example}; need "
+            "tasks that are not: set heldout.tasks to another split than tasks, or to a file without these"
+        )
+
+
+def _shared(task: Task, names: Mapping[str, str]) -> str | None:
+    """What a task has in common with one of those that `names` names by id and by content."""
+    return next((key for key in (task.id, _content(task)) if key in names), None)
+
+
+def _content(task: Task) -> str:
+    """What makes a task what it is besides its id, in one canonical form; "" when there is nothing."""
+    if not (task.data or task.seed or task.start):
+        return ""
+    return json.dumps([task.data, task.seed, task.start], sort_keys=True, default=repr)
+
+
 def _check_ratio(run: Run) -> None:
     for piece in _pieces(run.objective):
         ratio = getattr(piece, "ratio", "token")
@@ -168,10 +204,10 @@ def _check_staleness(run: Run) -> None:
             f"staleness=1: explorer: {type(asking).__name__} asks the critic what places are worth, which the update "
             "changes at the same time; set staleness=0, or take another evaluate, such as Rollouts()"
         )
-    if run.optimizer.momentum == "igt":
+    if run.optimizer.momentum != "adam":
         raise ConfigError(
-            "staleness=1: optimizer.momentum='igt' takes gradients where the batch was sampled; set staleness=0, or "
-            "momentum='adam'"
+            f"staleness=1: optimizer.momentum={run.optimizer.momentum!r} takes gradients where the batch was sampled; "
+            "set staleness=0, or momentum='adam'"
         )
     terms = run.objective.terms if isinstance(run.objective, Sum) else (run.objective,)
     if any(isinstance(term, Reinforce) for term in terms):

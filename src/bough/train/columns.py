@@ -137,5 +137,6 @@ def by_path(columns: Columns, batch: Batch, share: Share) -> Columns:
             path_of_turn=walks.path_of_turn,
             answer=walks.answer,
             visits=walks.visits,
+            end=walks.end,
         ),
     )

@@ -1,8 +1,8 @@
 """Runs as JSON: every piece with its fields, written and read back exactly."""
 
 import dataclasses
-import importlib
 import inspect
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -12,11 +12,19 @@ from typing import Any, cast, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from bough.env import load_module
+from bough.env.load import PREFIX, import_folder, import_from
+from bough.env.origin import describe
 from bough.train.kinds import element_of, wants_piece, wrong_kind
 from bough.view import unknown
 
 PIECE = "piece"
 """The key under which a JSON object names its dataclass, as `module:Class` or `file.py:Class`."""
+
+FROM = "from"
+"""The key of the folder that makes the module of a piece importable, for modules that are not installed.
+
+It is no field's name: Python reserves the word.
+"""
 
 
 class ConfigError(ValueError):
@@ -27,7 +35,7 @@ def dump(value: object) -> Any:
     """`value` as JSON values. Dataclasses become objects with their `piece` and all fields."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: dump(getattr(value, field.name)) for field in dataclasses.fields(value) if field.init}
-        return {PIECE: _address(type(value)), **fields}
+        return {**_address(type(value)), **fields}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Path):
@@ -53,8 +61,10 @@ def load(data: object, where: str = "") -> Any:
         items = cast("Mapping[str, object]", data)
         if PIECE not in items:
             return {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in items.items()}
-        cls = _find(str(items[PIECE]), where)
-        given = {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in items.items() if key != PIECE}
+        folder = items.get(FROM)
+        cls = _find(str(items[PIECE]), None if folder is None else Path(str(folder)), where)
+        fields = {key: item for key, item in items.items() if key not in (PIECE, FROM)}
+        given = {key: load(item, f"{where}.{key}".lstrip(".")) for key, item in fields.items()}
         return build(cls, given, where)
     if isinstance(data, list):
         return tuple(load(item, f"{where}.{place}") for place, item in enumerate(cast("list[object]", data)))
@@ -113,6 +123,8 @@ def check(annotation: Any, value: object, where: str) -> Any:
         ) from error
     if isinstance(value, bool) and not isinstance(checked, bool):
         raise ConfigError(f"{where}: got {value!r}; need a number")
+    if isinstance(checked, float) and math.isnan(checked):
+        raise ConfigError(f"{where}: got nan; need a number")
     return checked
 
 
@@ -145,23 +157,28 @@ def _dotted(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
 
 
-def _address(cls: type) -> str:
-    module = sys.modules[cls.__module__]
-    file = getattr(module, "__file__", None)
-    # A module that was loaded from a file of the user's can only be found again by that file.
-    return f"{file if _from_file(cls.__module__) else cls.__module__}:{cls.__name__}"
+def _address(cls: type) -> dict[str, str]:
+    """Where a class is found again: by file, or by module with the folder of one that is not installed."""
+    module, name = sys.modules[cls.__module__], cls.__module__
+    file = module.__file__ if hasattr(module, "__file__") else None
+    if name == "__main__" and module.__spec__ is not None:
+        name = module.__spec__.name  # `python -m name`
+    if file is not None and (name.startswith(PREFIX) or name == "__main__"):
+        return {PIECE: f"{Path(file).absolute()}:{cls.__name__}"}
+    folder = None if file is None else import_folder(name, file)
+    return {PIECE: f"{name}:{cls.__name__}", **({FROM: str(folder)} if folder else {})}
 
 
-def _from_file(module: str) -> bool:
-    return module.startswith("bough_user_") or module == "__main__"
-
-
-def _find(address: str, where: str) -> type:
+def _find(address: str, folder: Path | None, where: str) -> type:
     place, _, name = address.rpartition(":")
+    is_file = place.endswith(".py")
     try:
-        module = load_module(Path(place)) if place.endswith(".py") else importlib.import_module(place)
-    except (ImportError, OSError, ValueError) as error:
-        raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {error}") from error
+        module = load_module(Path(place)) if is_file else import_from(place, folder)
+    except Exception as error:
+        known = place if is_file else folder
+        was = f". It was at {known} when the run began: put it back, or correct the place in config.json"
+        told = f"{describe(error)}{was if known else ''}"
+        raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {told}") from error
     found = cast("Any", vars(module).get(name))
     if not (inspect.isclass(found) and dataclasses.is_dataclass(found)):
         raise ConfigError(f"{where or 'run'}: got piece {address!r}; need a dataclass that is in that module")

@@ -17,9 +17,13 @@ class Pulse:
 
     Attributes:
         flat: Consecutive batches without any advantage.
+        solved: How many of these had only paths that succeed.
+        unsolved: How many of these had only paths that fail.
     """
 
     flat: int = 0
+    solved: int = 0
+    unsolved: int = 0
 
 
 def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
@@ -39,25 +43,38 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     )
 
 
-def feel(pulse: Pulse, guards: Guards, *, lively: int, success: float) -> Pulse:
-    """The pulse after a batch of which `lively` trees carried an advantage.
+def feel(pulse: Pulse, *, lively: int, success: float) -> Pulse:
+    """The pulse after a batch of which `lively` trees carried an advantage and `success` of the paths succeeded."""
+    if lively:
+        return Pulse()
+    return Pulse(flat=pulse.flat + 1, solved=pulse.solved + (success == 1), unsolved=pulse.unsolved + (success == 0))
+
+
+def is_flat(pulse: Pulse, guards: Guards) -> bool:
+    """Whether the last `guards.dead_batches` batches had no advantage."""
+    return pulse.flat >= guards.dead_batches
+
+
+def is_solved(pulse: Pulse, guards: Guards) -> bool:
+    """Whether they had none because every path of all of them succeeded."""
+    return is_flat(pulse, guards) and pulse.solved == pulse.flat
+
+
+def check_signal(pulse: Pulse, guards: Guards) -> None:
+    """Stop when batches have had no advantage for too long, unless the tasks are solved.
 
     Raises:
         DeadRun: after `guards.dead_batches` batches without any.
     """
-    if lively:
-        return Pulse()
-    if pulse.flat + 1 < guards.dead_batches:
-        return Pulse(flat=pulse.flat + 1)
-    if success == 0:
+    if not is_flat(pulse, guards) or is_solved(pulse, guards):
+        return
+    if pulse.unsolved == pulse.flat:
         why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or pay"
         why += " partial progress"
-    elif success == 1:
-        why = "every path succeeds. Take harder tasks, or stop: there is nothing left to learn here"
     else:
         why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or look at"
         why += " the rewards in the report's trees"
-    raise DeadRun(f"{guards.dead_batches} batches in a row had no advantage: {why}")
+    raise DeadRun(f"{pulse.flat} batches in a row had no advantage: {why}")
 
 
 def check_gap(gap: float, guards: Guards) -> None:

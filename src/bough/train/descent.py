@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from bough.policy.critic import Critic
+from bough.train.harpg import Harpg
 from bough.train.igt import Igt
 from bough.train.run import Optimizer
 
@@ -24,9 +25,13 @@ class Descent:
             {"params": others, "weight_decay": 0.0, "peak": settings.learning_rate},
         ]
         self._optimizers: list[torch.optim.Optimizer] = []
-        if settings.momentum == "igt":
+        self._harpg: Harpg | None = None
+        if settings.momentum != "adam":
             whole = {"params": [*self._named.values()], "peak": settings.learning_rate}
-            self._optimizers.append(Igt([whole], lr=settings.learning_rate, weight=settings.igt_weight))
+            make = Igt if settings.momentum == "igt" else Harpg
+            normalised = make([whole], lr=settings.learning_rate, weight=settings.igt_weight)
+            self._harpg = normalised if isinstance(normalised, Harpg) else None
+            self._optimizers.append(normalised)
             groups = []
         if critic is not None:
             heads = {f"critic.{name}": weight for name, weight in critic.named_parameters()}
@@ -43,6 +48,10 @@ class Descent:
         """Drop all gradients."""
         for optimizer in self._optimizers:
             optimizer.zero_grad(set_to_none=True)
+
+    def along(self) -> Mapping[Tensor, Tensor] | None:
+        """By weight the direction along which the next step expects the change of the gradient; None for a gradient."""
+        return None if self._harpg is None else self._harpg.along()
 
     def step(self, scale: float) -> None:
         """One step, with `scale` of every learning rate."""

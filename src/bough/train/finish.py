@@ -1,7 +1,5 @@
 """The end of a run: its report, from what lies in its directory."""
 
-import json
-
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.config import dump
@@ -28,9 +26,9 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
         name=run.name,
         recipe=f"{type(run.credit).__name__} on {type(run.env).__name__}",
         config=dump(run),
-        manifest=json.loads(directory.manifest.read_text()) if directory.manifest.is_file() else {},
+        manifest=directory.read_manifest(),
         metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
-        panels=_panels(run, directory),
+        panels=panels(run, directory),
         groups=groups(credited),
         notes=(note,) if note else (),
     )
@@ -39,7 +37,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
     return headline(report.panels)
 
 
-def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
+def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     """The first held-out result and the last."""
     results = read_heldout(directory)
     if not results:
@@ -51,5 +49,4 @@ def _panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     return tuple(
         Panel(label=label, task_ids=tuple(results[step]), successes=tuple(results[step].values()))
         for step, label in named.items()
-        if results[step]
     )

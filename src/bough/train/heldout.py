@@ -1,10 +1,11 @@
 """How good the agent is on tasks it never trained on."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains, Grove
-from bough.tree import Task, Tree, counted, turns
+from bough.train.summary import cut_by_context
+from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
 
 AT_ONCE = 128
 """Most tasks played at a time: enough to fill a batch, few enough for the engine to keep every prefix."""
@@ -16,15 +17,22 @@ class Score:
 
     Attributes:
         successes: Task id to whether its path succeeded; tasks that failed for good are missing.
-        failed: How many are missing.
-        turns: Mean number of actions on a path.
+        failures: Cause by task id, of those.
+        turns: Mean number of actions on a path; nan without a path.
+        actions: What the policy wrote.
         trees: What was played.
     """
 
     successes: dict[str, bool]
-    failed: int
+    failures: Mapping[str, str]
     turns: float
-    trees: tuple[Tree, ...]
+    actions: ActionCounts
+    trees: tuple[Tree, ...] = field(repr=False)
+
+    @property
+    def truncated_context(self) -> int:
+        """How many paths ended because their text outgrew the context."""
+        return len(cut_by_context(self.trees))
 
     @property
     def rate(self) -> float:
@@ -44,7 +52,8 @@ async def measure(grove: Grove, tasks: Sequence[Task], *, temperature: float, se
             lengths.append(int(turns(tree)[leaf]))
     return Score(
         successes=successes,
-        failed=len({task.id for task in tasks}) - len(successes),
-        turns=sum(lengths) / max(1, len(lengths)),
+        failures=grown.failures,
+        turns=sum(lengths) / len(lengths) if lengths else float("nan"),
+        actions=count_actions(grown.trees),
         trees=grown.trees,
     )

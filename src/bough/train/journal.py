@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -9,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
 from bough.lazy import Tensor
-from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, write_json, write_trees
+from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, StoreError, write_json, write_trees
 from bough.store.atomic import explain_full_disk
 from bough.train.deadrun import Pulse
 from bough.train.heldout import Score
 from bough.train.process_memory import GIB, process_bytes
 from bough.train.run import Run
 from bough.tree import Credited
-from bough.view import Live, wilson
+from bough.view import Live, cut_note, failed_note, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
@@ -56,6 +57,9 @@ class Memory(Protocol):
         ...
 
 
+MANY_CUT = 0.05
+"""Share of cut actions from which an evaluation has a line about them."""
+
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 
 
@@ -73,12 +77,22 @@ class Journal:
     def restore(
         self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
     ) -> bool:
-        """Go on from the newest whole checkpoint; False when there is none, and the run begins anew."""
+        """Go on from the newest whole checkpoint; False when the run has none and begins at its first step.
+
+        Raises:
+            StoreError: when all checkpoints are damaged; names each.
+        """
         found = self._checkpoints.latest()
+        if found.checkpoint is None and found.skipped:
+            damaged = "".join(f"\n  {path}: {reason}" for path, reason in found.skipped)
+            raise StoreError(
+                f"got no checkpoint that is whole; need one to go on from:{damaged}\n"
+                "Copy one back from where it is whole, or train from the first step under another name (name=...)"
+            )
         for path, reason in found.skipped:
             self._live.say(f"skipped the damaged checkpoint {path.name}: {reason}")
         if found.checkpoint is None:
-            self._metrics.resume_at(-1)
+            self._drop_after(-1)
             return False
         checkpoint = found.checkpoint
         state = checkpoint.state()
@@ -87,10 +101,11 @@ class Journal:
         learner.load_state(checkpoint.tensors("optimizer"), updates=int(str(state["updates"])))
         for name, memory in memories.items():
             memory.load_state(checkpoint.tensors(name))
-        progress.step, progress.pulse = checkpoint.step, Pulse(flat=int(str(state["flat"])))
+        flat, solved, unsolved = (int(str(state.get(name, 0))) for name in ("flat", "solved", "unsolved"))
+        progress.step, progress.pulse = checkpoint.step, Pulse(flat=flat, solved=solved, unsolved=unsolved)
         progress.drawn = int(str(state["drawn"]))
         progress.entropies = [(float(total), int(count)) for total, count in cast("_Pairs", state["entropies"])]
-        self._metrics.resume_at(checkpoint.step)
+        self._drop_after(checkpoint.step)
         self._live.say(f"resumed after step {checkpoint.step}")
         return True
 
@@ -100,26 +115,42 @@ class Journal:
 
     def note_score(self, step: int, score: Score) -> None:
         """Write down a held-out result, task by task."""
-        low, high = wilson(sum(score.successes.values()), len(score.successes))
         self.note(
             {
-                "heldout/success": score.rate,
-                "heldout/low": low,
-                "heldout/high": high,
-                "heldout/turns": score.turns,
-                "heldout/failed": float(score.failed),
+                "heldout/failed": float(len(score.failures)),
+                "heldout/truncated_context": float(score.truncated_context),
             }
         )
+        if score.failures:
+            self._live.say(f"held-out: {failed_note(score.failures)}")
         path = heldout_file(self.directory, step)
         path.parent.mkdir(exist_ok=True)
-        write_json(path, {"step": step, "temperature": self._run.heldout.temperature, "tasks": score.successes})
+        about = {"step": step, "temperature": self._run.heldout.temperature}
+        write_json(path, {**about, "tasks": score.successes, "failures": dict(score.failures)})
+        if not score.successes:
+            return
+        low, high = wilson(sum(score.successes.values()), len(score.successes))
+        results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
+        self.note({f"heldout/{name}": value for name, value in results.items()})
+        if score.actions.cut >= MANY_CUT * score.actions.actions:
+            self._live.say(f"held-out: {cut_note(score.actions)}")
+
+    def evaluated(self, step: int) -> bool:
+        """Whether there is a held-out result of a step."""
+        return heldout_file(self.directory, step).is_file()
 
     def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
-        """Close the row of a step, and write its trees when it is their turn."""
+        """Close the row of a step, and write its trees when it is their turn.
+
+        The row of a step that was stopped before its evaluation is there already, and gets what is new.
+        """
+        if self._metrics.step == step:
+            self._metrics.amend(self._row)
         self._row.setdefault("phase", "rl")
         if resident := process_bytes("VmRSS"):
             self._row["memory/process_gib"] = resident / GIB
-        self._metrics.write(step, self._row)
+        if self._metrics.step < step:
+            self._metrics.write(step, self._row)
         self._tell(step)
         self._row = {}
         every = self._run.saving.trees_every
@@ -134,12 +165,58 @@ class Journal:
         self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
     ) -> None:
         """Make a checkpoint."""
+        self._save(learner, progress, reference, memories)
+        # Whoever goes on from here has learned from all trees so far.
+        Shelf(directory=self.directory.growing).clear()
+
+    def stop(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
+        """Write what a run that was stopped between two checkpoints has: the row of its step, a checkpoint, `final/`.
+
+        Where weights are not finite, `final/` gets those of the newest checkpoint.
+        """
+        try:
+            if self._metrics.step < progress.step:
+                self.write_step(progress.step)
+            step = progress.step
+            if not learner.finite():
+                step = self._load_newest(learner.policy)
+            else:
+                self._save(learner, progress, reference, memories)
+            self.save_policy(learner.policy)
+            self._live.say(f"stopped after step {step}, of which there are a checkpoint and {self.directory.final}")
+        except StoreError as error:
+            # Why the run was stopped is the error to raise; this one only tells what could not be written.
+            self._live.say(f"stopped, and its weights are not written: {error}")
+
+    def _save(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
         tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
         tensors |= {name: memory.state() for name, memory in memories.items()}
         numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.pulse)}
         self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
-        # Whoever goes on from here has learned from all trees so far.
-        Shelf(directory=self.directory.growing).clear()
+
+    def _load_newest(self, policy: "Policy") -> int:
+        """Give a policy the weights of the newest checkpoint; returns its step.
+
+        Raises:
+            StoreError: when there is none.
+        """
+        newest = self._checkpoints.latest().checkpoint
+        if newest is None:
+            raise StoreError("got weights that are not finite, and no checkpoint")
+        policy.load_state(newest.tensors("policy"))
+        return newest.step
+
+    def _drop_after(self, step: int) -> None:
+        """Remove rows, held-out results and trees of later steps: they are computed again."""
+        self._metrics.resume_at(step)
+        for path in (*heldout_file(self.directory, 0).parent.glob("step_*"), *self.directory.trees.glob("step_*")):
+            found = re.match(r"step_(\d+)\.", path.name)
+            if found and int(found[1]) > step:
+                path.unlink()
 
     def save_policy(self, policy: "Policy") -> None:
         """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.
@@ -172,9 +249,10 @@ def heldout_file(directory: RunDirectory, step: int) -> Path:
 
 
 def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
-    """Every held-out result of a run: by step, success by task id."""
+    """The held-out results of a run: by step, success by task id; without evaluations in which every task failed."""
     found: dict[int, dict[str, bool]] = {}
     for path in sorted((directory.path / "heldout").glob("step_*.json")):
         data = json.loads(path.read_text())
-        found[int(data["step"])] = data["tasks"]
+        if data["tasks"]:
+            found[int(data["step"])] = data["tasks"]
     return found

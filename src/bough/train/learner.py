@@ -17,15 +17,17 @@ from bough.policy.policy import Policy
 from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
 from bough.train.crew import Crew, Reader
 from bough.train.descent import Descent
+from bough.train.harpg import Displaced, gradient_change
 from bough.train.look import Forward, Seen, in_order, look, looks
 from bough.train.memory import Extent
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
 from bough.train.selfcheck import reads_forests
+from bough.tree import StageError, describe
 
 
 class Diverged(RuntimeError):
-    """A loss or a gradient is not finite. The weights are as they were before the update."""
+    """A loss, a gradient or a weight is not finite. Unless a weight is, the update was not made."""
 
 
 class Learner:
@@ -68,7 +70,7 @@ class Learner:
             what was sampled last.
 
         Raises:
-            Diverged: when a loss or a gradient is not finite.
+            Diverged: when a loss, a gradient or an updated weight is not finite.
         """
         if not self._checked:
             self._check(batch)
@@ -85,6 +87,11 @@ class Learner:
                 steps += 1
                 for name, value in metrics.items():
                     totals[name] = totals.get(name, 0.0) + value
+        if not self.finite():
+            raise Diverged(
+                f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
+                "optimizer.learning_rate"
+            )
         return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
 
     def _check(self, batch: Batch) -> None:
@@ -102,8 +109,13 @@ class Learner:
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
         self._descent.forget()
-        metrics = self.backward(batch, objective, share, aids=aids, old=old)
-        norm = self._clip(self._weights.values())
+        along = self._descent.along()
+        if along is None:
+            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+        else:
+            metrics = self._gradient_change(batch, objective, share, along, aids=aids)
+        # A clipped gradient is not what the changes of gradients add up to.
+        norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
@@ -147,6 +159,18 @@ class Learner:
         read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
         return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
+    def _gradient_change(
+        self, batch: Batch, objective: Objective, share: Share, along: Mapping[Tensor, Tensor], *, aids: Aids
+    ) -> dict[str, float]:
+        """Add how the gradient of the objective changes along a direction, in the mean over paths of these weights."""
+        here = self.logprobs(batch)
+        displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
+        metrics = gradient_change(
+            lambda: self.backward(batch, displaced, share, aids=aids, old=here), along, others=critic
+        )
+        gap = float((here - batch.behaviour)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
+        return {**metrics, "policy/gap": gap}
+
     def _forest(self, batch: Batch) -> Forest:
         # What a budget of memory allows is counted with all tokens trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
@@ -172,7 +196,7 @@ class Learner:
             for page in reading.backward():
                 seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
                 gap += _gap(seen, part.batch)
-                _add(metrics, _descend(objective(part.columns(seen, objective.needs, aids))))
+                _add(metrics, _descend(objective, part.columns(seen, objective.needs, aids)))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
@@ -188,7 +212,7 @@ class Learner:
         seen = self._survey(forest, given.batch, objective.needs)
         leaves = [leaf.requires_grad_() for leaf in seen.columns()]
         columns = given.columns(seen, objective.needs, aids)
-        metrics = _descend(objective(by_path(columns, given.batch, share)))
+        metrics = _descend(objective, by_path(columns, given.batch, share))
         slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
         def work(reader: Reader, reading: Reading) -> None:
@@ -200,6 +224,16 @@ class Learner:
         self._crew.read(work, forest, self.settings.micro_tokens)
         return metrics, _gap(seen, given.batch)
 
+    def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
+        """The metrics of an optimizer step and the norm of its gradient, without the step: nothing changes."""
+        extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
+        try:
+            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
+        finally:
+            self._descent.forget()
+            self.extent = extent
+
     def divergence(self, batch: Batch) -> float:
         """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
 
@@ -209,9 +243,14 @@ class Learner:
         moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
-    def _clip(self, weights: Iterable[Tensor]) -> float:
-        """Scale a gradient down to `clip_norm`; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(list(weights), self.settings.clip_norm))
+    def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
+        """Scale a gradient down to the norm `most`, `clip_norm` by default; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
+
+    def finite(self) -> bool:
+        """Whether all weights that are trained are finite numbers."""
+        critic = () if self.critic is None else self.critic.parameters()
+        return all(bool(weight.isfinite().all()) for weight in chain(self._weights.values(), critic))
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""
@@ -289,11 +328,21 @@ def _gap(seen: Seen, batch: Batch) -> float:
     return float((seen.logprob.detach() - batch.behaviour)[batch.fresh].abs().sum())
 
 
-def _descend(loss: Loss) -> dict[str, float]:
-    """Go backward from a loss; returns what it reports."""
+def _descend(objective: Objective, columns: Columns) -> dict[str, float]:
+    """Go backward from the loss of some columns; returns what it reports."""
+    loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
     named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}
     return {"loss/total": float(loss.value.detach()), **named}
+
+
+def _checked(objective: Objective, returned: object) -> Loss:
+    if not isinstance(returned, Loss) or returned.value.ndim or not returned.value.requires_grad:
+        got = f"a value of shape {tuple(returned.value.shape)}" if isinstance(returned, Loss) else describe(returned)
+        raise StageError(
+            f"objective={type(objective).__name__}: got {got}; need a Loss whose value is a scalar with a gradient"
+        )
+    return returned
 
 
 def _add(total: dict[str, float], more: Mapping[str, float]) -> None:

@@ -121,6 +121,24 @@ def looks(
     ]
 
 
+@torch.no_grad()
+def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -> dict[str, Tensor]:
+    """By head, [M]: a critic's values at the M places of a forest after which something is predicted.
+
+    Args:
+        model: Reads.
+        critic: Speaks about the model's hidden states.
+        forest: What is read.
+        max_tokens: Most tokens of one forward pass.
+    """
+    nothing = model.head()[0][:0]
+    pages = [Page(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
+    pages += read(model, forest, max_tokens).forward()
+    order = torch.cat([page.trained for page in pages]).argsort()
+    values = [critic(page.hidden) for page in pages]
+    return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
+
+
 def in_order(pages: Sequence[tuple[Tensor, Seen]]) -> Seen:
     """All trained tokens of a batch, from its pages in any order."""
     order = torch.cat([trained for trained, _ in pages]).argsort()

@@ -6,21 +6,25 @@ Steps count over the whole run. The epochs of the warm-up come first, then `run.
 `run.staleness` trees of the next step grow during `learn`, from the policy before it (see `pipeline`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from bough.batch import Batch, pack
-from bough.curate import Admit
-from bough.explore import Grown, derive
+from bough.credit import compute_credit
+from bough.curate import Admit, select
+from bough.engine import EngineFault
+from bough.env import EnvFault
+from bough.explore import Grown, Stuck, derive
 from bough.reward import Reward, pay
 from bough.train.columns import Aids
-from bough.train.deadrun import check_gap, check_paths, feel
+from bough.train.deadrun import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
 from bough.train.habit import add_entropies, usual
 from bough.train.heldout import Score, measure
-from bough.train.journal import Journal, Progress
+from bough.train.journal import Journal, Memory, Progress
+from bough.train.learner import Diverged
 from bough.train.pipeline import Ahead, newest
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
@@ -29,39 +33,76 @@ from bough.train.warmup import warm_up
 from bough.train.workshop import Workshop
 from bough.tree import Credited, Rewarded, Tree, groups
 
+STOPS = (DeadRun, Diverged, Stuck, EnvFault, EngineFault)
+"""What stops a run between two checkpoints with everything in memory as it should be."""
 
-async def train(shop: Workshop, journal: Journal) -> None:
+
+async def train(shop: Workshop, journal: Journal) -> str:
     """Train from where the journal left off to the end of the run.
+
+    A run that is stopped after its warm-up first writes a checkpoint and `final/`. A step counts once its first trees
+    are grown; one that is stopped before is played again when the run is resumed.
+
+    Returns:
+        Why the run ended before its last step; "" when it did not.
 
     Raises:
         DeadRun: when the run cannot learn.
-        Diverged: when a loss or a gradient is not finite.
+        Diverged: when a loss, a gradient or a weight is not finite.
         Stuck: when something that was waited for did not come.
+        EnvFault, EngineFault: when the environment or the engine broke outside of a path.
     """
-    run, progress = shop.run, Progress()
-    before = run.warmup_steps
-    ahead = Ahead()
+    run, progress, ahead = shop.run, Progress(), Ahead()
     memories = {**shop.memories, **({"ahead": ahead} if run.staleness else {})}
     resumed = journal.restore(shop.learner, progress, shop.reference, memories)
     await shop.sync(moved=False)
     if not resumed:
-        if before:
+        journal.note(shop.env_metrics())
+        if run.warmup_steps:
             await warm_up(shop, journal)
         shop.reference.take()
-        progress.step = before
-        await _evaluate(shop, journal, progress.step)
-        journal.write_step(progress.step)
-        journal.save(shop.learner, progress, shop.reference, memories)
-    experts = await shop.show()
-    while progress.step < before + run.steps:
-        progress.step += 1
-        credited = await _step(shop, journal, progress, experts, ahead)
-        last = progress.step == before + run.steps
-        if last or (progress.step - before) % run.heldout.every == 0:
+        progress.step = run.warmup_steps
+    try:
+        if run.warmup_steps and not resumed:
+            await shop.sync(moved=True)
+        await _reinforce(shop, journal, progress, ahead, memories)
+        check_signal(progress.pulse, run.guards)
+    except STOPS:
+        journal.stop(shop.learner, progress, shop.reference, memories)
+        raise
+    done = progress.step - run.warmup_steps
+    if done >= run.steps:
+        return ""
+    return (
+        f"ended after step {done} of {run.steps}: every path of the last {progress.pulse.flat} batches succeeded, so "
+        "nothing is left to learn from these tasks (guards.dead_batches)"
+    )
+
+
+async def _reinforce(
+    shop: Workshop, journal: Journal, progress: Progress, ahead: Ahead, memories: Mapping[str, Memory]
+) -> None:
+    """The steps of reinforcement that are left, each with the evaluation, rows and checkpoint that belong to it."""
+    run, before = shop.run, shop.run.warmup_steps
+
+    def is_last() -> bool:
+        return progress.step >= before + run.steps or is_flat(progress.pulse, run.guards)
+
+    def is_due(every: int) -> bool:
+        return (progress.step - before) % every == 0 or is_last()
+
+    async def close(credited: Sequence[Credited] = ()) -> None:
+        if is_due(run.heldout.every):
             await _evaluate(shop, journal, progress.step)
-        journal.write_step(progress.step, credited, last=last)
-        if last or (progress.step - before) % run.saving.every == 0:
+        journal.write_step(progress.step, credited, last=is_last())
+        if is_due(run.saving.every):
             journal.save(shop.learner, progress, shop.reference, memories)
+
+    if is_due(run.heldout.every) and not journal.evaluated(progress.step):
+        await close()
+    experts = await shop.show()
+    while not is_last():
+        await close(await _step(shop, journal, progress, experts, ahead))
 
 
 async def _step(
@@ -69,38 +110,40 @@ async def _step(
 ) -> list[Credited]:
     """One batch: grow, reward, credit, admit, pack, learn, sync."""
     run, watch = shop.run, Stopwatch()
-    seed = derive(run.seed, "step", progress.step)
+    seed = derive(run.seed, "step", progress.step + 1)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
     shop.engine.forget()
     if run.reference == "step":
         shop.reference.take()
     harvest = await _gather(shop, journal, progress, watch, ahead)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
-    lively = sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
+    shop.report_cuts([each.tree for each in harvest.grown])
+    journal.note(metrics)
     ready, divergence = shop.advisers.ready, _still
+    batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
     if ready:
-        progress.pulse = feel(progress.pulse, run.guards, lively=lively, success=metrics["train/success"])
-    if harvest.kept and ready:
+        lively = 0 if batch is None else sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
+        progress.pulse = feel(progress.pulse, lively=lively, success=metrics["train/success"])
+    if batch is not None:
         with watch("learn"):
-            shown = _shown(shop, harvest.kept, experts, seed, metrics)
-            batch = pack(harvest.kept, paths="paths" in run.objective.needs, experts=shown).to(shop.policy.device)
             stale = run.staleness > 0 and newest(harvest.kept) < shop.learner.updates
             before = shop.learner.logprobs(batch) if stale and run.advisers else batch.behaviour
         learned = await _learn(shop, journal, progress, watch, batch, ahead)
         if shop.budget is not None:
             metrics |= shop.budget.note(shop.learner.extent)
+        metrics |= learned
         divergence = partial(shop.learner.divergence, replace(batch, behaviour=before))
         if stale:
             # The weights that sampled are no more, so nobody can say what they think; the canary still watches.
-            learned["policy/drift"] = learned.pop("policy/gap")
-        else:
-            check_gap(learned["policy/gap"], run.guards)
+            metrics["policy/drift"] = metrics.pop("policy/gap")
+        journal.note(metrics)
         with watch("sync"):
             metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
-        metrics |= learned
     metrics |= shop.advisers.observe(divergence)
     progress.entropies = add_entropies(progress.entropies, harvest.grown)
-    journal.note(metrics | watch.metrics(tokens=metrics["speed/sampled_tokens"]) | {"phase": "rl"})
+    metrics |= shop.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
+    journal.note(metrics | {"phase": "rl"})
+    check_gap(metrics.get("policy/gap", 0.0), run.guards)
     return harvest.credited
 
 
@@ -141,41 +184,64 @@ async def _learn(
 
     if not run.staleness or step == run.warmup_steps + run.steps:
         return update()
-    growth = _grow(shop, journal, progress, watch, step + 1)
+    growth = _grow(shop, journal, watch, step + 1, progress.drawn)
     return await ahead.beside(update, growth, shop.waits, owner=f"step {step}")
 
 
-async def _grow(
-    shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, step: int, number: int = 0
-) -> Grown:
-    """A round of a step's trees."""
+async def _grow(shop: Workshop, journal: Journal, watch: Stopwatch, step: int, drawn: int, number: int = 0) -> Grown:
+    """A round of a step's trees, of the tasks after the first `drawn`."""
     run, seed = shop.run, derive(shop.run.seed, "step", step)
     with watch("grow", engine=shop.engine, env=shop.host):
-        tasks = shop.tasks_from(progress.drawn)
-        progress.drawn += run.batch_tasks
+        tasks = await shop.tasks_from(drawn)
         shelf = journal.shelf(step, number) if run.saving.as_grown else None
         return await shop.grove.grow(run.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf)
 
 
 async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, ahead: Ahead) -> _Harvest:
     """Grow, reward, credit and admit, in rounds, until the batch is full or the rounds are over."""
-    run, harvest = shop.run, _Harvest()
-    seed = derive(run.seed, "step", progress.step)
+    run, harvest, step = shop.run, _Harvest(), progress.step + 1
+    seed = derive(run.seed, "step", step)
     rewarded: list[Rewarded] = []
     for number in range(run.rounds):
-        grown = ahead.take() or await _grow(shop, journal, progress, watch, progress.step, number)
-        check_paths(grown.trees, grown.unstarted)
+        grown = ahead.take() or await _grow(shop, journal, watch, step, progress.drawn, number)
+        if number == 0:
+            check_paths(grown.trees, grown.unstarted)
+        # From here on the step counts: advisers learn from its trees.
+        progress.step, progress.drawn = step, progress.drawn + run.batch_tasks
         harvest.unstarted += len(grown.unstarted)
         with watch("credit"):
             fresh = reward(grown.trees, run.rewards)
             harvest.grown += fresh
             rewarded += shop.appraise(fresh, derive(seed, number) if number else seed)
-            harvest.credited = run.credit(rewarded)
+            harvest.credited = compute_credit(run.credit, rewarded)
             harvest.kept, harvest.dropped = admit(harvest.credited, run.admit)
         if len(groups(harvest.kept)) >= run.batch_tasks:
             break
     harvest.kept = [each for group in groups(harvest.kept)[: run.batch_tasks] for each in group]
     return harvest
+
+
+def _pack(
+    shop: Workshop,
+    harvest: _Harvest,
+    experts: Sequence[Tree],
+    seed: int,
+    watch: Stopwatch,
+    metrics: dict[str, float],
+) -> Batch | None:
+    """The batch of the update; None when nothing was admitted, or no token of what was admitted is trained."""
+    if not harvest.kept:
+        return None
+    run = shop.run
+    with watch("learn"):
+        shown = _shown(shop, harvest.kept, experts, seed, metrics)
+        paths = "paths" in run.objective.needs or run.optimizer.momentum == "harpg"
+        batch = pack(harvest.kept, paths=paths, experts=shown)
+    if not len(batch.at):
+        metrics["groups/dropped_untrained"] = float(len(groups(harvest.kept)))
+        metrics["groups/dropped"] += metrics["groups/dropped_untrained"]
+        return None
+    return batch.to(shop.policy.device)
 
 
 def _still() -> float:
@@ -205,6 +271,7 @@ async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
         seed = derive(run.seed, "heldout")
         result = await measure(shop.grove, shop.heldout_tasks, temperature=run.heldout.temperature, seed=seed)
     journal.note_score(step, result)
+    shop.report_cuts(result.trees)
     journal.note(watch.metrics())
     return result
 
@@ -218,7 +285,7 @@ def admit(credited: Sequence[Credited], admits: Sequence[Admit]) -> tuple[list[C
     """Let every rule choose in turn; returns what is left and how many groups were dropped, by reason."""
     kept, dropped = list(credited), dict[str, int]()
     for rule in admits:
-        admitted = rule(kept)
+        admitted = select(rule, kept)
         kept = list(admitted.trees)
         for reason, count in admitted.dropped.items():
             dropped[reason] = dropped.get(reason, 0) + count

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
+from bough.credit import compute_credit
 from bough.lazy import torch
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
@@ -22,7 +23,7 @@ from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.start import load_run
 from bough.train.told import Teller, Untold
-from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node
+from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node, turn_start
 from bough.view import unknown
 
 if TYPE_CHECKING:
@@ -107,17 +108,15 @@ def mine(
         raise ConfigError(f"what: {unknown(what, _KINDS)}")
     if apart.filters and what != "pairs":
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
-    directory = RunDirectory.open(target)
-    run = override(load_run(directory), changes)
-    # Imported here, since it imports torch: a wrong argument is reported before that.
-    from bough.train.loop import admit
-
-    teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
-    sieve = _Sieve(teller=teller, apart=apart)
-    for file in _files(trees or directory.trees):
-        kept, dropped = admit(_credit(run, file), run.admit)
-        sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-        _KINDS[what](sieve, kept, run)
+    files = _files(trees or RunDirectory.open(target).trees)
+    with RunDirectory.open(target).in_its_folder() as directory:
+        run = override(load_run(directory), changes)
+        teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        sieve = _Sieve(teller=teller, apart=apart)
+        for file in files:
+            kept, dropped = _admit(run, file)
+            sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+            _KINDS[what](sieve, kept, run)
     if not sieve.rows:
         told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "nothing to look at"
         raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
@@ -132,26 +131,29 @@ def _renderer(run: Run, directory: RunDirectory) -> Any:
 
 
 def _files(place: Path) -> list[Path]:
+    place = place.absolute()
     found = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
     if not found:
         raise StoreError(f"{place}: got no files of trees; need those of a run with saving.trees_every above 0")
     return found
 
 
-def _credit(run: Run, file: Path) -> list[Credited]:
-    """The trees of a file with the credit of the run's rule."""
-    from bough.train.loop import reward
+def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
+    """The trees of a file with the credit of the run's rule, as the run admits them; groups dropped, by reason."""
+    # Imported here, since it imports torch: a wrong argument is reported before that.
+    from bough.train.loop import admit, reward
 
     stages = read_trees(file)
     bare = reward([each for each in stages if isinstance(each, Tree)], run.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
-        return run.credit([*rewarded, *bare])
+        credited = compute_credit(run.credit, [*rewarded, *bare])
     except ValueError as error:
         raise ConfigError(
             f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "
             "a search thought, no values of critics: take a rule that does with that, such as credit='Searched()'"
         ) from error
+    return admit(credited, run.admit)
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
@@ -211,11 +213,11 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 
 
 def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
-    """The turns of each bundle as nodes of a tree."""
+    """The turns of each bundle as nodes of a tree, the last of each turn."""
     assert batch.walks is not None
     places, turn_of = _Places.of(kept), batch.walks.turn
-    first = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)))
-    token = batch.origin[batch.walks.trained[first]].numpy()
+    last = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)), right=True) - 1
+    token = batch.origin[batch.walks.trained[last]].numpy()
     sides: list[_Side] = []
     for number in range(side.count):
         at = token[side.turn[side.bundle == number].numpy()]
@@ -224,8 +226,8 @@ def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]
 
 
 def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
-    prompt = teller.read(winner[0], winner[1][0])
-    if teller.read(loser[0], loser[1][0]) != prompt:
+    prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
+    if other != prompt:
         raise Untold("its sides were written after different texts")
     if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
         raise Untold("its sides are too much alike")
@@ -247,20 +249,24 @@ def _pairs_of(piece: object) -> Iterator[Pairs]:
 
 def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     del run
-    batch, places = _packed(kept, paths=False), _Places.of(kept)
-    origin, gain = batch.origin.numpy(), batch.gain.numpy()
-    keys = np.stack([places.tree[origin], places.node[origin]], axis=-1)
-    nodes, which = np.unique(keys, axis=0, return_inverse=True)
-    weight = np.bincount(which, gain, len(nodes)) / np.maximum(np.bincount(which, minlength=len(nodes)), 1)
-    for (at, node), mean in zip(nodes.tolist(), weight.tolist(), strict=True):
-        if mean > 0:
-            sieve.add(_example, kept[int(at)].tree, node, mean)
+    batch, view = _packed(kept, paths=False), steps([each.rewarded for each in kept])
+    trained = np.zeros(len(view.sampled), dtype=np.bool_)
+    gain = np.zeros(len(trained), dtype=np.float32)
+    trained[batch.origin.numpy()], gain[batch.origin.numpy()] = True, batch.gain.numpy()
+    step, token = view.words.step, view.words.token
+    count = np.bincount(step[trained[token]], minlength=len(view.node))
+    weight = np.bincount(step, gain[token], len(view.node)) / np.maximum(count, 1)
+    once = np.unique(view.node, return_index=True)[1]
+    for at in once[count[once] > 0].tolist():
+        if weight[at] > 0:
+            tree = int(view.tree[view.path[at]])
+            sieve.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
         else:
             sieve.left_out["turns without gain"] += 1
 
 
 def _example(teller: Teller, tree: Tree, node: int, weight: float) -> Row:
-    prompt, completion = teller.read(tree, node), teller.wrote(tree, [node])
+    prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
 
 
@@ -306,7 +312,8 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
 
 def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
     """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
-    prompt, said = teller.read(tree, nodes[0]), [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
+    prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
+    said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
     ends = [0, *(len(text) for text in said)]
     completions = [said[-1][begin:end] for begin, end in pairwise(ends)]
     return {

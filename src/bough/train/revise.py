@@ -4,10 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from bough.context import Context, Parser, Renderer, Turn
-from bough.credit import Credit, Searched, needs_of
+from bough.credit import Credit, Searched, compute_credit, needs_of
 from bough.explore import Growth, Node
-from bough.tree import STUB, Credited, Floats, Kind, Outcome, Rewarded, Source, Tree, steps
+from bough.train.finite import INFINITE
+from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, steps
 
 ROUNDING = 1e-9
 """Falls of a value by less are sums in another order."""
@@ -64,10 +67,10 @@ class Revise:
 
     thought: str = "That was wrong. I go back and try something else."
     reply: str | None = None
-    least: float = 0.5
+    least: float = field(default=0.5, metadata=INFINITE)
     gap: float = 0.0
     blame: Credit = field(default_factory=Searched)
-    below: float = 0.0
+    below: float = field(default=0.0, metadata=INFINITE)
 
     def __post_init__(self) -> None:
         if not self.thought.strip():
@@ -96,7 +99,7 @@ class Revise:
             ValueError: when the rule that is asked whom to blame says nothing of whole turns.
         """
         made: dict[bytes, Tree] = {}
-        for each in self.blame(rewarded):
+        for each in compute_credit(self.blame, rewarded):
             for slip in self._slips(each):
                 tree = _tell(each.tree, slip, self, reader)
                 if tree is not None:
@@ -130,12 +133,23 @@ class Revise:
                 f"Revise.blame: got {type(self.blame).__name__}, which credits tokens, not turns; need a rule for "
                 "turns, such as Searched() or Process()"
             )
+        tokens = np.split(tree.token[view.words.token], np.cumsum(view.tokens)[:-1])
         found: list[_Path] = []
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
             if at.start < at.stop and STUB not in tree.info[leaf]:
-                worth = float(view.returns[number])
-                found.append(_Path.of(tree, leaf, view.node[at].tolist(), credited.by_turn[at], worth))
+                places: list[int] = view.place[at].tolist()
+                places += [leaf] if leaf != view.node[at][-1] else []
+                seen = [str(tree.info[place].get("text", "")) for place in places]
+                found.append(
+                    _Path(
+                        leaf=leaf,
+                        turns=[tuple(turn.tolist()) for turn in tokens[at]],
+                        credit=credited.by_turn[at].tolist(),
+                        seen=seen,
+                        worth=float(view.returns[number]),
+                    )
+                )
         return found
 
 
@@ -146,7 +160,7 @@ class _Path:
     Attributes:
         leaf: Its end.
         turns: The tokens of each turn.
-        credit: Of each turn; the least of its pieces, where an action was written in pieces.
+        credit: Of each turn.
         seen: What was read before each turn and, if the environment answered the last one, after it.
         worth: The return.
     """
@@ -156,23 +170,6 @@ class _Path:
     credit: list[float]
     seen: list[str]
     worth: float
-
-    @classmethod
-    def of(cls, tree: Tree, leaf: int, nodes: Sequence[int], by_turn: Floats, worth: float) -> "_Path":
-        turns: list[tuple[int, ...]] = []
-        credit: list[float] = []
-        places: list[int] = []
-        before = -1
-        for node, advantage in zip(nodes, by_turn.tolist(), strict=True):
-            tokens, above = tuple(tree.tokens_of(node).tolist()), int(tree.parent[node])
-            if above == before:
-                turns[-1], credit[-1] = (*turns[-1], *tokens), min(credit[-1], advantage)
-            else:
-                turns, credit, places = [*turns, tokens], [*credit, advantage], [*places, above]
-            before = node
-        places += [leaf] if leaf != before else []
-        seen = [str(tree.info[place].get("text", "")) for place in places]
-        return cls(leaf=leaf, turns=turns, credit=credit, seen=seen, worth=worth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

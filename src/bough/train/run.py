@@ -1,5 +1,6 @@
 """A run: every piece and every number of a training, in one value."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +17,7 @@ from bough.objective import Objective, PpoClip, Share
 from bough.policy import UtteranceCritic, ValueHead
 from bough.reward import EnvReward, Reward
 from bough.train.adviser import AdviserRecipe
+from bough.train.finite import INFINITE
 from bough.train.kinds import wants_piece, wrong_kind
 from bough.train.revise import Revise
 
@@ -81,7 +83,7 @@ class Warmup:
     batch_tokens: int = 8192
 
     def __post_init__(self) -> None:
-        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or self.learning_rate <= 0:
+        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
             raise ValueError(
                 f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
@@ -118,19 +120,22 @@ class Optimizer:
     """AdamW (arXiv 1711.05101), or a normalised gradient, and how a batch becomes optimizer steps.
 
     Attributes:
-        learning_rate: After the warm-up of the schedule. With "igt" the length of a step in the space of all weights.
+        learning_rate: After the warm-up of the schedule. With "igt" and "harpg" the length of a step in the space of
+            all weights.
         momentum: What is made of the gradients: AdamW, or N-PG-IGT (arXiv 2302.01734; see `bough.train.igt`), a step of
             fixed length along a mean of gradients that are each taken ahead of the iterate. With "igt" the policy's
             weights are that point ahead: it is what is sampled from, saved and evaluated. Take one step per batch
-            (`epochs=1`, `parts=1`), so that it is also where the batch was sampled. The warm-up and the heads of a
-            critic are AdamW's in any case.
-        igt_weight: Of the newest gradient in the mean of "igt", in (0, 1].
+            (`epochs=1`, `parts=1`), so that it is also where the batch was sampled. "harpg" is that paper's N-HARPG
+            (see `bough.train.harpg`): every other batch, sampled between two iterates, gives a Hessian-vector product
+            that carries the mean along; needs `epochs=1` and `parts=1`. The warm-up and the heads of a critic are
+            AdamW's in any case.
+        igt_weight: Least weight of the newest gradient in the mean of "igt" and "harpg", in (0, 1].
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
         weight_decay: Decoupled; matrices only, not biases and norms.
         schedule: What the learning rate does after its warm-up: stay, or fall to zero at the last step.
         warmup_steps: Optimizer steps over which the learning rate rises from zero.
-        clip_norm: Largest norm of the gradient; larger ones are scaled down.
+        clip_norm: Largest norm of the gradient; larger ones are scaled down, but for the policy's with "harpg".
         epochs: How often each batch is gone through.
         parts: How many optimizer steps one pass over a batch makes.
         micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
@@ -145,7 +150,7 @@ class Optimizer:
     """
 
     learning_rate: float = 1e-4
-    momentum: Literal["adam", "igt"] = "adam"
+    momentum: Literal["adam", "igt", "harpg"] = "adam"
     igt_weight: float = 0.1
     betas: tuple[float, float] = (0.9, 0.95)
     epsilon: float = 1e-8
@@ -163,8 +168,8 @@ class Optimizer:
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a number above 0")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a finite number above 0")
         for name, least in (
             ("epochs", 1),
             ("parts", 1),
@@ -181,8 +186,14 @@ class Optimizer:
             raise ValueError(f"Optimizer.betas: got {self.betas}; need two numbers from 0 to below 1")
         if not 0 < self.igt_weight <= 1:
             raise ValueError(f"Optimizer.igt_weight: got {self.igt_weight}; need a number above 0 and up to 1")
-        if self.momentum == "igt" and self.weight_decay:
-            raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} with momentum='igt'; need 0")
+        named = f"with momentum={self.momentum!r}"
+        if self.momentum != "adam" and self.weight_decay:
+            raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} {named}; need 0")
+        if self.momentum == "harpg" and (self.epochs, self.parts) != (1, 1):
+            raise ValueError(
+                f"Optimizer: got epochs={self.epochs}, parts={self.parts} {named}, of which each step takes a batch "
+                "sampled by the present weights; need epochs=1, parts=1"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,14 +248,15 @@ class Guards:
     """When a run that learns nothing is stopped.
 
     Attributes:
-        dead_batches: Consecutive batches without a single advantage.
+        dead_batches: Consecutive batches without a single advantage. A run in which every path of all of them succeeded
+            ends as a success.
         gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
-            tokens and weights.
+            tokens and weights; inf for any.
         stuck_s: Grace after a missed deadline before the process is ended.
     """
 
     dead_batches: int = 10
-    gap: float = 0.2
+    gap: float = field(default=0.2, metadata=INFINITE)
     stuck_s: float = 30.0
 
     def __post_init__(self) -> None:

@@ -1,15 +1,18 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
-import asyncio
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.env.workers import mib
 from bough.explore import Waits
-from bough.store import RunDirectory, describe, digest_tasks
+from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
+from bough.train.event_loop import run_coroutine
+from bough.train.override import override
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
 from bough.view import Live
@@ -17,6 +20,19 @@ from bough.view import Live
 if TYPE_CHECKING:
     from bough.train.journal import Journal
     from bough.train.workshop import Workshop
+
+MAY_CHANGE = (
+    "steps",
+    "guards",
+    "saving",
+    "workers",
+    "worker_deadline_s",
+    "limits.env_deadline_s",
+    "limits.engine_deadline_s",
+)
+"""The fields of a run, each with all fields in it, that may change when it is resumed."""
+
+LARGE_CONFIG_BYTES = 10 * 2**20
 
 
 def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -> RunDirectory:
@@ -36,25 +52,55 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         DeadRun: when the run cannot learn.
     """
     directory = RunDirectory.create(out / run.name)
-    try:
-        directory.write_config(dump(run))
-        return _go(run, directory, terminal)
-    except Exception:
-        if not directory.metrics.is_file():
-            # Nothing was learned yet, so there is nothing to keep, and the name is free for the next attempt.
-            shutil.rmtree(directory.path)
-        raise
+    with owned(directory.lock):
+        try:
+            directory.write_config(dump(run))
+            return _go(run, directory, terminal)
+        except Exception:
+            if not directory.metrics.is_file():
+                # Nothing was learned yet, so there is nothing to keep, and the name is free for the next attempt.
+                shutil.rmtree(directory.path)
+            raise
 
 
-def resume(path: Path, *, terminal: bool | None = None) -> RunDirectory:
+def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = None) -> RunDirectory:
     """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
 
+    A run without any checkpoint begins at its first step. A finished run goes on when `changes` give it more steps;
+    schedules then follow the new number of steps. It goes on in the working directory in which it began.
+
+    Args:
+        path: The run's directory.
+        changes: Fields to change, as in "steps=200"; config.json has them from then on. See `MAY_CHANGE`.
+        terminal: Whether to draw a live display; None finds out.
+
     Raises:
-        StoreError: when there is no run in `path`.
-        ConfigError: when the run's config.json names pieces or fields that are no more.
+        StoreError: when there is no run in `path`, another process writes there, config.json is not as the run wrote
+            it, or all checkpoints are damaged.
+        ConfigError: when the run's config.json names pieces or fields that are no more, or a change is not one that a
+            run may make.
+        DeadRun: when the run cannot learn.
     """
-    directory = RunDirectory.open(path)
-    return _go(load_run(directory), directory, terminal)
+    with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
+        run = _changed(load_run(directory), changes)
+        lines = [f"changed: {change}" for change in changes]
+        if not Checkpoints(directory=directory.checkpoints).steps():
+            lines.append("the run has no checkpoint yet, and begins at its first step")
+        check(run)
+        if changes:
+            directory.write_config(dump(run))
+        return _go(run, directory, terminal, lines)
+
+
+def _changed(run: Run, changes: Sequence[str]) -> Run:
+    for change in changes:
+        field = change.partition("=")[0]
+        if not any(field == each or field.startswith(f"{each}.") for each in MAY_CHANGE):
+            raise ConfigError(
+                f"{field}: got a change of a field that a run keeps; need one of {', '.join(MAY_CHANGE)}. Everything "
+                "else makes another run: `bough train` it under a name of its own"
+            )
+    return override(run, changes)
 
 
 def load_run(directory: RunDirectory) -> Run:
@@ -69,7 +115,7 @@ def load_run(directory: RunDirectory) -> Run:
     return run
 
 
-def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirectory:
+def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
     check(run)
     # Imported here, since these import torch: a wrong setting is reported before that.
     from bough.train.finish import finish
@@ -81,8 +127,15 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
         Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live,
         Watchdog(waits, grace_s=run.guards.stuck_s),
     ):
+        for line in lines:
+            live.say(line)
+        if (size := directory.config.stat().st_size) >= LARGE_CONFIG_BYTES:
+            live.say(
+                f"config.json has {mib(size)}: it holds all fields of all pieces, and so does report.html. "
+                "Keep large data in a file that a field names"
+            )
         live.say("building the model, the engine and the environment")
-        shop = Workshop(run, directory.policy, waits)
+        shop = Workshop(run, directory.policy, waits, live.say)
         if shop.budget is not None:
             live.say(shop.budget.line)
         if not directory.manifest.is_file():
@@ -91,7 +144,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         journal = Journal(run, directory, live)
         try:
-            asyncio.run(_run(shop, journal))
+            ended = run_coroutine(_run(shop, journal))
             journal.save_policy(shop.policy)
         except BaseException as error:
             # The error is what a person has to hear of; that its report could not be written is not.
@@ -100,14 +153,18 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None) -> RunDirector
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
             raise
-        finish(run, directory)
+        finish(run, directory, f"The run {ended}." if ended else "")
+        if ended:
+            live.say(ended)
     return directory
 
 
-async def _run(shop: "Workshop", journal: "Journal") -> None:
+async def _run(shop: "Workshop", journal: "Journal") -> str:
+    from bough.train.dry_pass import dry_pass
     from bough.train.loop import train
 
     try:
-        await train(shop, journal)
+        await dry_pass(shop)
+        return await train(shop, journal)
     finally:
         await shop.close()

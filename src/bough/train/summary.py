@@ -1,10 +1,27 @@
 """A batch in numbers: what the trees of a step say about the policy. Every mean is over paths, never over rows."""
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
-from bough.tree import ANSWER, STUB, Kind, Outcome, Rewarded, Source, Tree, counted, groups, leaves, sum_to_root, turns
+from bough.tree import (
+    ANSWER,
+    PRUNED,
+    STUB,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Tree,
+    begins_turn,
+    count_actions,
+    counted,
+    groups,
+    leaves,
+    sum_to_root,
+    turns,
+)
 
 
 def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
@@ -15,7 +32,6 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     outcomes = np.concatenate([tree.outcome[leaves(tree)] for tree in trees])
     sampled = np.concatenate([tree.sampled for tree in trees])
     entropy = np.concatenate([tree.entropy for tree in trees])
-    valid = [bool(info["valid"]) for tree in trees for info in tree.info if "valid" in info and "finish" in info]
     solved = [solves for each in trees for solves in _solved(each)]
     channels = {name for each in rewarded for name in each.channels}
     means = {
@@ -23,6 +39,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
     }
     known = entropy[~np.isnan(entropy)]
     answers = [info.get("success") is True for tree in trees for info in tree.info if info.get(ANSWER)]
+    pruned = [cast("int", tree.info[0][PRUNED]) for tree in trees if PRUNED in tree.info[0]]
     return {
         "train/success": sum(solved) / max(1, len(solved)),
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
@@ -30,9 +47,11 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "train/turns": sum(float(turns(tree)[end].sum()) for tree, end in zip(trees, ends, strict=True)) / paths,
         "train/read_tokens": sum(_tokens_on_paths(tree, written=False) for tree in trees) / paths,
         "train/written_tokens": sum(_tokens_on_paths(tree, written=True) for tree in trees) / paths,
-        "train/valid_actions": sum(valid) / max(1, len(valid)),
+        **{f"train/{name}": share for name, share in count_actions(trees).shares.items()},
+        **({"train/pruned_branches": float(sum(pruned))} if pruned else {}),
         "train/truncated": float(np.sum(outcomes == Outcome.TRUNCATED)) / max(1, len(outcomes)),
         "train/failed": float(np.sum(outcomes == Outcome.FAILED)) / max(1, len(outcomes)),
+        "paths/truncated_context": float(len(cut_by_context(trees))),
         "reward/mean": sum(float(each.returns().sum()) for each in rewarded) / paths,
         **means,
         "groups/total": float(len(groups(rewarded))),
@@ -42,8 +61,13 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "paths/unstarted": float(unstarted),
         "policy/entropy": float(known.mean()) if len(known) else float("nan"),
         "speed/sampled_tokens": float(sampled.sum()),
-        "speed/actions": float(sum(int(np.sum(tree.kind == Kind.ACTION)) for tree in trees)),
+        "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
     }
+
+
+def cut_by_context(trees: Sequence[Tree]) -> list[int]:
+    """For each path that ended because its text outgrew the context: how many tokens it would have needed."""
+    return [cast("int", info["needed_tokens"]) for tree in trees for info in tree.info if "needed_tokens" in info]
 
 
 def _solved(tree: Tree) -> list[bool]:

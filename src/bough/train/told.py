@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from bough.context import Turn
 from bough.policy.chat import ChatRenderer
-from bough.tree import Kind, Source, Tree, context, path, text_start
+from bough.tree import Kind, Source, Tree, context, path, text_start, turn_start
 
 Message: TypeAlias = dict[str, str]
 """A role and a content."""
@@ -43,10 +45,18 @@ class Teller:
     def wrote(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Message]:
         """What stands in a path from the first of some of its actions to the last, both included, all written `by` one.
 
+        Args:
+            tree: The tree.
+            nodes: The last node of each action.
+            by: The author.
+
         Raises:
-            Untold: when a context was rebuilt in between, or someone else acted there.
+            Untold: when a context was rebuilt in between, someone else acted there, or the last action goes on.
         """
-        first, last = nodes[0], nodes[-1]
+        begin = turn_start(tree)
+        first, last = int(begin[nodes[0]]), nodes[-1]
+        if np.any(tree.kind[tree.parent == last] == Kind.ACTION):
+            raise Untold("it ends within an answer")
         walk = path(tree, last)
         between = [int(node) for node in walk if node >= first]
         start = text_start(tree)
@@ -58,15 +68,15 @@ class Teller:
             added = [token for node in between for token in _written(tree, node)]
             return self._rest(context(tree, first).tolist(), added)
         before = self._chat(tree, first)
-        after = self._chat(tree, last)
+        after = self._chat(tree, int(begin[last]))
         if after[: len(before)] != before:
             raise Untold("its context is rebuilt on the way")
-        said = self.renderer.text(_written(tree, last)).strip()
+        said = self.renderer.text(_whole(tree, last)).strip()
         return [*after[len(before) :], {"role": "assistant", "content": said}]
 
     def said(self, tree: Tree, nodes: Sequence[int]) -> str:
-        """What was written in some actions, a line each, and nothing that was read."""
-        return "\n".join(self.renderer.text(_written(tree, node)) for node in nodes)
+        """What was written in some actions, a line each, and nothing that was read; by the last node of each."""
+        return "\n".join(self.renderer.text(_whole(tree, node)) for node in nodes)
 
     def _rest(self, before: Sequence[int], added: Sequence[int]) -> str:
         """The text that tokens add: a tokenizer may write the first of a text in another way than inside one."""
@@ -101,6 +111,12 @@ def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
     if tokens:
         raise Untold("within an answer")
     return str(tree.info[0].get("instructions", "")), past, observation
+
+
+def _whole(tree: Tree, node: int) -> list[int]:
+    """The tokens of an action up to its piece `node`."""
+    walk = path(tree, node)
+    return [token for piece in walk[walk >= turn_start(tree)[node]] for token in _written(tree, int(piece))]
 
 
 def _written(tree: Tree, node: int) -> list[int]:

@@ -4,11 +4,11 @@ import asyncio
 from itertools import accumulate
 
 import numpy as np
-import torch
 
-from bough.batch import Reading, plant
+from bough.batch import plant
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
+from bough.train.look import values_of
 
 
 class Valuer:
@@ -59,12 +59,9 @@ class Valuer:
                 if not answer.done():
                     answer.set_result(value)
 
-    @torch.no_grad()
     def _values(self, places: list[tuple[int, ...]]) -> list[float]:
         texts = [np.asarray(place, dtype=np.int64) for place in places]
         after = np.asarray([len(place) for place in places])
         forest = plant(texts, np.arange(len(texts)), after, device=str(self._policy.device))
-        values = np.zeros(len(texts))
-        for page in Reading(self._policy.hidden, forest, self._micro_tokens).forward():
-            values[page.trained.cpu().numpy()] = self._critic(page.hidden)[self._head].cpu().numpy()
-        return values.tolist()
+        values = values_of(self._policy, self._critic, forest, self._micro_tokens)[self._head]
+        return [float(value) for value in values]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bough.batch import pack_demonstrations
-from bough.explore import Demonstration, derive
+from bough.explore import derive
 from bough.objective import Imitation, Share
 from bough.train.journal import Journal
 from bough.train.learner import Learner
@@ -14,21 +14,18 @@ from bough.train.workshop import Workshop
 async def warm_up(shop: Workshop, journal: Journal) -> None:
     """Behaviour cloning on the run's first training tasks.
 
-    The optimizer of the warm-up is its own: reinforcement starts with fresh moments.
+    The optimizer of the warm-up is its own: reinforcement starts with fresh moments. The row of the last epoch stays
+    open, for the first evaluation.
 
     Raises:
+        DeadRun: when the environment fails in every demonstration.
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
     """
     run, watch = shop.run, Stopwatch()
     settings = run.warmup
-    tasks = shop.train_tasks[: settings.demonstrations]
-    if len(tasks) < settings.demonstrations:
-        raise ValueError(
-            f"warmup.demonstrations: got {settings.demonstrations}; need at most tasks.count, which is {len(tasks)}"
-        )
     with watch("grow"):
-        grown = await shop.grove.grow(Demonstration(), tasks, seed=derive(run.seed, "demonstrations"))
-    batch = pack_demonstrations(grown.trees).to(shop.policy.device)
+        trees = await shop.demonstrate(settings.demonstrations, "warmup.demonstrations")
+    batch = pack_demonstrations(trees).to(shop.policy.device)
     parts = max(1, round(batch.tokens.numel() / settings.batch_tokens))
     optimizer = replace(
         run.optimizer,
@@ -46,8 +43,6 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
             metrics = learner.learn(batch, Imitation(), Share(), seed=seed)
         metrics.pop("policy/gap")
         journal.note(metrics | watch.metrics() | {"phase": "warmup"})
-        if epoch == settings.epochs:
-            await shop.sync(moved=True)
-        else:
+        if epoch < settings.epochs:
             journal.write_step(epoch)
         watch = Stopwatch()

@@ -1,40 +1,37 @@
 """The heavy pieces of a run, built and wired: model, engine, environment, learner."""
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
 
 from bough.credit import needs_of
 from bough.engine import Engine
-from bough.env import Host, Inline, Workers
+from bough.env import EnvFault, EnvHost, Inline, Workers
+from bough.env.workers import to_stderr
 from bough.explore import Agent, Demonstration, Grove, Waits, derive
 from bough.policy.policy import Policy
-from bough.store import read_tasks
 from bough.store.atomic import explain_full_disk
 from bough.train.adviser import Advisers
 from bough.train.appraise import appraise
 from bough.train.budget import Budget
 from bough.train.canary import Canary
-from bough.train.check import check_state
-from bough.train.config import ConfigError
+from bough.train.check import refuse_overlap
+from bough.train.deadrun import check_paths
+from bough.train.event_loop import run_coroutine
 from bough.train.gauge import return_freed
 from bough.train.journal import Memory
 from bough.train.learner import Learner
+from bough.train.opening import TimedHost, open_run
 from bough.train.reference import Reference
 from bough.train.revise import Reader
-from bough.train.run import Run, Tasks
+from bough.train.run import Run
+from bough.train.summary import cut_by_context
 from bough.train.teacher import way
-from bough.train.texts import collect
 from bough.train.valuer import Valuer
-from bough.tree import Rewarded, Task, Tree
-
-TEXT_TASKS = 256
-"""How many training tasks show the environment's language to a tokenizer."""
+from bough.tree import Rewarded, Task, Tree, counted
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -46,29 +43,56 @@ CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
 class Workshop:
     """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
 
-    def __init__(self, run: Run, assets: Path, waits: Waits) -> None:
+    def __init__(
+        self,
+        run: Run,
+        assets: Path,
+        waits: Waits,
+        notify: Callable[[str], None] = to_stderr,
+        *,
+        trains: bool = True,
+    ) -> None:
         """Build.
 
         Args:
             run: What to train.
             assets: A folder for what the policy must keep.
             waits: The run's register of pending awaits; a watchdog should look at it.
+            notify: Called with a line of text: faults before the first step, replaced workers, what is too large.
+            trains: Whether the policy will be trained. Its held-out tasks may then be no training tasks.
+
+        Raises:
+            ConfigError: when held-out tasks are trained on, or pieces do not fit.
+            EnvFault: when no task can be played.
         """
+        self.run = run
+        self.waits = waits
+        self.notify = notify
+        self.host = make_host(run, notify)
+        self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.limits.env_deadline_s)
+        self._cuts_reported = False
+        self._counted = {"env/faults": 0, "env/replaced": 0}
+        try:
+            self._build(assets, trains=trains)
+        except BaseException:
+            run_coroutine(self.host.close())
+            raise
+
+    def _build(self, assets: Path, *, trains: bool) -> None:
+        """Open the environment, then make the policy, the engine and the learner."""
+        run = self.run
         if run.threads:
             torch.set_num_threads(run.threads)
         if run.optimizer.memory_gib is not None:
             return_freed()
-        self.run = run
-        self.waits = waits
-        with self._asking_env("tasks"):
-            self.train_tasks = draw_tasks(run, run.tasks)
-            self.heldout_tasks = draw_tasks(run, run.heldout.tasks)
-            check_state(run, run.env.start(self.train_tasks[0]))
-        with self._asking_env("first words"):
-            texts = list(collect(run.env, self.train_tasks[:TEXT_TASKS], run.parser, turns=run.limits.turns))
-            texts += [run.experts.revise.thought] if run.experts.revise else []
+        self.opening = run_coroutine(open_run(run, self.timed))
+        self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
+        if trains:
+            refuse_overlap(self.train_tasks, self.heldout_tasks)
+        if self.opening.line:
+            self.notify(self.opening.line)
         with explain_full_disk(assets, None):
-            self.policy: Policy = run.policy.build(texts, assets)
+            self.policy: Policy = run.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.engine.build(self.policy.replica())
         self.policy.recompute(run.optimizer.recompute)
         if run.optimizer.compile:
@@ -77,11 +101,6 @@ class Workshop:
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
             self.run = run = replace(run, optimizer=replace(run.optimizer, micro_tokens=self.budget.micro_tokens))
-        self.host: Host = (
-            Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s)
-            if run.workers
-            else Inline(env=run.env)
-        )
         width = self.policy.head()[0].shape[1]
         self.critic = None if run.critic is None else run.critic.build(width).to(self.policy.device)
         self.valuer = (
@@ -147,6 +166,7 @@ class Workshop:
             rewarded,
             self.policy,
             critic=self.critic if values else None,
+            bootstrap="bootstrap" in needs,
             reference=self.reference.model if reference else None,
             temperature=self.run.sampling.temperature,
             micro_tokens=self.run.optimizer.micro_tokens,
@@ -155,14 +175,27 @@ class Workshop:
     async def show(self) -> list[Tree]:
         """The demonstrations that are mixed into batches."""
         count = self.run.experts.demonstrations
-        if not count:
-            return []
+        return await self.demonstrate(count, "experts.demonstrations") if count else []
+
+    async def demonstrate(self, count: int, field: str) -> list[Tree]:
+        """Demonstrations of the first training tasks by the oracle; those that fail for good are left out.
+
+        Args:
+            count: How many.
+            field: The setting that says so, for messages.
+
+        Raises:
+            DeadRun: when all of them fail.
+            ValueError: when there are fewer tasks, or the environment has no oracle.
+        """
         if count > len(self.train_tasks):
-            raise ValueError(
-                f"experts.demonstrations: got {count}; need at most tasks.count, which is {len(self.train_tasks)}"
-            )
+            raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
         seed = derive(self.run.seed, "demonstrations")
-        return list((await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)).trees)
+        grown = await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)
+        check_paths(grown.trees, grown.unstarted)
+        if lost := list(grown.unstarted.values()):
+            self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
+        return list(grown.trees)
 
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
         """What is made of the mistakes in some trees, if anything is to be."""
@@ -170,17 +203,45 @@ class Workshop:
         reader = Reader(renderer=self.policy.renderer, context=self.run.context, parser=self.run.parser, room=room)
         return [] if rule is None else rule(rewarded, reader)
 
-    def tasks_from(self, first: int) -> list[Task]:
+    async def tasks_from(self, first: int) -> list[Task]:
         """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through.
 
         Where an adviser weighs tasks, they are drawn by its weights instead, each at most once. Then advisers may have
         them begin elsewhere, or put others in their place.
         """
-        with self._asking_env("teacher"):
-            return self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+        return await self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
-    def _teach(self, task: Task) -> tuple[str, ...]:
-        return way(self.run.env, task)
+    async def _teach(self, task: Task) -> tuple[str, ...]:
+        """The oracle's way through a task; () when it has none, or the environment fails for good."""
+        try:
+            return await self.timed.retried(lambda: way(self.timed, task))
+        except EnvFault as fault:
+            self.notify(f"task {task.id}: got no demonstration, the environment failed: {fault}")
+            return ()
+
+    def report_cuts(self, trees: Sequence[Tree]) -> None:
+        """Report the first trees in which paths ended because their text outgrew the context."""
+        cuts = cut_by_context(trees)
+        if not cuts or self._cuts_reported:
+            return
+        self._cuts_reported = True
+        self.notify(
+            f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
+            f"{self.engine.context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, "
+            "take context=Window(...), or a longer context; metrics count them as paths/truncated_context"
+        )
+
+    def env_metrics(self) -> dict[str, float]:
+        """What went wrong with the environment since the last call; nothing where nothing did.
+
+        Returns:
+            "env/replaced", the workers that hung or died, and "env/faults", those outside of trees: before the first
+            step, and while the oracle played for advisers.
+        """
+        now = {"env/faults": len(self.timed.faults), "env/replaced": self.host.replaced}
+        new = {name: float(count - self._counted[name]) for name, count in now.items()}
+        self._counted = now
+        return {name: count for name, count in new.items() if count}
 
     def _draw(self, first: int) -> list[Task]:
         """The next batch from the pool."""
@@ -206,11 +267,6 @@ class Workshop:
         for thing, closed in closing.items():
             await self.waits.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 
-    def _asking_env(self, thing: str) -> AbstractContextManager[None]:
-        """The environment is asked in this process, so nothing but the watchdog can end a call that hangs."""
-        deadline_s = self.run.limits.env_deadline_s
-        return self.waits.during(owner="start of the run", thing=f"environment {thing}", deadline_s=deadline_s)
-
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
@@ -224,46 +280,14 @@ class Workshop:
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
-        env, renderer = self.run.env, self.policy.renderer
-        prompt = renderer.render(env.instructions, (), env.start(self.train_tasks[0]).observation)
+        prompt = self.policy.renderer.render(self.run.env.instructions, (), self.opening.first.observation)
         tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
         room = min(self.policy.context_tokens, self.engine.context_tokens)
         return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
 
 
-def draw_tasks(run: Run, tasks: Tasks) -> list[Task]:
-    """The tasks that a run names.
-
-    Raises:
-        ConfigError: when a file can't be read, has a broken line, or too few tasks; names the field.
-        ValueError: when the environment returns something else.
-    """
-    if tasks.file is None:
-        drawn: object = run.env.tasks(tasks.split, tasks.count, derive(run.seed, "tasks", tasks.split))
-        return _tasks(f"{type(run.env).__name__}.tasks({tasks.split!r}, {tasks.count}, ...)", drawn, tasks.count)
-    field = "heldout.tasks" if tasks is run.heldout.tasks else "tasks"
-    try:
-        found = read_tasks(Path(tasks.file))
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"{field}.file: cannot read {tasks.file}: {reason}; need a file of tasks") from error
-    except ValueError as error:
-        raise ConfigError(f"{field}.file: {error}") from error
-    if len(found) < tasks.count:
-        raise ConfigError(
-            f"{field}.file: {tasks.file}: got {len(found)} tasks; need {tasks.count} (the run's {field}.count)"
-        )
-    return found[: tasks.count]
-
-
-def _tasks(call: str, drawn: object, count: int) -> list[Task]:
-    """What an environment returned, when it is what was asked for."""
-    items = list(cast("Iterable[object]", drawn)) if isinstance(drawn, Iterable) else [drawn]
-    wrong = [item for item in items if not isinstance(item, Task)]
-    if wrong:
-        raise ValueError(f"{call}: got {wrong[0]!r} of type {type(wrong[0]).__name__}; need a list of Task")
-    tasks = cast("list[Task]", items)
-    different = len({task.id for task in tasks})
-    if (len(tasks), different) != (count, count):
-        raise ValueError(f"{call}: got {len(tasks)} tasks with {different} different ids; need {count} of each")
-    return tasks
+def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
+    """What runs the environment of a run."""
+    if not run.workers:
+        return Inline(env=run.env)
+    return Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s, notify=notify)

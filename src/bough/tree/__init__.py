@@ -1,15 +1,17 @@
 """The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
 
+from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
-from bough.tree.marks import ANSWER, COUNTED, STUB, TRUNK, Kind, Outcome, Source
+from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
-from bough.tree.stages import Credited, Rewarded
+from bough.tree.stages import Credited, Rewarded, StageError, describe, is_column
 from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
+    begins_turn,
     context,
     counted,
     leaves,
@@ -22,6 +24,8 @@ from bough.tree.walk import (
     text_start,
     token_node,
     trained,
+    truncated_states,
+    turn_start,
     turns,
 )
 
@@ -29,8 +33,12 @@ __all__ = [
     "ANSWER",
     "COUNTED",
     "DTYPES",
+    "EXPLORER",
+    "PRUNED",
     "STUB",
+    "TRUNCATED_BY",
     "TRUNK",
+    "ActionCounts",
     "Bools",
     "Credited",
     "Floats",
@@ -40,17 +48,22 @@ __all__ = [
     "Outcome",
     "Rewarded",
     "Source",
+    "StageError",
     "Steps",
     "Task",
     "Tree",
     "Words",
     "acts_info",
+    "begins_turn",
     "context",
+    "count_actions",
     "counted",
     "cut_tree",
+    "describe",
     "groups",
     "join",
     "leave_out",
+    "is_column",
     "is_replayed",
     "join_column",
     "join_trees",
@@ -74,5 +87,7 @@ __all__ = [
     "text_start",
     "token_node",
     "trained",
+    "truncated_states",
+    "turn_start",
     "turns",
 ]

@@ -42,6 +42,7 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
         tree=Tree(task=tree.task, info=tuple(tree.info[node] for node in nodes.tolist()), **cut),
         channels={name: paid[nodes] for name, paid in rewarded.channels.items()},
         estimates={name: thought[words] for name, thought in rewarded.estimates.items()},
+        end_values={name: value[nodes] for name, value in rewarded.end_values.items()},
     )
 
 

@@ -1,6 +1,6 @@
 """From advantages of turns to the credit of tokens: the one helper that every credit rule ends with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,16 +17,16 @@ def spread_steps(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = N
     """Give every trained token of a turn the advantages that the paths through it have there.
 
     Args:
-        view: The batch.
+        view: The batch, turn by turn, `by_node` or `by_fork`.
         advantage: [S].
         goals: By the name of a value head, [T] over the tokens of the batch: see `Credited.goals`.
     """
     if advantage.shape != view.path.shape:
         raise ValueError(f"spread_steps: got shape {advantage.shape}; need one for each of {len(view.path)} turns")
-    gain, lose = (_mean_at(view, view.node, side, len(view.through)) for side in _sides(advantage))
-    bounds = view.start[np.searchsorted(view.tree, np.arange(len(view.rewarded) + 1))]
+    at_piece = advantage[view.piece_step]
+    gain, lose = (_mean_at(view, view.piece, side, len(view.through)) for side in _sides(at_piece))
     lengths = view.lengths
-    return _cut(view, np.repeat(gain, lengths), np.repeat(lose, lengths), goals, np.split(advantage, bounds[1:-1]))
+    return _cut(view, np.repeat(gain, lengths), np.repeat(lose, lengths), goals, _by_turn(view, advantage))
 
 
 def spread_words(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = NO_GOALS) -> list[Credited]:
@@ -41,7 +41,7 @@ def spread_words(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = N
     if advantage.shape != token.shape:
         raise ValueError(f"spread_words: got shape {advantage.shape}; need one for each of {len(token)} tokens")
     gain, lose = (_mean_at(view, token, side, len(view.sampled)) for side in _sides(advantage))
-    return _cut(view, gain, lose, goals, None)
+    return _cut(view, gain, lose, goals, [None] * len(view.rewarded))
 
 
 def mean_over_paths(view: Steps, token: Ints, value: Floats) -> Floats:
@@ -79,7 +79,7 @@ def spread_nodes(rewarded: Rewarded, advantage: Floats) -> Credited:
         rewarded: The tree.
         advantage: [N]; read at `ACTION` nodes only.
     """
-    view = steps([rewarded])
+    view = steps([rewarded]).by_node
     return spread_steps(view, advantage[view.node])[0]
 
 
@@ -96,7 +96,8 @@ def leave_out(credited: Credited, leaves: Ints) -> Credited:
     if credited.by_turn is None:
         # The paths through a token are taken to agree about it.
         return replace(credited, left_out=out)
-    node, advantage = view.node[stays], credited.by_turn[stays].astype(np.float64)
+    stays = stays[view.piece_step]
+    node, advantage = view.piece[stays], credited.by_turn[view.piece_step][stays].astype(np.float64)
     through = np.maximum(np.bincount(node, minlength=len(view.through)), 1)
     sides = [sum_at(node, side, len(through)) / through for side in _sides(advantage)]
     trained = credited.tree.sampled
@@ -116,13 +117,23 @@ def _mean_at(view: Steps, index: Ints, value: Floats, count: int, *, nothing: fl
     return np.where(number > 0, sum_at(index, value, count) / np.maximum(number, 1), nothing)
 
 
+def _by_turn(view: Steps, advantage: Floats) -> list[Floats | None]:
+    """For each tree the advantage of each turn; None where the parts of a turn differ."""
+    begins = np.diff(view.whole, prepend=-1) > 0
+    turn = np.cumsum(begins) - 1
+    path, by_turn = view.path[begins], advantage[begins]
+    bounds = np.searchsorted(view.tree[path], np.arange(1, len(view.rewarded)))
+    differs = np.bincount(view.tree[view.path[advantage != by_turn[turn]]], minlength=len(view.rewarded)) > 0
+    return [None if mixed else own for mixed, own in zip(differs.tolist(), np.split(by_turn, bounds), strict=False)]
+
+
 def _sides(advantage: Floats) -> tuple[Floats, Floats]:
     """What gains and what loses."""
     return np.maximum(advantage, 0.0), np.minimum(advantage, 0.0)
 
 
 def _cut(
-    view: Steps, gain: Floats, lose: Floats, goals: Mapping[str, Floats], by_turn: list[Floats] | None
+    view: Steps, gain: Floats, lose: Floats, goals: Mapping[str, Floats], by_turn: Sequence[Floats | None]
 ) -> list[Credited]:
     """Cut columns over the tokens of the batch into trees; what is not trained gets 0, or nan for a goal."""
     trained = view.sampled & np.repeat(view.through > 0, view.lengths)
@@ -136,7 +147,7 @@ def _cut(
             gain=gain[end[i] : end[i + 1]],
             lose=lose[end[i] : end[i + 1]],
             goals={name: goal[end[i] : end[i + 1]] for name, goal in aims.items()},
-            by_turn=None if by_turn is None else by_turn[i].astype(np.float32),
+            by_turn=None if own is None else own.astype(np.float32),
         )
-        for i, each in enumerate(view.rewarded)
+        for i, (each, own) in enumerate(zip(view.rewarded, by_turn, strict=True))
     ]

@@ -2,11 +2,33 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeGuard, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bough.tree.tree import Floats, Ints, Tree
 from bough.tree.walk import counted, sum_to_root
+
+
+class StageError(ValueError):
+    """A piece returned what the next stage cannot take. The message names the piece, or the field."""
+
+
+def is_column(value: object, size: int) -> TypeGuard[NDArray[Any]]:
+    """Whether a value is an array [size] of real numbers, of whatever dtype."""
+    if not isinstance(value, np.ndarray):
+        return False
+    column = cast("NDArray[Any]", value)
+    return column.shape == (size,) and column.dtype.kind in "fiub"
+
+
+def describe(value: object) -> str:
+    """A value for an error: shape and dtype of an array, the type of anything else."""
+    if not isinstance(value, np.ndarray):
+        return type(value).__name__
+    column = cast("NDArray[Any]", value)
+    return f"{column.dtype} of shape {column.shape}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,27 +42,38 @@ class Rewarded:
         estimates: What models other than the policy think, by name, [T] float: the values that heads of a critic give
             to what was read before each token of an `ACTION` node, log-probabilities of a "reference" policy at such
             tokens; nan elsewhere.
+        end_values: By the name of a head, [N] float: the value that a critic gives to the state in which a truncated
+            path ends, at its leaf; nan elsewhere.
 
     Raises:
-        ValueError: when a channel or an estimate has another shape, or a channel is not finite.
+        StageError: when a channel or an estimate is no array of numbers or has another shape, a channel is not finite,
+            or an estimate is infinite.
     """
 
     tree: Tree
     channels: Mapping[str, Floats]
     estimates: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    end_values: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     def __post_init__(self) -> None:
         for name, paid in self.channels.items():
-            if paid.shape != (self.tree.nodes,) or not np.all(np.isfinite(paid)):
-                raise ValueError(
-                    f"Rewarded.channels[{name!r}]: got shape {paid.shape} or a value that is not finite; "
+            if not is_column(paid, self.tree.nodes) or not np.all(np.isfinite(paid)):
+                raise StageError(
+                    f"Rewarded.channels[{name!r}]: got {describe(paid)}, or a value that is not finite; "
                     f"need {self.tree.nodes} finite numbers, one a node (task {self.tree.task.id})"
                 )
+        tokens = len(self.tree.token)
         for name, thought in self.estimates.items():
-            if thought.shape != self.tree.token.shape:
+            if not is_column(thought, tokens) or np.any(np.isinf(thought)):
+                raise StageError(
+                    f"Rewarded.estimates[{name!r}]: got {describe(thought)}, or an infinite value; need {tokens} "
+                    f"numbers, finite or nan, one a token (task {self.tree.task.id})"
+                )
+        for name, value in self.end_values.items():
+            if value.shape != (self.tree.nodes,):
                 raise ValueError(
-                    f"Rewarded.estimates[{name!r}]: got shape {thought.shape}; need {self.tree.token.shape}, one "
-                    f"number a token (task {self.tree.task.id})"
+                    f"Rewarded.end_values[{name!r}]: got shape {value.shape}; need ({self.tree.nodes},), one number a "
+                    f"node (task {self.tree.task.id})"
                 )
 
     @property
@@ -76,7 +109,8 @@ class Credited:
         left_out: The leaves of counted paths that no loss may see, ascending int64; a batch is as if they had not been.
 
     Raises:
-        ValueError: when a column has another shape, a wrong sign, or is not finite.
+        StageError: when a column is no array of numbers, has another shape, a wrong sign, or is not finite; or when a
+            leaf that is left out is no leaf of a counted path.
     """
 
     rewarded: Rewarded
@@ -89,17 +123,22 @@ class Credited:
     def __post_init__(self) -> None:
         tokens = len(self.rewarded.tree.token)
         for name, column, sign in (("gain", self.gain, 1), ("lose", self.lose, -1)):
-            if column.shape != (tokens,) or not np.all(np.isfinite(column)) or np.any(sign * column < 0):
-                raise ValueError(
-                    f"Credited.{name}: got shape {column.shape}, or a value of the wrong sign or not finite; need "
+            if not is_column(column, tokens) or not np.all(np.isfinite(column)) or np.any(sign * column < 0):
+                raise StageError(
+                    f"Credited.{name}: got {describe(column)}, or a value of the wrong sign or not finite; need "
                     f"{tokens} finite numbers {'>' if sign > 0 else '<'}= 0 (task {self.rewarded.tree.task.id})"
                 )
         for name, goal in self.goals.items():
-            if goal.shape != (tokens,) or np.any(np.isinf(goal)):
-                raise ValueError(
-                    f"Credited.goals[{name!r}]: got shape {goal.shape}, or an infinite value; need {tokens} numbers, "
+            if not is_column(goal, tokens) or np.any(np.isinf(goal)):
+                raise StageError(
+                    f"Credited.goals[{name!r}]: got {describe(goal)}, or an infinite value; need {tokens} numbers, "
                     f"finite or nan (task {self.rewarded.tree.task.id})"
                 )
+        if len(self.left_out) and not np.all(np.isin(self.left_out, counted(self.rewarded.tree))):
+            raise StageError(
+                f"Credited.left_out: got {self.left_out}; need leaves of counted paths, which are "
+                f"{counted(self.rewarded.tree)} (task {self.rewarded.tree.task.id})"
+            )
 
     @property
     def tree(self) -> Tree:

@@ -1,7 +1,7 @@
 """The path view of a batch: every counted path, turn by turn, as columns that credit rules compute on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.marks import COUNTED, Kind
+from bough.tree.marks import COUNTED, Kind, Outcome
 from bough.tree.stages import Rewarded
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints
 from bough.tree.walk import sum_at
@@ -26,6 +26,11 @@ class Steps:
 
         path  0 0 1 1      turn  0 1 0 1      node  1 3 1 5      reward  0 1 0 0
 
+    A turn may be written in pieces, several `ACTION` nodes in a row. It is one turn: it has one place, one state, one
+    reward. A path whose first turn is nodes 1 and 2, and a path that goes on from node 1 with node 3 instead:
+
+        path  0 1          first  1 1         node  2 3          piece  1 2 1 3      piece_step  0 0 1 1
+
     Attributes:
         rewarded: The trees.
         task: [P] int64, which task a path is of: 0 for the first to appear, and so on.
@@ -34,10 +39,14 @@ class Steps:
         start: [P + 1] int64; the turns of path p are start[p] : start[p + 1].
         returns: [P] float64, the undiscounted return.
         path: [S] int64, whose turn it is.
-        node: [S] int64, its `ACTION` node.
-        place: [S] int64, the node that it was acted from: its parent.
+        node: [S] int64, its last `ACTION` node, whose info is that of the whole action.
+        first: [S] int64, its first `ACTION` node; `node`, unless the turn was written in pieces.
+        place: [S] int64, the node that it was acted from: the parent of its first node.
         reward: [S] float64, what was paid from this action up to the next.
         key: [S] int64, the state that it was acted in, as in `Tree.state_key`; 0 when unknown.
+        piece: [Q] int64, the `ACTION` nodes of all turns, turn by turn.
+        piece_step: [Q] int64, ascending: which turn each is a piece of.
+        whole: [S] int64, ascending: the number of the turn; several steps have one number in `by_node` and `by_fork`.
         offset: [trees + 1] int64; the nodes of tree i are offset[i] : offset[i + 1].
         through: [N] int64, how many counted paths run through each node of the batch.
     """
@@ -50,9 +59,13 @@ class Steps:
     returns: Floats
     path: Ints
     node: Ints
+    first: Ints
     place: Ints
     reward: Floats
     key: Ints
+    piece: Ints
+    piece_step: Ints
+    whole: Ints
     offset: Ints
     through: Ints
 
@@ -83,18 +96,23 @@ class Steps:
         return np.concatenate([np.zeros(0, dtype=np.int64), *spans])
 
     @cached_property
+    def tokens(self) -> Ints:
+        """[S] int64: how many tokens each turn has."""
+        return np.bincount(self.piece_step, self.lengths[self.piece], len(self.path)).astype(np.int64)
+
+    @cached_property
     def sampled(self) -> Bools:
         """[T] bool: which tokens of the batch the policy sampled."""
         return ~np.isnan(join(self.rewarded, "logprob"))
 
     @cached_property
     def shared(self) -> bool:
-        """Whether some turn is on several paths."""
-        return bool(np.any(self.through[self.node] > 1))
+        """Whether some turn, or its first piece, is on several paths."""
+        return bool(np.any(self.through[self.first] > 1))
 
     @cached_property
     def infos(self) -> tuple[list[Info], Ints]:
-        """The infos of the `ACTION` nodes on paths, each once, and [S] which of them a turn has."""
+        """The infos of turns, those of their last `ACTION` nodes, each once, and [S] which of them a turn has."""
         everything = chain.from_iterable(each.tree.info for each in self.rewarded)
         acts = np.zeros(len(self.through), dtype=np.bool_)
         acts[self.node] = True
@@ -104,10 +122,59 @@ class Steps:
     def words(self) -> "Words":
         """The tokens of every turn, in the order they were written."""
         lengths = self.lengths
-        count = lengths[self.node]
-        step = np.repeat(np.arange(len(self.node)), count)
-        place = np.arange(len(step)) - np.repeat(np.cumsum(count) - count, count)
-        return Words(token=(np.cumsum(lengths) - lengths)[self.node][step] + place, step=step)
+        count = lengths[self.piece]
+        piece = np.repeat(np.arange(len(self.piece)), count)
+        place = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
+        token = (np.cumsum(lengths) - lengths)[self.piece][piece] + place
+        return Words(token=token, step=self.piece_step[piece])
+
+    def token_at(self, step: Ints, offset: Ints | int = 0) -> Ints:
+        """[n] int64: which token of the batch is token `offset` [n] of turn `step` [n], counted over its pieces."""
+        return self.words.token[self._begin[step] + offset]
+
+    @cached_property
+    def _begin(self) -> Ints:
+        """[S] int64: where the tokens of each turn begin in `words`."""
+        return np.cumsum(self.tokens) - self.tokens
+
+    @cached_property
+    def by_node(self) -> "Steps":
+        """The same paths with each `ACTION` node as a step: for rules whose unit is a segment, not a turn."""
+        return self._split(np.ones(len(self.piece), dtype=np.bool_))
+
+    @cached_property
+    def by_fork(self) -> "Steps":
+        """The same paths with turns split where paths part inside them: for rules that give nodes a value.
+
+        A turn in which no two paths part is one step, in however many pieces it was written.
+        """
+        through = self.through[self.piece]
+        begins = np.ones(len(self.piece), dtype=np.bool_)
+        # Paths only part on the way down, so equally many paths are the same paths.
+        begins[1:] = (np.diff(self.piece_step) > 0) | (through[1:] != through[:-1])
+        return self._split(begins)
+
+    def _split(self, begins: Bools) -> "Steps":
+        """The pieces [Q] as steps, those that do not begin one joined to the piece before."""
+        step = np.cumsum(begins) - 1
+        whole = self.piece_step[begins]
+        if len(whole) == len(self.path):
+            return self
+        ends = np.append(begins[1:], True)
+        inner = np.diff(whole, prepend=-1) == 0
+        path, first = self.path[whole], self.piece[begins]
+        return replace(
+            self,
+            start=np.searchsorted(path, np.arange(self.paths + 1)),
+            path=path,
+            node=self.piece[ends],
+            first=first,
+            place=np.where(inner, np.roll(self.piece[ends], 1), self.place[whole]),
+            reward=np.where(np.diff(whole, append=-1) != 0, self.reward[whole], 0.0),
+            key=self.key[whole],
+            piece_step=step,
+            whole=whole,
+        )
 
     def of_tokens(self, name: str) -> Floats:
         """[T] float64 over the tokens of the batch: the column "logprob" or "entropy" of its trees, or an estimate.
@@ -116,6 +183,15 @@ class Steps:
             ValueError: when a tree has no such estimate.
         """
         return np.concatenate([np.zeros(0), *(_column(each, name) for each in self.rewarded)]).astype(np.float64)
+
+    def of_ends(self, name: str) -> Floats:
+        """[P] float64: the value of a critic's head in the state in which each truncated path ends; nan elsewhere.
+
+        Raises:
+            ValueError: when a tree with a truncated path has no such values.
+        """
+        columns = [_end_column(each, name) for each in self.rewarded]
+        return np.concatenate([np.zeros(0), *columns])[self.leaf]
 
 
 def steps(rewarded: Sequence[Rewarded]) -> Steps:
@@ -133,13 +209,17 @@ def steps(rewarded: Sequence[Rewarded]) -> Steps:
     walked, length = _walk(parent, leaf)
     owner = np.repeat(np.arange(len(leaf)), length)
     acts = kind[walked] == Kind.ACTION
-    turns = np.bincount(owner[acts], minlength=len(leaf))
+    # A path begins with its root, which is no action.
+    begins, ends = acts.copy(), acts.copy()
+    begins[1:] &= ~acts[:-1]
+    ends[:-1] &= ~acts[1:]
+    turns = np.bincount(owner[begins], minlength=len(leaf))
     start = np.concatenate([[0], np.cumsum(turns)])
     # What is paid before the first action goes to the first.
-    step = np.maximum(np.cumsum(acts) - 1, start[owner])
+    step = np.maximum(np.cumsum(begins) - 1, start[owner])
     acted = turns[owner] > 0
     tree = np.searchsorted(offset, leaf, side="right") - 1
-    node = walked[acts]
+    first = walked[begins]
     return Steps(
         rewarded=tuple(rewarded),
         task=_tasks(rewarded)[tree],
@@ -147,11 +227,15 @@ def steps(rewarded: Sequence[Rewarded]) -> Steps:
         leaf=leaf,
         start=start,
         returns=sum_at(owner, reward[walked], len(leaf)),
-        path=owner[acts],
-        node=node,
-        place=parent[node],
-        reward=sum_at(step[acted], reward[walked[acted]], len(node)),
-        key=key[parent[node]].astype(np.int64),
+        path=owner[begins],
+        node=walked[ends],
+        first=first,
+        place=parent[first],
+        reward=sum_at(step[acted], reward[walked[acted]], len(first)),
+        key=key[parent[first]].astype(np.int64),
+        piece=walked[acts],
+        piece_step=step[acts],
+        whole=np.arange(len(first)),
         offset=offset,
         through=np.bincount(walked, minlength=len(parent)),
     )
@@ -171,7 +255,7 @@ class Words:
 
 
 def steps_info(view: Steps, name: str) -> list[object]:
-    """S values: what the `info` of each turn's `ACTION` node says under `name`, None where it says nothing."""
+    """S values: what the `info` of each turn says under `name`, None where it says nothing."""
     said, which = acts_info(view, name)
     return [said[act] for act in which.tolist()]
 
@@ -210,6 +294,15 @@ def _tasks(rewarded: Sequence[Rewarded]) -> Ints:
     """[trees] int64: number of the task of each tree, in order of first appearance."""
     numbers: dict[str, int] = {}
     return np.asarray([numbers.setdefault(each.tree.task.id, len(numbers)) for each in rewarded], dtype=np.int64)
+
+
+def _end_column(rewarded: Rewarded, name: str) -> Floats:
+    if name not in rewarded.end_values and np.any(rewarded.tree.outcome == Outcome.TRUNCATED):
+        raise ValueError(
+            f"task {rewarded.tree.task.id}: got a truncated path and no end value {name!r}, only "
+            f"{sorted(rewarded.end_values)}; need a run whose critic gives it"
+        )
+    return rewarded.end_values.get(name, np.full(rewarded.tree.nodes, np.nan))
 
 
 def _column(rewarded: Rewarded, name: str) -> Floats:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bough.tree.marks import COUNTED, Kind
+from bough.tree.marks import COUNTED, Kind, Outcome
 from bough.tree.tree import Bools, Floats, Ints, Tree
 
 
@@ -70,11 +70,23 @@ def paths_through(tree: Tree) -> Ints:
     return sum_of_subtree(tree, ends).astype(np.int64)
 
 
-def turns(tree: Tree) -> Ints:
-    """[N] int64: the number of actions from the root to each node, the node included; one in pieces counts once."""
+def begins_turn(tree: Tree) -> Bools:
+    """[N] bool: the first `ACTION` node of each turn. Several in a row are the pieces of one turn."""
     # The root has no parent, and is no action.
-    begins = (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
-    return sum_to_root(tree, begins.astype(np.float64)).astype(np.int64)
+    return (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
+
+
+def turns(tree: Tree) -> Ints:
+    """[N] int64: the number of turns from the root to each node, the node included."""
+    return sum_to_root(tree, begins_turn(tree).astype(np.float64)).astype(np.int64)
+
+
+def turn_start(tree: Tree) -> Ints:
+    """[N] int64: the first `ACTION` node of the turn that each `ACTION` node is a piece of; any other node itself."""
+    start, parent = list(range(tree.nodes)), tree.parent.tolist()
+    for node in np.flatnonzero((tree.kind == Kind.ACTION) & ~begins_turn(tree)).tolist():
+        start[node] = start[parent[node]]
+    return np.asarray(start, dtype=np.int64)
 
 
 def text_start(tree: Tree) -> Ints:
@@ -92,6 +104,17 @@ def context(tree: Tree, node: int) -> Ints:
     walk = path(tree, node)
     read = walk[(walk >= start) & (walk != node)]
     return np.concatenate([tree.tokens_of(int(i)) for i in read] or [tree.token[:0]])
+
+
+def truncated_states(tree: Tree) -> dict[int, Ints]:
+    """By the leaf of each truncated path, the tokens that the policy would have read next, int32.
+
+    A leaf that answers an action without tokens has none: the state did not fit the model's context.
+    """
+    ends = leaves(tree)
+    ends = ends[tree.outcome[ends] == Outcome.TRUNCATED]
+    written = (np.diff(tree.span)[ends] > 0) | (tree.kind[tree.parent[ends]] != Kind.ACTION)
+    return {leaf: np.concatenate([context(tree, leaf), tree.tokens_of(leaf)]) for leaf in ends[written].tolist()}
 
 
 def token_node(tree: Tree) -> Ints:

@@ -2,23 +2,32 @@
 
 from bough.view.choose import Chosen, choose_groups
 from bough.view.counter import counter
+from bough.view.html_file import HtmlFile
 from bough.view.interval import paired, wilson
 from bough.view.live import Live
 from bough.view.nearest import unknown
+from bough.view.notes import cause, cut_note, failed_note, invalid_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
 from bough.view.results import Panel, headline
+from bough.view.table import MetricTable
 from bough.view.text import show_tree
 
 __all__ = [
     "Chosen",
+    "HtmlFile",
     "Live",
+    "MetricTable",
     "Panel",
     "Progress",
     "Report",
+    "cause",
     "choose_groups",
     "counter",
+    "cut_note",
+    "failed_note",
     "headline",
+    "invalid_note",
     "paired",
     "show_tree",
     "unknown",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Bools, Credited, Floats, Kind, Outcome, Source, sum_to_root, trained
+from bough.tree import Bools, Credited, Floats, Ints, Kind, Outcome, Source, begins_turn, sum_to_root, trained
 
 ENDS = {
     Outcome.OPEN: "open",
@@ -123,25 +123,28 @@ def _branch(credited: Credited, start: int, children: list[list[int]], total: Fl
 
 
 def _turns(credited: Credited, chain: list[int], learn: Bools) -> Iterator[Turn]:
-    kinds = credited.tree.kind
-    starts = [at for at, node in enumerate(chain) if at == 0 or kinds[node] == Kind.ACTION]
+    begins = begins_turn(credited.tree)
+    starts = [at for at, node in enumerate(chain) if at == 0 or begins[node]]
     for start, stop in zip(starts, [*starts[1:], len(chain)], strict=True):
         yield _turn(credited, chain[start:stop], learn)
 
 
 def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
-    tree, first = credited.tree, nodes[0]
-    acts = tree.kind[first] == Kind.ACTION
-    tokens = slice(tree.span[first], tree.span[first + 1])
+    tree = credited.tree
+    pieces = [node for node in nodes if tree.kind[node] == Kind.ACTION]
+    # What was found in an action stands at its last piece.
+    acts, last = bool(pieces), pieces[-1] if pieces else nodes[0]
+    runs: list[Ints] = [np.arange(tree.span[node], tree.span[node + 1]) for node in pieces or nodes[:1]]
+    tokens = np.concatenate(runs)
     learns = learn[tokens]
     sampled = tree.sampled[tokens]
     entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
     paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
     said = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
     return Turn(
-        action=text_of(credited, first) if acts else None,
-        source=Source(int(tree.source[first])).name.lower(),
-        valid=bool(tree.info[first].get("valid", True)),
+        action=text_of(credited, last) if acts else None,
+        source=Source(int(tree.source[last])).name.lower(),
+        valid=bool(tree.info[last].get("valid", True)),
         answer="\n".join(said[Kind.OBSERVATION]),
         rebuilt="\n".join(said[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},

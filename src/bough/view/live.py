@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from bough.view.numbers import duration, percent, short
-from bough.view.progress import PLAIN, Progress, Told, interval
+from bough.view.progress import PLAIN, SHARES, Progress, Told, interval
 
 if TYPE_CHECKING:
     import rich.panel
@@ -87,7 +87,10 @@ def line(told: Told, now_s: float) -> str:
         parts.append(f"answers {percent(metrics['train/answers'])}")
     if "heldout/success" in metrics:
         parts.append(f"held-out {percent(metrics['heldout/success'])}{interval(told)}")
+    parts += [f"{label} {percent(metrics[name])}" for name, label, usual in SHARES if metrics.get(name, usual) != usual]
     parts += [f"{label} {short(metrics[name])}" for name, label in PLAIN.items() if name in metrics]
+    if cut := metrics.get("paths/truncated_context"):
+        parts.append(f"cut by the context {short(cut)}")
     if (left_s := told.left_s(now_s)) is not None:
         parts.append(f"eta {duration(left_s)}")
     return "  ".join(parts)

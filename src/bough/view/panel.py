@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from bough.view.numbers import duration, percent, short
-from bough.view.progress import PLAIN, Told, interval
+from bough.view.progress import PLAIN, SHARES, Told, interval
 
 if TYPE_CHECKING:
     import rich.panel
@@ -62,12 +62,21 @@ def _figures(told: Told) -> "rich.table.Table":
     if (held := told.value("heldout/success")) is not None:
         figures.append(("held-out success", f"{percent(held)}{interval(told)} at {told.newest['heldout/success'][1]}"))
     figures += [(label, short(value)) for name, label in PLAIN.items() if (value := told.value(name)) is not None]
+    figures += [
+        (label, percent(share))
+        for name, label, usual in SHARES
+        if (share := told.value(name)) is not None and share != usual
+    ]
     clipped = [told.value("policy/clip_high"), told.value("policy/clip_low")]
     if None not in clipped:
         figures.append(("clipped", percent(sum(value for value in clipped if value is not None))))
     figures += [
         (label, short(value))
-        for name, label in (("groups/dropped", "groups dropped"), ("paths/failed", "paths failed"))
+        for name, label in (
+            ("groups/dropped", "groups dropped"),
+            ("paths/failed", "paths failed"),
+            ("paths/truncated_context", "paths cut by the context"),
+        )
         if (value := told.value(name))
     ]
     table = Table.grid(padding=(0, 2))

@@ -156,6 +156,10 @@ class Counted:
         self.calls += 1
         return await self.inner.score(prompt_tokens, continuation_tokens, temperature)
 
+    async def score_each(self, prompt_tokens, continuations, temperature=1.0):  # type: ignore[no-untyped-def]
+        self.calls += 1
+        return await self.inner.score_each(prompt_tokens, continuations, temperature)
+
     def sync(self, weights: object, policy_version: int) -> None: ...
 
     def forget(self) -> None: ...

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies
 from tests.explore.search.game import Counted, Game, Steps, answer, search
-from tests.explore.stage import STOP, grove
+from tests.explore.stage import STOP, World, grove
 
 from bough import explore
 from bough.cli.catalogue import entries
@@ -189,3 +189,31 @@ def test_replayed_turns_are_paid_for() -> None:
     assert len(count) == cost["turns"] <= 50
     assert cost["replayed"] == cost["turns"] - sum("valid" in info for info in tree.info)
     assert cost["replayed"] > 0
+
+
+def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
+    game = Game(depth=3, letters="abcd", pays={"dcb": 1.0})
+    tree, engine, player = grown(search_room.q_star(), game, Limits(turns=3))
+    written = sum("prior" in info for info in tree.info)
+    assert answer(tree) == ["d", "c", "b"]
+    assert engine.calls == player.ledger.spent.calls == written / 4
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_a_critic_chooses_among_paths(length: int) -> None:
+    """Independent paths of random letters: the answer is one whose last letter the critic likes, not the first path."""
+
+    async def critic(tokens: tuple[int, ...]) -> float:
+        return 0.9 if tokens[-1] == ord("a") else 0.1
+
+    first = set[str]()
+    for seed in range(4):
+        engine = Scripted(script=lambda request: (ord(random.Random(request.seed).choice("ab")),))
+        place = grove(engine, Inline(env=World(length=length)))
+        judged = replace(place, agent=replace(place.agent, critic=critic))
+        (tree,) = asyncio.run(
+            judged.grow(search_room.BestOf(judge=search_room.CriticValue()), [Task(id="t")], seed=seed)
+        ).trees
+        assert answer(tree)[-1] == "a"
+        first.add(str(tree.info[1]["text"]))
+    assert first != {"a"}, "the first path is not always one of these"

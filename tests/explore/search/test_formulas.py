@@ -160,7 +160,7 @@ def test_gain_is_mcts_dpo() -> None:
 
 
 def test_dts_backs_up_and_draws_softly() -> None:
-    tree, _ = search(Search(select=Level(), expand=Admissible(), rounds=1, evaluate=Nothing(value=math.nan)), Game())
+    tree, _ = search(Search(select=Level(), expand=Admissible(), rounds=1, evaluate=Nothing(value=None)), Game())
     root = tree.root
     for child, value in zip(root.children, (1.0, 0.0), strict=True):
         child.value = value

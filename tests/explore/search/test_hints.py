@@ -2,6 +2,7 @@
 """What the policy is told besides the observation."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from tests.explore.search.talk import actions, answer, letter, questions, search, talk
@@ -23,6 +24,8 @@ from bough.explore.search import (
     Say,
     Search,
     Siblings,
+    i_mcts,
+    web_pilot,
 )
 from bough.tree import Source
 
@@ -60,6 +63,33 @@ def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
     tree = search(engine, one, host=SHORT)
     assert read(engine) == [".", ".\n- c -> c", ".\n- c -> c\n- b -> b"]
     assert answer(tree) == "a"
+
+
+@pytest.mark.parametrize("how", [i_mcts(width=3, rounds=1), replace(web_pilot(width=3), rounds=1)])
+def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:
+    """Each action is carried out once, before the next is written; the last one when the search gets there."""
+    engine = talk(different, lambda _: "5")
+    tree = search(engine, how, host=Inline(env=World(length=2)))
+    told = [text.partition("before:\n")[2].partition("\nDo")[0] for text in read(engine) if "before:" in text]
+    assert told == ["- c -> c", "- c -> c\n- b -> b"]
+    assert tree.info[0]["cost"]["turns"] == sum("valid" in info for info in tree.info)  # type: ignore[index]
+
+
+def test_an_end_that_a_hint_came_upon_is_found() -> None:
+    """The second action succeeds when it is carried out for the third to be written; nothing selects it."""
+    engine = talk(lambda read, _: next(each for each in "bac" if f"- {each}" not in read), lambda _: "5")
+    one = Search(select=Best(), expand=Sample(width=3, hint=Siblings(carry_out=True)))
+    tree = search(engine, one, host=SHORT)
+    assert answer(tree) == "a"
+    assert tree.info[0]["cost"]["turns"] == 2  # type: ignore[index]
+
+
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_siblings_are_carried_out_within_the_budget(turns: int) -> None:
+    engine = talk(lambda read, _: next(each for each in "dcba" if f"- {each}" not in read), lambda _: "5")
+    one = Search(select=Best(), expand=Sample(width=4, hint=Siblings(carry_out=True)), enough=None)
+    tree = search(engine, one, host=SHORT, limits=Limits(tree_turns=turns))
+    assert tree.info[0]["cost"]["turns"] == turns  # type: ignore[index]
 
 
 def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:

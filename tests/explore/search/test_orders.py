@@ -209,7 +209,7 @@ def test_lost_paths_turn_doraemon_away() -> None:
         expand=Admissible(),
         backup=Add(),
         eager=True,
-        evaluate=Nothing(value=math.nan),
+        evaluate=Nothing(value=None),
         lost=-1.0,
         enough=None,
     )

@@ -49,7 +49,7 @@ class Hint(Protocol):
         """Whether it looks at what was just written, so that actions are written one after another."""
         ...
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """What to say at a node where `earlier` actions were written already; "" for nothing.
 
         Raises:
@@ -130,7 +130,7 @@ from bough.explore.search.critic_turns import CriticTurns  # noqa: E402
 from bough.explore.search.descend import Descend  # noqa: E402
 from bough.explore.search.dfsdt import dfsdt  # noqa: E402
 from bough.explore.search.dts import dts  # noqa: E402
-from bough.explore.search.ets import Sparse, ets  # noqa: E402
+from bough.explore.search.ets import RougeL, Similarity, Sparse, ets  # noqa: E402
 from bough.explore.search.evaluate import CriticValue, Nothing, Oracle, Rollouts  # noqa: E402
 from bough.explore.search.expand import Admissible, Sample  # noqa: E402
 from bough.explore.search.frontier import Best, DepthFirst, Level, Several  # noqa: E402
@@ -209,6 +209,7 @@ __all__ = [
     "Repeated",
     "Rethink",
     "Rollouts",
+    "RougeL",
     "Sample",
     "Say",
     "Score",
@@ -219,6 +220,7 @@ __all__ = [
     "Select",
     "Several",
     "Siblings",
+    "Similarity",
     "Soft",
     "Sparse",
     "TreePlanner",

@@ -1,7 +1,5 @@
 """Sampling from a tree as often as what it leads to is worth."""
 
-import math
-
 from bough.explore.search.backup import Soft
 from bough.explore.search.descend import Descend
 from bough.explore.search.evaluate import Nothing
@@ -24,7 +22,7 @@ def dts(width: int = 4, sharpness: float = 1.0, greedy: bool = False) -> Search:
     return Search(
         select=Onward(then=down),
         expand=Sample(width=1),
-        evaluate=Nothing(value=math.nan),
+        evaluate=Nothing(value=None),
         backup=Soft(sharpness=sharpness),
         widen=width,
         enough=None,

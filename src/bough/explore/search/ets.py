@@ -1,9 +1,9 @@
 """Efficient tree search: few places that share much of their past, and differ."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from bough.explore.likeness import rouge_l
 from bough.explore.search import Score
@@ -13,13 +13,28 @@ from bough.explore.search.score import Worth
 from bough.explore.search.search import Search
 from bough.explore.search.tree import SearchTree
 
-Similarity: TypeAlias = Callable[[Sequence[int], Sequence[int]], float]
-"""How alike the tokens of two actions are: 1 for equals."""
-
 Choice: TypeAlias = tuple[float, tuple[int, ...]]
 """What is gained by some leaves, without what clusters are worth, and which leaves."""
 
 MOST_CHOICES = 256
+
+
+@runtime_checkable
+class Similarity(Protocol):
+    """How alike two actions are: a frozen dataclass, as every piece."""
+
+    def __call__(self, one: Sequence[int], other: Sequence[int]) -> float:
+        """The similarity of the tokens of two actions; 1 for equals."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RougeL:
+    """ROUGE-L of the tokens of two actions (Lin 2004), F1."""
+
+    def __call__(self, one: Sequence[int], other: Sequence[int]) -> float:
+        """The similarity."""
+        return rouge_l(one, other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +67,7 @@ class Sparse:
     temperature: float = 0.2
     cost: float = 1.0
     spread: float = 1.4
-    alike: Similarity = rouge_l
+    alike: Similarity = RougeL()
     cut: float = 0.05
     by: Score = Worth()
 

@@ -1,5 +1,6 @@
 """What places are worth, as far as the environment, or the agent's critic, can say."""
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,18 +11,18 @@ from bough.explore.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nothing:
-    """Nobody is asked: every open place is worth the same.
+    """One value for every open place.
 
     Attributes:
-        value: How much.
+        value: The value; None leaves it unknown until paths through the place have ended.
     """
 
-    value: float = 0.0
+    value: float | None = 0.0
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
-        """The value."""
+        """The value; nan where it is unknown."""
         del tree, node
-        return self.value
+        return math.nan if self.value is None else self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,10 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticValue:
-    """What the agent's critic thinks; needs a policy with a value head."""
+    """What the agent's critic thinks; needs a policy with a value head.
+
+    At the end of a path, where a search asks about it, it is the value before the last token of the last action.
+    """
 
     needs: ClassVar[frozenset[str]] = frozenset({"critic"})
 
@@ -90,4 +94,5 @@ class CriticValue:
         Raises:
             Spent: when the budget of calls can't pay for it.
         """
-        return await tree.player.value(node.at) if isinstance(node.at, Cursor) else tree.lost
+        at = node.at if isinstance(node.at, Cursor) else node.draft
+        return tree.lost if at is None else await tree.player.value(at)

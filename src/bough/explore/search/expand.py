@@ -41,7 +41,7 @@ class Sample:
         elif self.hint.in_turn:
             drafts = [draft async for draft in self._in_turn(tree, node, count, self.hint)]
         else:
-            said = await tree.paid(self.hint(tree, node, [child.action for child in node.children]))
+            said = await tree.paid(self.hint(tree, node, _written(node)))
             drafts = await tree.together(tree.write(node, hint=said) for _ in range(count)) if said is not None else []
         return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
 
@@ -49,18 +49,23 @@ class Sample:
         self, tree: SearchTree, node: SearchNode, count: int, hint: Hint
     ) -> AsyncGenerator[Draft | None, None]:
         """One after another, each told of those before it."""
-        earlier = [child.action for child in node.children]
+        earlier = _written(node)
         for _ in range(count):
             said = await tree.paid(hint(tree, node, earlier))
             draft = None if said is None else await tree.write(node, hint=said)
             if draft is not None:
-                earlier.append(draft.parsed.action)
+                earlier.append(draft)
             yield draft
 
     def _prior(self, draft: Draft, count: int) -> float:
         if self.prior == "even":
             return 1 / count
         return math.exp(draft.logprob / (max(1, draft.sampled_tokens) if self.prior == "tokens" else 1))
+
+
+def _written(node: SearchNode) -> list[Draft]:
+    """The actions of a node's children."""
+    return [child.draft for child in node.children if child.draft is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

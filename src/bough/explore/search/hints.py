@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.explore.asking import Choice, check_places
-from bough.explore.cursor import Cursor
+from bough.explore.cursor import Draft
 from bough.explore.search import Hint
 from bough.explore.search.node import SearchNode
 from bough.explore.search.question import asked, story
@@ -27,7 +27,7 @@ class Say:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """The words."""
         del tree, node, earlier
         return self.text
@@ -38,12 +38,15 @@ class Siblings:
     """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT).
 
     The first action at a place is written without a hint, and is a sample of the policy. Each action is named once;
-    those that were carried out with what came of it.
+    those that were carried out with what came of it, the environment's answer.
 
     Attributes:
+        carry_out: Whether each action is carried out before the next is written, so that its answer is known. It is
+            not carried out again when the search gets there.
         text: What is said; it may use the places {actions}, {instructions}, {turns} and {observation}.
     """
 
+    carry_out: bool = False
     text: str = "You have tried this here before:\n{actions}\nDo something different from all of it."
 
     def __post_init__(self) -> None:
@@ -54,12 +57,19 @@ class Siblings:
         """See `Hint`."""
         return True
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """What is said."""
         if not earlier:
             return ""
-        came = {child.action: story(tree, child)["observation"] for child in node.children if _done(child)}
-        lines = [f"- {action}" + (f" -> {came[action]}" if action in came else "") for action in dict.fromkeys(earlier)]
+        first: dict[str, Draft] = {}
+        for draft in earlier:
+            first.setdefault(draft.parsed.action, draft)
+        lines: list[str] = []
+        for action, draft in first.items():
+            if self.carry_out:
+                await tree.carry_out(draft)
+            answer = tree.observation(draft)
+            lines.append(f"- {action}" + ("" if answer is None else f" -> {answer}"))
         return self.text.format_map(story(tree, node) | {"actions": "\n".join(lines)})
 
 
@@ -96,7 +106,7 @@ class Kind:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """What is said."""
         told = story(tree, node)
         kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
@@ -120,12 +130,7 @@ class Hints:
         """See `Hint`."""
         return any(part.in_turn for part in self.parts)
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """All that they say."""
         said = [await part(tree, node, earlier) for part in self.parts]
         return "\n".join(text for text in said if text)
-
-
-def _done(child: SearchNode) -> bool:
-    """Whether it is known what came of an action."""
-    return child.ended or isinstance(child.at, Cursor)

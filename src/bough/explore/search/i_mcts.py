@@ -13,12 +13,13 @@ from bough.explore.search.search import Search
 def i_mcts(width: int = 3, rounds: int = 5) -> Search:
     """I-MCTS (arXiv 2502.14693): the open action of best hybrid score anywhere in the tree goes on; needs forks.
 
-    Actions are written knowing what was tried beside them, and judged before they are carried out. As released, the
+    Actions are written one after another: each reads those before it, which have been carried out, with what came of
+    them. Then all are judged. As released, an action reads the earlier ones without what came of them, and the
     children's judgements are never waited for, so their values stay 0; here every action has its own.
     """
     return Search(
         select=Best(by=Hybrid()),
-        expand=Sample(width=width, hint=Siblings()),
+        expand=Sample(width=width, hint=Siblings(carry_out=True)),
         rate=JudgeAction(),
         evaluate=Rollouts(),
         backup=Mean(),

@@ -14,7 +14,7 @@ from bough.explore.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likely:
-    """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call for each.
+    """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call for a place.
 
     Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `Way` it takes
     an unlikely action for a long way; nothing says that it is never too long.
@@ -29,16 +29,12 @@ class Likely:
         """A number for each child.
 
         Raises:
-            Spent: when the budget of calls can't pay for all of them.
+            Spent: when the budget of calls can't pay for it.
         """
         del node
-        return await tree.together(self._rate(tree, child) for child in children)
-
-    async def _rate(self, tree: SearchTree, child: SearchNode) -> float:
-        if child.draft is None or not child.draft.tokens:
-            return 0.0
-        logprobs = await tree.player.score(child.draft)
-        return self.scale * sum(logprobs) / len(logprobs)
+        drafts = [child.draft for child in children if child.draft is not None]
+        scores = await tree.player.score_each(drafts)
+        return [self.scale * sum(logprobs) / max(1, len(logprobs)) for logprobs in scores]
 
 
 def q_star(weight: float = 1.0) -> Search:

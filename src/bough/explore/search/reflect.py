@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.explore.asking import Text, check_places
-from bough.explore.cursor import Cursor
+from bough.explore.cursor import Cursor, Draft
 from bough.explore.search.node import SearchNode
 from bough.explore.search.question import asked, story
 from bough.explore.search.tree import SearchTree
@@ -51,7 +51,7 @@ class Reflections:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """The reflections."""
         del node, earlier
         failed = [end for end in tree.ends() if not math.isnan(end.value) and end.value < self.under]
@@ -81,7 +81,7 @@ class Critique:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[str]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
         """The critique."""
         del earlier
         if not isinstance(node.at, Cursor) or not node.at.past:

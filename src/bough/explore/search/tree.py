@@ -42,6 +42,7 @@ class SearchTree:
         self.faults = 0
         self.notes: dict[object, Any] = {}
         self._written: dict[int, int] = {}
+        self._came: dict[int, Cursor | Outcome] = {}
         self._open = {0: self.root}
 
     def live(self) -> list[SearchNode]:
@@ -115,6 +116,8 @@ class SearchTree:
         self.nodes.append(node)
         self._open[node.number] = node
         parent.children.append(node)
+        if draft.node in self._came:
+            self._arrive(node, self._came[draft.node])
         above: SearchNode | None = parent
         while above is not None and above.closed and not above.pruned:
             above.closed, above = False, above.parent
@@ -131,14 +134,26 @@ class SearchTree:
         """Carry an action out, if nobody has and the budget can pay. One that fails is given up."""
         if node.at is not None or node.draft is None:
             return
-        node.at = await self.paid(self.player.act(node.draft))
-        if node.at is Outcome.FAILED:
-            self.give_up(node)
-        elif node.at is not None:
-            node.reward += self.player.growth.nodes[node.draft.node].env_reward
-            node.success = self._info(node).get("success") is True
-        if node.ended:
-            self.close(node)
+        at = await self.carry_out(node.draft)
+        if at is not None:
+            self._arrive(node, at)
+
+    async def carry_out(self, draft: Draft) -> Cursor | Outcome | None:
+        """Step the environment by an action, the first time; where that led. None when the budget can't pay.
+
+        The action may be a node already, or become one later, which then is carried out from the beginning.
+        """
+        if draft.node not in self._came:
+            at = await self.paid(self.player.act(draft))
+            if at is None:
+                return None
+            self._came[draft.node] = at
+        return self._came[draft.node]
+
+    def observation(self, draft: Draft) -> str | None:
+        """What the environment answered to an action; None before it was carried out, or when that failed."""
+        number = self.player.answered.get(draft.node)
+        return None if number is None else str(self.player.growth.nodes[number].info["text"])
 
     async def follow(self, node: SearchNode) -> SearchNode | None:
         """Play a path on from a node to its end, which is not among the nodes; None when it does not get there."""
@@ -195,6 +210,18 @@ class SearchTree:
         if self.faults:
             nodes[0].info["faults"] = self.faults
         self._info(answer)[ANSWER] = True
+
+    def _arrive(self, node: SearchNode, at: Cursor | Outcome) -> None:
+        """Store where the action of a node led."""
+        assert node.draft is not None
+        node.at = at
+        if at is Outcome.FAILED:
+            self.give_up(node)
+            return
+        node.reward += self.player.growth.nodes[node.draft.node].env_reward
+        node.success = self._info(node).get("success") is True
+        if node.ended:
+            self.close(node)
 
     def _branch(self, node: SearchNode) -> int:
         """A number for what is written next at a node."""

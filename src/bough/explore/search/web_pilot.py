@@ -23,7 +23,7 @@ def web_pilot(width: int = 3, c: float = 1.0) -> Search:
     """
     return Search(
         select=Descend(by=Puct(c=c), revisit=False),
-        expand=Sample(width=width, prior="even", hint=Hints(parts=(Siblings(), Reflections()))),
+        expand=Sample(width=width, prior="even", hint=Hints(parts=(Siblings(carry_out=True), Reflections()))),
         evaluate=Judge(prompt=EFFECT, read=Number()),
         backup=Max(),
         eager=True,

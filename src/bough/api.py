@@ -1,0 +1,121 @@
+"""The functions of `import bough`: train, resume, load, evaluate, search; for scripts and notebooks."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias
+
+from bough.cli.recipe import find, run_or_directory
+from bough.evaluate import Evaluation, Found
+from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
+from bough.evaluate.search import search as search_heldout
+from bough.store import RunDirectory
+from bough.train import Run, override, start
+from bough.train import resume as resume_run
+from bough.train.result import Result
+from bough.view import counter
+
+Trained: TypeAlias = Result | str | Path
+"""A run that was started before: its result, or its directory."""
+
+
+def train(
+    run: Run | str | Path, changes: Sequence[str] = (), *, out: str | Path = "runs", name: str | None = None
+) -> Result:
+    """Train an agent and write a report.
+
+        result = bough.train("grpo_frozenlake", ["steps=20", "optimizer.learning_rate=3e-4"], name="first")
+
+    Ctrl-C, or a notebook's stop button, stops the run after the operation in progress; `resume` goes on with it.
+
+    Args:
+        run: A run; or as on the command line the name of a recipe, or `path/to/file.py:function`.
+        changes: Fields to change first, each as "field=value".
+        out: The folder in which the run's directory is made.
+        name: Of the run and its directory, in place of `run.name`.
+
+    Raises:
+        ConfigError: when there is no such recipe or field, or the pieces do not fit together.
+        StoreError: when the directory is there already, or the disk is full.
+        DeadRun: when the run cannot learn.
+    """
+    changed = override(run if isinstance(run, Run) else find(str(run))(), changes)
+    named = changed if name is None else replace(changed, name=name)
+    return Result(directory=start(named, Path(out)).path)
+
+
+def resume(run: Trained, changes: Sequence[str] = ()) -> Result:
+    """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
+
+    Args:
+        run: Which run.
+        changes: Fields to change first, each as "field=value": `steps`, `guards` and others that may change.
+
+    Raises:
+        StoreError: when there is no run.
+        ConfigError: when the run's config.json names pieces or fields that do not exist.
+        DeadRun: when the run cannot learn.
+    """
+    return Result(directory=resume_run(_directory(run), changes).path)
+
+
+def load(run: str | Path) -> Result:
+    """A run that ended or was stopped, by its directory.
+
+    Raises:
+        StoreError: when there is no run.
+    """
+    return Result(directory=RunDirectory.open(Path(run)).path)
+
+
+def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> Evaluation:
+    """Measure a trained policy on the run's held-out tasks; nothing in the run's directory is changed.
+
+        bough.evaluate(result, ["heldout.tasks.count=500", "heldout.temperature=0"])
+
+    Args:
+        run: Which run.
+        changes: Fields to change first, each as "field=value".
+        step: The checkpoint; the newest whole one if None.
+
+    Raises:
+        StoreError: when there is no such run or checkpoint.
+        ConfigError: when a change is not one of the run's fields.
+    """
+    return evaluate_checkpoint(_directory(run), step=step, changes=changes)
+
+
+def search(
+    target: Run | Trained,
+    explorer: str,
+    changes: Sequence[str] = (),
+    *,
+    step: int | None = None,
+    out: str | Path | None = None,
+) -> Found:
+    """Solve held-out tasks by search.
+
+        bough.search(result, "mcts(width=4)", ["limits.tree_tokens=200"])
+
+    Args:
+        target: A trained run; or a run, or a recipe, whose engine brings its own model (`OpenAi`).
+        explorer: The search, as on the command line.
+        changes: Fields to change first, each as "field=value".
+        step: The checkpoint of a trained run; the newest whole one if None.
+        out: The folder for the trees and results.json; a search that was stopped goes on with the trees in it.
+
+    Raises:
+        StoreError: when there is no such run or checkpoint, or the folder holds another search.
+        ConfigError: when the pieces do not fit together.
+    """
+    if isinstance(target, Result):
+        target = target.directory
+    elif isinstance(target, str):
+        target = run_or_directory(target)
+    edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
+    with counter(explorer) as tell:
+        return search_heldout(target, edits, step=step, out=folder, tell=tell)
+
+
+def _directory(run: Trained) -> Path:
+    return run.directory if isinstance(run, Result) else Path(run)

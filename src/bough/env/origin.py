@@ -1,0 +1,69 @@
+"""Where an exception was raised: its class, its text, and the file and line of the user's code."""
+
+import os
+import sysconfig
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+
+MOST_CHARACTERS = 2000
+"""Longer texts of exceptions are cut."""
+
+MOST_CAUSES = 3
+
+OURS = Path(__file__).resolve().parents[1]
+STANDARD = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib"))
+INSTALLED = {"site-packages", "dist-packages"}
+
+
+def is_users(file: str) -> bool:
+    """Whether a source file is the user's: outside of Bough, of installed packages and of the standard library."""
+    if file.startswith("<"):
+        return False
+    path = Path(file).resolve()
+    return not INSTALLED & set(path.parts) and not any(path.is_relative_to(root) for root in (OURS, *STANDARD))
+
+
+def place(error: BaseException) -> str:
+    """`FILE, line N, in FUNCTION` of the innermost frame in the user's code; "" when there is none."""
+    for frame, line in reversed(list(traceback.walk_tb(error.__traceback__))):
+        if is_users(frame.f_code.co_filename):
+            return f"{frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}"
+    return ""
+
+
+def describe(error: BaseException) -> str:
+    """`CLASS: TEXT (FILE, line N, in FUNCTION)`, and the same of its causes.
+
+    With the environment variable BOUGH_DEBUG the whole traceback follows. Works in a worker process, too, whose
+    tracebacks do not travel.
+    """
+    told = "; caused by ".join(_line(each) for each in _chain(error))
+    if not os.environ.get("BOUGH_DEBUG"):
+        return told
+    trace = "".join(traceback.format_exception(error))
+    return f"{told}\n{shorten(trace, 20 * MOST_CHARACTERS)}"
+
+
+def shorten(text: str, most: int = MOST_CHARACTERS) -> str:
+    """The beginning of a long text, and how long it was."""
+    return text if len(text) <= most else f"{text[:most]}... (cut: {len(text):,} characters)"
+
+
+def _line(error: BaseException) -> str:
+    try:
+        text = shorten(str(error))
+    except Exception:  # the user's own __str__ may fail, too
+        text = "its text cannot be read"
+    where = place(error)
+    return f"{type(error).__name__}{f': {text}' if text else ''}{f' ({where})' if where else ''}"
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An exception, what caused it, what caused that."""
+    each: BaseException | None = error
+    for _ in range(1 + MOST_CAUSES):
+        if each is None:
+            return
+        yield each
+        each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)

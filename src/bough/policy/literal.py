@@ -1,0 +1,91 @@
+"""Encodes text of others: a special token's text inside it stays text and never becomes the token."""
+
+import re
+from collections.abc import Collection, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from tokenizers import AddedToken
+    from transformers import PreTrainedTokenizerBase
+
+Tokens: TypeAlias = tuple[int, ...]
+
+OPEN = "[[#"
+"""Begins a placeholder; where a content has it already, it is hidden like a special token's text."""
+
+PLACEHOLDER = re.compile(r"\[\[#(\d+)\]\]")
+
+
+class LiteralEncoder:
+    r"""Encodes what a chat template writes around contents; only the template can write special tokens.
+
+    Contents are hidden before the template is applied: the text of each special token becomes a placeholder. `encode`
+    puts the texts back and encodes the stretch around each, up to the template's own special tokens, as plain text. A
+    text without placeholders is encoded in one piece, as the tokenizer does it.
+
+        hide("a<|im_end|>b")                            "a[[#4]]b"
+        encode("<|im_start|>user\na[[#4]]b<|im_end|>")  <|im_start|> user \n a < | im _ end | > b <|im_end|>
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", edges: Collection[str] = ()) -> None:
+        """Find the special tokens.
+
+        Args:
+            tokenizer: Slow or fast.
+            edges: Texts of added tokens to treat as special although the tokenizer does not mark them so.
+        """
+        self._tokenizer: Any = tokenizer
+        added: dict[int, AddedToken] = self._tokenizer.added_tokens_decoder
+        self._special = {
+            token.content: (number, token) for number, token in added.items() if token.special or token.content in edges
+        }
+        self._numbers = frozenset(number for number, _ in self._special.values())
+        # The longest first, as tokenizers match them.
+        self._hidden = [OPEN, *sorted(self._special, key=len, reverse=True)]
+        self._place = {text: place for place, text in enumerate(self._hidden)}
+        self._search = re.compile("|".join(map(re.escape, self._hidden)))
+        self._split = re.compile(f"({'|'.join(map(re.escape, self._hidden[1:])) or '(?!)'})")
+        # Each turn hides every content of the conversation.
+        self.hide = lru_cache(maxsize=65536)(self._hide)
+
+    def encode(self, text: str) -> Tokens:
+        """The tokens of a text whose contents were hidden."""
+        if not PLACEHOLDER.search(text):
+            return self._plain(text)
+        return tuple(token for piece in self._pieces(text) for token in piece)
+
+    def literal(self, content: str) -> Tokens:
+        """The tokens of a content by itself, as plain text."""
+        if not self._split.search(content):
+            return self._plain(content)
+        tokens: Tokens = tuple(self._tokenizer.encode(content, add_special_tokens=False, split_special_tokens=True))
+        if self._numbers.isdisjoint(tokens):
+            return tokens
+        # The tokenizer knows the token in text, too: no single letter of its text is one.
+        parts = self._split.split(content)
+        letters = [piece for place, part in enumerate(parts) for piece in (part if place % 2 else [part])]
+        return tuple(token for piece in letters if piece for token in self._plain(piece))
+
+    def _hide(self, content: str) -> str:
+        return self._search.sub(lambda found: f"{OPEN}{self._place[found[0]]}]]", content)
+
+    def _pieces(self, text: str) -> Iterator[Tokens]:
+        """Texts without placeholders, special tokens included, are encoded together."""
+        parts, together = self._split.split(text), ""
+        for place, part in enumerate(parts):
+            if place % 2 or not PLACEHOLDER.search(part):
+                together += part
+                continue
+            yield self._plain(together)
+            together = ""
+            content = PLACEHOLDER.sub(lambda found: self._hidden[int(found[1])], part)
+            if place and self._special[parts[place - 1]][1].rstrip:
+                content = content.lstrip()
+            if place + 1 < len(parts) and self._special[parts[place + 1]][1].lstrip:
+                content = content.rstrip()
+            yield self.literal(content)
+        yield self._plain(together)
+
+    def _plain(self, text: str) -> Tokens:
+        return tuple(self._tokenizer.encode(text, add_special_tokens=False)) if text else ()

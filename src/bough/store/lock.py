@@ -1,0 +1,80 @@
+"""The lock of a run directory: one process at a time writes into it."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bough.store.atomic import StoreError, explain_full_disk
+
+_held: set[int] = set()
+"""File descriptors of the locks that this process holds."""
+
+
+@contextmanager
+def owned(path: Path) -> Generator[None]:
+    """Hold the lock of a run while a block runs.
+
+    The lock is the operating system's (`flock`), so it ends with the process, however that ends. A process that is
+    started or forked meanwhile does not share it. The file itself stays; its content is for the message only.
+
+    Args:
+        path: The lock file, made when it is not there: process, host and start time as JSON.
+
+    Raises:
+        StoreError: when another process holds the lock; names that process.
+    """
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    owner = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}).encode()
+    with explain_full_disk(path, needed_bytes=len(owner)):
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    _held.add(handle)
+    try:
+        _take(handle, path)
+        with explain_full_disk(path, needed_bytes=len(owner)):
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, owner, 0)
+        yield
+    finally:
+        _release(handle)
+
+
+def _take(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise StoreError(f"run {path.parent} is in use by {_owner(handle)}; wait for it, or stop it") from error
+    except OSError as error:
+        raise StoreError(
+            f"{path}: got a file system that locks no files ({error}); need one that does. Put the run on another disk "
+            "(--out)"
+        ) from error
+
+
+def _owner(handle: int) -> str:
+    """The process that holds the lock, as it described itself."""
+    try:
+        owner = json.loads(os.pread(handle, 4096, 0))
+        return f"process {owner['pid']} on host {owner['host']} since {owner['since']}"
+    except (ValueError, KeyError, TypeError):
+        # It has the lock already, and its description not yet.
+        return "another process"
+
+
+def _release(handle: int) -> None:
+    if handle in _held:
+        _held.remove(handle)
+        os.close(handle)
+
+
+def _release_all() -> None:
+    for handle in tuple(_held):
+        _release(handle)
+
+
+# A forked process has the same open file, and would hold the lock for as long as it lives.
+os.register_at_fork(after_in_child=_release_all)

@@ -1,0 +1,210 @@
+"""A dry pass: reward, credit, admission, packing and loss on a small made-up group, before anything long starts."""
+
+import random
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from bough.batch import pack
+from bough.context import Form
+from bough.credit import compute_credit, needs_of
+from bough.engine import Request, Scripted
+from bough.env import EnvFault
+from bough.explore import derive, paths_of
+from bough.train.columns import Aids
+from bough.train.config import ConfigError
+from bough.train.loop import admit, reward
+from bough.train.run import Run
+from bough.train.workshop import Workshop
+from bough.tree import (
+    DTYPES,
+    Credited,
+    Floats,
+    Outcome,
+    Rewarded,
+    Source,
+    Task,
+    Tree,
+    counted,
+    spread_paths,
+)
+
+TASKS = 2
+"""Tasks of the made-up group."""
+
+TURNS = 2
+"""Most turns of its paths."""
+
+ACTIONS = 4
+"""Most different actions that the scripted engine writes."""
+
+CALLS = 64
+"""Most engine calls, and most environment steps, of one of its trees."""
+
+
+async def dry_pass(shop: Workshop) -> None:
+    """Take a made-up group from rewards to the gradient, so that pieces that do not fit fail now, not after hours.
+
+    The run's explorer grows trees of its first tasks in its environment. A scripted engine writes actions that the
+    first state admits, so nothing is generated. Outcomes, returns and estimates are made up, and differ between paths.
+    No weight, no optimizer state and no state of a random generator changes; advisers are left out.
+
+    Raises:
+        StageError: when a piece returns what the next stage cannot take.
+        ConfigError: when the explorer gives one path a task, which the credit rule has nothing to compare with; when
+            the loss or its gradient is not finite.
+    """
+    run = shop.run
+    with _random_state(shop.policy.device):
+        trees = await _grow(shop)
+        if not any(len(counted(tree)) for tree in trees):
+            # Faults everywhere; the first step says so.
+            return
+        generator = np.random.default_rng(derive(run.seed, "dry pass"))
+        rewarded = [
+            _with_estimates(run, _with_returns(each), generator)
+            for each in reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.rewards)
+        ]
+        credited = compute_credit(run.credit, rewarded)
+        _check_group(run, credited)
+        kept, _ = admit(credited, run.admit)
+        _learn(shop, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
+
+
+async def _grow(shop: Workshop) -> Sequence[Tree]:
+    """Trees of the run's first tasks, with a few short paths."""
+    run, tasks = shop.run, shop.train_tasks[:TASKS]
+    grove = shop.grove
+    engine = Scripted(script=await _script(shop, tasks[0]), context_tokens=grove.agent.engine.context_tokens)
+    begun = 1 + max(len(task.start) for task in tasks)
+    limits = replace(
+        run.limits,
+        turns=min(run.limits.turns, TURNS),
+        tree_turns=min(run.limits.tree_turns or CALLS * begun, CALLS * begun),
+        tree_calls=min(run.limits.tree_calls or CALLS, CALLS),
+    )
+    agent = replace(grove.agent, engine=engine, critic=_value if grove.agent.critic else None)
+    grown = await replace(grove, agent=agent, limits=limits).grow(
+        run.explorer, tasks, seed=derive(run.seed, "dry pass")
+    )
+    return grown.trees
+
+
+async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[int]]:
+    """Replies with what the first state admits, else the words of its observation."""
+    run, renderer = shop.run, shop.policy.renderer
+    try:
+        state = await shop.waits.until(
+            shop.host.start(task),
+            owner="dry pass",
+            thing="environment start",
+            deadline_s=run.limits.env_deadline_s,
+        )
+        actions = [*(state.admissible or state.observation.split())][:ACTIONS]
+    except EnvFault:
+        actions = []
+    parser = run.parser if isinstance(run.parser, Form) else None
+    texts = [parser.write(each, (), (each,)) if parser else each for each in actions or ["go"]]
+    replies = [renderer.write(text) for text in texts]
+    return lambda request: replies[request.seed % len(replies)]
+
+
+async def _value(tokens: tuple[int, ...]) -> float:
+    """In place of a critic, which would run the policy."""
+    return len(tokens) % 2 / 2
+
+
+def _with_outcomes(tree: Tree, place: int) -> Tree:
+    """The tree as if every other path had solved the task; with one path a tree, every other tree."""
+    ends = counted(tree)
+    last = np.unique(tree.parent[ends], return_inverse=True)[1]
+    outcome, info = tree.outcome.copy(), [dict(each) for each in tree.info]
+    for end, number in zip(ends.tolist(), last.tolist(), strict=True):
+        solves = (number + place) % 2 == 0
+        info[end]["success"] = solves
+        outcome[end] = Outcome.TERMINATED if solves else outcome[end]
+    return replace(tree, outcome=outcome, info=tuple(info))
+
+
+def _with_returns(rewarded: Rewarded) -> Rewarded:
+    """The tree with 1 paid at the end of each path that solves the task, whatever else is paid."""
+    paid = np.zeros(rewarded.tree.nodes)
+    for end in counted(rewarded.tree):
+        paid[end] = float(rewarded.tree.info[end]["success"] is True)
+    return replace(rewarded, channels={**rewarded.channels, "dry pass": paid})
+
+
+def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator) -> Rewarded:
+    """The tree with the estimates that the rule needs: numbers in [0, 1), reference log-probabilities near the true."""
+    needs, size = needs_of(run.credit), len(rewarded.tree.token)
+    heads = () if run.critic is None else run.critic.heads
+    given = [name for need in sorted(needs) for room, _, name in [need.partition(".")] if room == "adviser"]
+    made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *given)}
+    if "reference" in needs:
+        made["reference"] = rewarded.tree.logprob - 0.1 * generator.random(size)
+    return replace(rewarded, estimates={name: column.astype(np.float32) for name, column in made.items()})
+
+
+def _check_group(run: Run, credited: Sequence[Credited]) -> None:
+    """Refuse one path a task where the rule gives no advantage to a path that is alone with its task."""
+    alone = paths_of(run.explorer) == 1 and run.batch_tasks <= run.tasks.count and not run.advisers
+    if alone and len(credited) > 1 and not any(map(_has_advantage, credited)):
+        explorer, rule = type(run.explorer).__name__, type(run.credit).__name__
+        raise ConfigError(
+            f"explorer={explorer}: got 1 path a task and credit={rule}, which compares the paths of a task and gives a "
+            "path alone no advantage; set explorer.n=2 or more, or take a rule with a baseline of its own, such as "
+            "credit=Gae or credit=ReinforcePlusPlus"
+        )
+
+
+def _has_advantage(credited: Credited) -> bool:
+    return bool(credited.gain.any() or credited.lose.any())
+
+
+def _with_advantage(credited: Credited) -> Credited:
+    """A tree of which the rule learns nothing, with advantages of both signs."""
+    paths = len(counted(credited.tree))
+    made = spread_paths(credited.rewarded, np.where(np.arange(paths) % 2 == 0, 1.0, -1.0))
+    return replace(made, goals=credited.goals)
+
+
+def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
+    """Pack, then compute the loss and its gradient."""
+    run, needs = shop.run, shop.run.objective.needs
+    shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []
+    batch = pack(credited, paths="paths" in needs, experts=shown)
+    if not len(batch.at):
+        return
+    # Scripted alternatives may have ids beyond the vocabulary.
+    batch = replace(batch, tokens=batch.tokens % shop.policy.vocab_tokens).to(shop.policy.device)
+    aids = Aids(reference=shop.policy if "reference" in needs else None)
+    metrics = shop.learner.rehearse(batch, run.objective, run.share, aids=aids)
+    wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
+    if wrong:
+        raise ConfigError(
+            f"objective={type(run.objective).__name__}: got {wrong} on a made-up batch; need a finite loss with a "
+            "finite gradient: look at the objective's settings and at the size of the rewards"
+        )
+
+
+def _taught(tree: Tree) -> Tree:
+    """The tree as if a teacher had written it."""
+    unknown = np.full(len(tree.token), np.nan, dtype=DTYPES["logprob"])
+    source = np.where(tree.source == Source.SAMPLED, Source.TEACHER, tree.source).astype(DTYPES["source"])
+    version = np.full_like(tree.policy_version, -1)
+    return replace(tree, logprob=unknown, entropy=unknown.copy(), source=source, policy_version=version)
+
+
+@contextmanager
+def _random_state(device: torch.device) -> Generator[None]:
+    """Leave the state of every global random generator as it was."""
+    plain, array = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):  # pyright: ignore[reportUnknownMemberType]
+            yield
+    finally:
+        random.setstate(plain)
+        np.random.set_state(array)

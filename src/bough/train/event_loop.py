@@ -1,0 +1,62 @@
+"""Runs a coroutine to its end, also from code that an event loop runs: a cell of a notebook."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from bough.lazy import torch
+
+T = TypeVar("T")
+
+
+def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
+    """The result of `main`, which runs in an event loop of its own.
+
+    `asyncio.run` refuses to start below a running event loop. There `main` runs in a second thread, and the caller
+    blocks until it has ended. Ctrl-C cancels `main` and raises `KeyboardInterrupt` when `main` has cleaned up; a second
+    Ctrl-C raises it at once.
+    """
+    return _run_in_thread(main) if _in_event_loop() else asyncio.run(main)
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:
+    loop = asyncio.new_event_loop()
+    task, threads = loop.create_task(main), torch.get_num_threads()
+
+    async def ended() -> T:
+        return await task
+
+    outcome: Future[T] = Future()
+
+    def work() -> None:
+        # A new thread computes on all cores, whatever was set in this one.
+        torch.set_num_threads(threads)
+        try:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                value = runner.run(ended())
+        except BaseException as error:  # raised to the caller
+            outcome.set_exception(error)
+        else:
+            outcome.set_result(value)
+
+    thread = threading.Thread(target=work, name="bough-loop")
+    try:
+        thread.start()
+        return outcome.result()
+    except KeyboardInterrupt:
+        with suppress(RuntimeError):  # the loop is closed: `main` has ended
+            loop.call_soon_threadsafe(task.cancel)
+        if thread.is_alive():
+            thread.join()
+        raise

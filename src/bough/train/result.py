@@ -1,0 +1,94 @@
+"""What a run leaves behind, as a value: settings, metrics, held-out results, report, trained policy."""
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
+from bough.train.finish import panels
+from bough.train.journal import read_heldout
+from bough.train.run import Run
+from bough.train.start import load_run
+from bough.view import HtmlFile, MetricTable, headline
+
+if TYPE_CHECKING:
+    from bough.policy.policy import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """A run that ended, stopped, or is still under way in another process; everything is read from its directory.
+
+    Attributes:
+        directory: The run's folder; see `bough.store.RunDirectory` for what is in it.
+    """
+
+    directory: Path
+
+    @cached_property
+    def run(self) -> Run:
+        """Every setting of the run.
+
+        Raises:
+            ConfigError: when config.json names pieces or fields that do not exist.
+        """
+        return load_run(self._files)
+
+    @property
+    def metrics(self) -> MetricTable:
+        """One row a step; empty before the first."""
+        path = self._files.metrics
+        return MetricTable(read_metrics(path) if path.is_file() else ())
+
+    @property
+    def heldout(self) -> dict[int, dict[str, bool]]:
+        """By step of an evaluation, and by id of a held-out task: whether its path succeeded."""
+        return read_heldout(self._files)
+
+    @property
+    def success(self) -> float | None:
+        """Success rate of the last held-out evaluation, in [0, 1]; None before the first."""
+        results = self.heldout
+        last = results[max(results)] if results else {}
+        return sum(last.values()) / len(last) if last else None
+
+    @property
+    def report(self) -> HtmlFile:
+        """The report; a notebook shows it, `.open()` opens it in a browser.
+
+        Raises:
+            StoreError: when there is none yet.
+        """
+        path = self._files.report
+        if not path.is_file():
+            raise StoreError(f"{path}: got no report; need a run that ended or was stopped, which writes one")
+        return HtmlFile(path)
+
+    @cached_property
+    def policy(self) -> "Policy":
+        """The policy of the newest checkpoint that is whole, loaded on first use. Warns when a newer one is damaged.
+
+        Raises:
+            StoreError: when there is no whole checkpoint.
+        """
+        latest = Checkpoints(directory=self._files.checkpoints).latest()
+        if latest.checkpoint is None:
+            raise StoreError(f"{self.directory}: got no whole checkpoint; need a run that has saved one")
+        for path, problem in latest.skipped:
+            warnings.warn(f"{path}: {problem}; the policy is that of step {latest.checkpoint.step}", stacklevel=2)
+        policy = self.run.policy.build((), self._files.policy)
+        policy.load_state(latest.checkpoint.tensors("policy"))
+        return policy
+
+    def __str__(self) -> str:
+        return f"{self.directory}: {headline(panels(self.run, self._files))}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>{self.metrics.to_html()}"
+
+    @property
+    def _files(self) -> RunDirectory:
+        return RunDirectory(path=self.directory)

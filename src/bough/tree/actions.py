@@ -1,0 +1,39 @@
+"""Counts of the actions that a policy wrote, of those cut off and of those invalid."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bough.tree.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionCounts:
+    """Actions that a policy wrote and the environment received.
+
+    Attributes:
+        actions: All of them.
+        cut: Of these, how many ended at a token limit and not at a stop token.
+        invalid: Of these, how many had no meaning in the environment.
+    """
+
+    actions: int = 0
+    cut: int = 0
+    invalid: int = 0
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """`cut_actions` and `valid_actions`, each a share of all actions in [0, 1]; empty without actions."""
+        if not self.actions:
+            return {}
+        return {"cut_actions": self.cut / self.actions, "valid_actions": 1 - self.invalid / self.actions}
+
+
+def count_actions(trees: Iterable[Tree]) -> ActionCounts:
+    """The counts over some trees."""
+    # The finish reason of the last piece is that of the whole action; "valid" is in no other piece.
+    infos = [info for tree in trees for info in tree.info if "finish" in info and "valid" in info]
+    return ActionCounts(
+        actions=len(infos),
+        cut=sum(info["finish"] == "length" for info in infos),
+        invalid=sum(not info["valid"] for info in infos),
+    )

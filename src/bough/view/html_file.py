@@ -1,0 +1,33 @@
+"""An HTML file that a notebook shows in place."""
+
+import webbrowser
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+HEIGHT_PX = 800
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlFile:
+    """A path that a notebook shows as the page at it; `open`, `Path` and `os.fspath` take it like any path.
+
+    Attributes:
+        path: A page that loads nothing from elsewhere.
+    """
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def open(self) -> bool:
+        """Open the page in a browser; returns whether there is one."""
+        return webbrowser.open(self.path.resolve().as_uri())
+
+    def _repr_html_(self) -> str:
+        page = escape(self.path.read_text(encoding="utf-8"))
+        return f'<iframe srcdoc="{page}" style="width: 100%; height: {HEIGHT_PX}px; border: 0"></iframe>'

@@ -1,0 +1,38 @@
+"""Notes after a success rate: failed tasks, cut actions, invalid actions."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from bough.tree import ActionCounts
+
+
+def failed_note(failures: Mapping[str, str]) -> str:
+    """How many tasks failed, and the most frequent cause; "" without failures.
+
+    Args:
+        failures: Cause by task id.
+    """
+    if not failures:
+        return ""
+    tasks = "1 task failed and does" if len(failures) == 1 else f"{len(failures)} tasks failed and do"
+    return f"{tasks} not count: {cause(failures)}"
+
+
+def cause(failures: Mapping[str, str]) -> str:
+    """The most frequent cause, of equals the first."""
+    return Counter(failures.values()).most_common(1)[0][0]
+
+
+def cut_note(counts: ActionCounts) -> str:
+    """How many actions ended at the token limit, and what to do; "" without any."""
+    if not counts.cut:
+        return ""
+    share = f"{counts.cut:,} of {counts.actions:,} actions ({counts.cut / counts.actions:.1%})"
+    return f"{share} were cut off at the token limit; raise sampling.max_tokens (bytes of text with a chat engine)"
+
+
+def invalid_note(counts: ActionCounts) -> str:
+    """How many actions the environment did not accept; "" without any."""
+    if not counts.invalid:
+        return ""
+    return f"{counts.invalid:,} of {counts.actions:,} actions ({counts.invalid / counts.actions:.1%}) were invalid"

@@ -1,0 +1,172 @@
+"""Errors in the user's own code: class, file and line; and projects of several files, from any working directory."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tests.talk import ONE_STEP, Bough, alone
+
+USAGE, FAILED = 2, 1
+
+PIECES = """
+from dataclasses import dataclass, replace
+from bough.env import FrozenLake
+from bough.tree import Kind
+from tests.small import run as small
+
+
+def bonus(tree):
+    return {}["bonus"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    kind: str = ""
+
+    def __call__(self, group):
+        if self.kind == "ours":
+            Kind(99)
+        try:
+            bonus(group[0])
+        except KeyError as error:
+            raise ValueError("my reward broke") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pond(FrozenLake):
+    def step(self, state, action):
+        return bonus(state)
+
+    def start(self, task):
+        if self.slip:
+            raise ValueError("no such task" + "!" * 2**20)
+        return FrozenLake.start(self, task)
+
+
+def reward():
+    return replace(small(), rewards=(Broken(),), warmup=replace(small().warmup, demonstrations=0))
+
+
+def pond():
+    return replace(small(), env=Pond(size=3, max_steps=6))
+
+
+def broken():
+    return replace(small(), steps=bonus(None))
+
+
+def refused():
+    return replace(small(), steps=-1)
+"""
+
+
+def place(file: Path, text: str, function: str) -> str:
+    """What a message says of a line of the pieces."""
+    return f"({file}, line {1 + [each.strip() for each in PIECES.splitlines()].index(text)}, in {function})"
+
+
+@pytest.fixture
+def pieces(tmp_path: Path) -> Path:
+    file = tmp_path / "pieces.py"
+    file.write_text(PIECES)
+    return file
+
+
+@pytest.fixture
+def bonus(pieces: Path) -> str:
+    return place(pieces, 'return {}["bonus"]', "bonus")
+
+
+def test_an_error_in_a_run_has_its_class_file_line_and_cause(bough: Bough, pieces: Path, bonus: str) -> None:
+    error = bough("train", "pieces.py:reward", *ONE_STEP, folder=pieces.parent).error(FAILED)
+    raised = place(pieces, 'raise ValueError("my reward broke") from error', "__call__")
+    assert error.splitlines()[-2:] == [
+        f"error: ValueError: my reward broke {raised}; caused by KeyError: 'bonus' {bonus}",
+        "BOUGH_DEBUG=1 shows the whole traceback",
+    ]
+
+
+def test_an_error_in_a_library_names_the_users_line_that_led_there(bough: Bough, pieces: Path) -> None:
+    error = bough("train", "pieces.py:reward", *ONE_STEP, "rewards.0.kind=ours", folder=pieces.parent).error(FAILED)
+    assert f"error: ValueError: 99 is not a valid Kind {place(pieces, 'Kind(99)', '__call__')}" in error
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_an_environment_that_crashes_names_the_users_line(bough: Bough, pieces: Path, bonus: str, workers: int) -> None:
+    ask = ("train", "pieces.py:pond", *ONE_STEP, f"workers={workers}")
+    error = bough(*ask, folder=pieces.parent).error(FAILED)
+    assert f"Pond.step raised KeyError: 'bonus' {bonus}" in error
+    assert "none of 3 tasks could be played, each tried 3 times" in error
+    error = bough(*ask, "env.slip=0.5", folder=pieces.parent).error(FAILED)
+    assert "error: Pond.start raised ValueError: no such task!!!" in error
+    raised = place(pieces, 'raise ValueError("no such task" + "!" * 2**20)', "start")
+    assert f"... (cut: 1,048,588 characters) {raised}" in error
+    assert len(error) < 10_000
+
+
+def test_an_error_in_a_recipe_names_its_line(bough: Bough, pieces: Path, bonus: str) -> None:
+    error = bough("train", "pieces.py:broken", folder=pieces.parent).error(USAGE)
+    assert f"error: recipe 'pieces.py:broken': broken() raised KeyError: 'bonus' {bonus}" in error
+    error = bough("train", "pieces.py:refused", folder=pieces.parent).error(USAGE)
+    raised = place(pieces, "return replace(small(), steps=-1)", "refused")
+    assert f"refused() raised ValueError: Run.steps: got -1; need at least 0 {raised}" in error
+
+
+PROJECT = {
+    "recipe.py": """
+from dataclasses import replace
+from pathlib import Path
+from pond_of_project import Pond
+from shop_of_project.reward import Paid
+from bough.policy import Pretrained
+from tests.small import run as small
+
+def run():
+    return replace(small(), env=Pond(rules="rules.txt", size=3, max_steps=6), rewards=(Paid(),))
+""",
+    "pond_of_project.py": """
+from dataclasses import dataclass
+from pathlib import Path
+from bough.env import FrozenLake
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pond(FrozenLake):
+    rules: str = ""
+
+    @property
+    def instructions(self):
+        return Path(self.rules).read_text()
+""",
+    "shop_of_project/__init__.py": "",
+    "shop_of_project/reward.py": """
+from dataclasses import dataclass
+from bough.reward import EnvReward
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paid(EnvReward):
+    pass
+""",
+    "rules.txt": "Reach the goal.",
+}
+
+
+def test_a_project_of_several_files_goes_on_from_any_folder(bough: Bough, tmp_path: Path) -> None:
+    home, away = tmp_path / "project", tmp_path / "away"
+    away.mkdir()
+    for name, text in PROJECT.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    bough("train", "recipe.py", *ONE_STEP, folder=home).fine()
+    run = os.path.relpath(home / "runs" / "small", away)
+    # A process of its own: one in which the project was imported has it, wherever its files are.
+    assert alone("eval", run, "workers=1", folder=away).fine().startswith("step 2: success ")
+    assert "resumed after step 2" in bough("resume", run, folder=away).fine()
+    assert (
+        "success" in bough("search", run, "BestOf(n=2)", "heldout.tasks.count=1", "--out", "found", folder=away).fine()
+    )
+    mine = ("mine", run, "values.jsonl", "--what", "values", "credit=RestMcts(head=value)", "admit=[]")
+    bough(*mine, "--trees", "found/trees", folder=away).fine()
+    assert (away / "values.jsonl").is_file()
+    assert sorted(path.name for path in home.iterdir() if path.name != "__pycache__") == sorted(
+        {name.split("/")[0] for name in PROJECT} | {"runs"}
+    )

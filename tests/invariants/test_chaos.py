@@ -1,0 +1,160 @@
+"""Invariant 7: kill the process anywhere, resume, and the finished run is bit-equal to the uninterrupted one.
+
+Forty kills at random times, of two runs at once; now and then two processes resume one run, or its disk is full.
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import sys
+import time
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+from tests.small import MEASURED
+from tests.talk import SMALL
+
+KILLS = 40
+DOUBLE_EVERY, FULL_EVERY = 5, 9
+SETTINGS = (
+    "steps=24",
+    "batch_tasks=2",
+    "limits.turns=2",
+    "warmup.epochs=4",
+    "warmup.demonstrations=6",
+    "rewards=[EnvReward, InvalidAction(penalty=0.5)]",
+    "saving.every=2",
+    "heldout.every=6",
+    "heldout.tasks.count=2",
+)
+
+# Children are forked from a process that has imported torch and has never used it.
+processes = multiprocessing.get_context("forkserver")
+processes.set_forkserver_preload(["pytest", "bough.cli", "bough.train", "bough.recipes", "torch", "transformers"])
+
+
+def run_command(arguments: list[str], log: Path, largest_file: int) -> None:
+    """Run a `bough` command in this process, with a limit to the size of files."""
+    for stream in (1, 2):
+        os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), stream)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, resource.RLIM_INFINITY))
+    from bough.cli import main
+
+    sys.argv = ["bough", *arguments]
+    main()
+
+
+class Victim:
+    """A run that one process after the other trains; when it is finished, the next run like it."""
+
+    def __init__(self, folder: Path, staleness: int) -> None:
+        self.folder = folder
+        self.staleness = staleness
+        self.kill_at_s = 0.0
+        self.finished = 0
+        self._living: list[tuple[BaseProcess, Path]] = []
+        self._logs = 0
+
+    @property
+    def directory(self) -> Path:
+        return self.folder / str(self.finished) / "slow"
+
+    def go_on(self, *, twice: bool = False, largest_file: int = resource.RLIM_INFINITY) -> None:
+        """Start a process that trains or resumes; with `twice` another one, of which one is refused."""
+        if (self.directory / "config.json").is_file():
+            arguments = ["resume", str(self.directory)]
+        else:
+            shutil.rmtree(self.directory, ignore_errors=True)
+            run = (f"{SMALL}:slow", f"staleness={self.staleness}", *SETTINGS)
+            arguments = ["train", *run, "--out", str(self.directory.parent)]
+        two = twice and arguments[0] == "resume"
+        self._living = [self._start(arguments, largest_file) for _ in range(1 + two)]
+        if two:
+            while all(process.is_alive() for process, _ in self._living):
+                time.sleep(0.002)
+
+    def _start(self, arguments: list[str], largest_file: int) -> tuple[BaseProcess, Path]:
+        self._logs += 1
+        log = self.folder / f"{self._logs}.log"
+        process = processes.Process(target=run_command, args=(arguments, log, largest_file))
+        process.start()
+        return process, log
+
+    def kill(self) -> int:
+        """Kill what lives; returns how many processes that were."""
+        living = [process for process, _ in self._living if process.is_alive()]
+        for process in living:
+            process.kill()
+        self.wait()
+        return sum(process.exitcode == -9 for process in living)
+
+    def wait(self) -> None:
+        """Wait for the end of all processes, and check how they ended."""
+        for process, log in self._living:
+            process.join(120)
+            said = log.read_text() if log.is_file() else ""
+            refused = len(self._living) == 2 and "is in use by " in said
+            assert process.exitcode in (0, -9) or refused or "error: disk full while writing" in said, said
+        statuses = [process.exitcode for process, _ in self._living]
+        assert sum(status in (0, -9) for status in statuses) <= 1 or 0 in statuses, "two processes owned a run"
+        self._living = []
+        if 0 in statuses:
+            self.finished += 1
+
+
+def outcome(directory: Path) -> dict[str, object]:
+    """All that must not depend on how often a run was killed."""
+    rows = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    weights = load_file(directory / "final" / "model.safetensors")
+    assert (directory / "report.html").is_file()
+    return {
+        "config": (directory / "config.json").read_bytes(),
+        "rows": [{name: value for name, value in row.items() if not name.startswith(MEASURED)} for row in rows],
+        "weights": {name: weight.tobytes() for name, weight in weights.items()},
+        "heldout": {path.name: path.read_bytes() for path in sorted((directory / "heldout").iterdir())},
+        "trees": {path.name: path.read_bytes() for path in sorted((directory / "trees").glob("*.jsonl"))},
+    }
+
+
+@pytest.mark.timeout(900)
+def test_runs_that_are_killed_again_and_again_end_like_undisturbed_ones(tmp_path: Path) -> None:
+    seed = int(os.environ.get("BOUGH_CHAOS_SEED", random.SystemRandom().randrange(2**32)))
+    print(f"BOUGH_CHAOS_SEED={seed}")
+    chance, kills = random.Random(seed), 0
+    undisturbed = [Victim(tmp_path / f"whole{staleness}", staleness) for staleness in (0, 1)]
+    victims = [Victim(tmp_path / f"killed{staleness}", staleness) for staleness in (0, 1)]
+    for each in (*undisturbed, *victims):
+        each.folder.mkdir()
+    begin_s = time.monotonic()
+    for each in undisturbed:
+        each.go_on()
+    for each in undisturbed:
+        each.wait()
+    whole_s = time.monotonic() - begin_s
+    turn = 0
+    while kills < KILLS:
+        victim = min(victims, key=lambda each: each.kill_at_s)
+        time.sleep(max(0.0, victim.kill_at_s - time.monotonic()))
+        kills += victim.kill()
+        turn += 1
+        full = turn % FULL_EVERY == 0
+        largest_file = chance.randrange(2_000, 180_000) if full else resource.RLIM_INFINITY
+        victim.go_on(twice=turn % DOUBLE_EVERY == 0 and not full, largest_file=largest_file)
+        victim.kill_at_s = time.monotonic() + chance.uniform(0.0, 0.35 * whole_s)
+    for victim, whole in zip(victims, undisturbed, strict=True):
+        victim.kill()
+        while victim.finished == 0 or victim.directory.exists():
+            victim.go_on()
+            victim.wait()
+        expected = outcome(whole.folder / "0" / "slow")
+        for number in range(victim.finished):
+            assert outcome(victim.folder / str(number) / "slow") == expected, f"run {number} in {victim.folder}"
+        logs = [log.read_text() for log in victim.folder.glob("*.log")]
+        assert any("is in use by process" in log for log in logs)
+        assert any("disk full while writing" in log for log in logs)
+        assert any("resumed after step" in log for log in logs)

@@ -1,0 +1,270 @@
+"""Pieces that do not fit are found on a made-up group, before anything long starts, and nothing changes by it."""
+
+import asyncio
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.engines import Fronted, Recorder
+from tests.small import run as small
+
+from bough.credit import Gae, Grpo, ReinforcePlusPlus
+from bough.curate import Admitted
+from bough.explore import Chains, Waits, paths_of
+from bough.objective import Columns, Loss, Need, PpoClip, Sum, ValueClip
+from bough.policy import ValueHead
+from bough.reward import EnvReward, Success
+from bough.train import ConfigError, Run, Workshop, override, start
+from bough.train.check import check
+from bough.train.dry_pass import dry_pass
+from bough.tree import Credited, Floats, Rewarded, StageError, Tree
+
+
+def rehearsed(run: Run, folder: Path) -> Workshop:
+    shop = Workshop(run, folder, Waits())
+    asyncio.run(dry_pass(shop))
+    return shop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pays:
+    """A reward that returns what it is told to for each tree."""
+
+    returned: str
+
+    def __call__(self, group: Sequence[Tree]) -> Sequence[Mapping[str, Floats]]:
+        made = {
+            "a number": lambda tree: float(tree.nodes),
+            "one too few": lambda tree: np.zeros(tree.nodes - 1),
+            "texts": lambda tree: np.array(["a"] * tree.nodes),
+            "nan": lambda tree: np.full(tree.nodes, np.nan),
+        }
+        channels = [{"mine": made[self.returned](tree)} for tree in group if self.returned in made]
+        return {"nothing": None, "no mapping": [3.0] * len(group), "no trees": []}.get(self.returned, channels)  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("a number", r"rewards=Pays: channel 'mine' of task frozenlake-\w+: got float; need an array of \d+ numbers"),
+        ("one too few", r"rewards=Pays: channel 'mine' of task \S+: got float64 of shape \(\d+,\); need an array of"),
+        ("texts", r"rewards=Pays: channel 'mine' of task \S+: got <U1 of shape"),
+        ("nan", r"rewards=Pays: channel 'mine' of task \S+: got nan at node 0; need finite numbers"),
+        ("nothing", r"rewards=Pays: got NoneType; need a list with one mapping of channels"),
+        ("no mapping", r"rewards=Pays: got float for a tree; need one mapping of channels"),
+        ("no trees", r"rewards=Pays: got channels of 0 trees for 1; need one mapping of channels"),
+    ],
+)
+def test_a_reward_of_the_wrong_shape_or_kind(returned: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=told):
+        rehearsed(replace(small(), rewards=(Pays(returned=returned),)), tmp_path)
+
+
+def test_rewards_of_any_number_type_are_taken(tmp_path: Path) -> None:
+    @dataclass(frozen=True)
+    class Single:
+        def __call__(self, group: Sequence[Tree]) -> Sequence[Mapping[str, Floats]]:
+            return [{"single": np.ones(tree.nodes, np.float32), "whole": np.ones(tree.nodes, int)} for tree in group]
+
+    rehearsed(replace(small(), rewards=(Single(),)), tmp_path)
+
+
+def test_two_rewards_that_pay_one_channel(tmp_path: Path) -> None:
+    run = replace(small(), rewards=(EnvReward(), EnvReward()))
+    with pytest.raises(StageError, match=r"rewards=\[EnvReward, EnvReward\]: got two that pay under \['env'\]; need"):
+        start(run, tmp_path, terminal=False)
+    assert not list(tmp_path.iterdir()), "the name must be free for the next attempt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credits:
+    """GRPO, of which not all comes back."""
+
+    returned: str
+
+    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
+        credited = Grpo()(rewarded)
+        whole = np.zeros(len(credited[0].tree.token))
+        made = {
+            "fewer": lambda: credited[1:],
+            "turned round": lambda: credited[::-1],
+            "rewarded": lambda: list(rewarded),
+            "none": lambda: None,
+            "negative": lambda: [replace(each, gain=each.gain - 1) for each in credited],
+            "list": lambda: [replace(each, gain=[0.0] * len(each.gain)) for each in credited],  # type: ignore[arg-type]
+            "turns": lambda: [replace(each, by_turn=np.zeros(1)) for each in credited],
+            "leaf": lambda: [replace(each, left_out=np.array([0])) for each in credited],
+            "goal": lambda: [replace(credited[0], goals={"value": whole[1:]}), *credited[1:]],
+        }
+        return made[self.returned]()  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("fewer", "credit=Credits: got 1 trees for 2; need one Credited for each Rewarded, in their order"),
+        (
+            "turned round",
+            r"credit=Credits: got another tree at place 0 \(task \S+\) than was given \(task \S+\); need one",
+        ),
+        ("rewarded", "credit=Credits: got Rewarded at place 0; need one Credited"),
+        ("none", "credit=Credits: got NoneType; need a list with one Credited"),
+        ("negative", r"credit=Credits: Credited.gain: got float32 of shape \(\d+,\), or a value of the wrong sign"),
+        ("list", "credit=Credits: Credited.gain: got list, or a value"),
+        (
+            "turns",
+            r"credit=Credits: Credited.by_turn: got float64 of shape \(1,\), or an infinite value; need 8 numbers",
+        ),
+        ("leaf", r"credit=Credits: Credited.left_out: got \[0\]; need leaves of counted paths"),
+        ("goal", r"credit=Credits: Credited.goals\['value'\]: got float64 of shape"),
+    ],
+)
+def test_a_credit_rule_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=told):
+        rehearsed(replace(small(), credit=Credits(returned=returned)), tmp_path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeps:
+    """A filter that returns something else than a selection."""
+
+    returned: str
+
+    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+        made = {
+            "list": lambda: list(credited),
+            "copies": lambda: Admitted(trees=tuple(Grpo()([_copy(each)])[0] for each in credited), dropped={}),
+            "twice": lambda: Admitted(trees=(*credited, *credited), dropped={}),
+            "rewarded": lambda: Admitted(trees=tuple(each.rewarded for each in credited), dropped={}),  # type: ignore[misc]
+        }
+        return made[self.returned]()  # type: ignore[return-value]
+
+
+def _copy(credited: Credited) -> Rewarded:
+    return replace(credited.rewarded, tree=replace(credited.tree))
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("list", r"admit=Keeps: got list; need Admitted\(trees=..., dropped=...\) with some of the given trees"),
+        (
+            "copies",
+            r"admit=Keeps: got a tree that was not given, or twice, or out of order \(task \S+\); need Admitted",
+        ),
+        ("twice", "admit=Keeps: got a tree that was not given, or twice, or out of order"),
+        ("rewarded", "admit=Keeps: got Rewarded among the trees; need Admitted"),
+    ],
+)
+def test_a_filter_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(StageError, match=told):
+        rehearsed(replace(small(), admit=(Keeps(returned=returned),)), tmp_path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loses:
+    """A loss that returns something else than a scalar with a gradient, or one that is not finite."""
+
+    returned: str
+    needs: frozenset[Need] = frozenset()
+
+    def __call__(self, columns: Columns) -> Loss:
+        made = {
+            "number": lambda: 1.0,
+            "constant": lambda: Loss(value=torch.zeros(()), metrics={}),
+            "nan": lambda: Loss(value=columns.logprob.sum() * torch.nan, metrics={}),
+            "slope": lambda: Loss(value=(columns.logprob - columns.logprob.detach()).sqrt().sum(), metrics={}),
+        }
+        return made[self.returned]()  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("returned", "told"),
+    [
+        ("number", "objective=Loses: got float; need a Loss"),
+        (
+            "constant",
+            r"objective=Loses: got a value of shape \(\); need a Loss whose value is a scalar with a gradient",
+        ),
+        ("nan", r"objective=Loses: got {.*'loss/total': nan.*} on a made-up batch; need a finite loss"),
+        ("slope", r"objective=Loses: got {'optimizer/gradient_norm': nan} on a made-up batch; need a finite loss"),
+    ],
+)
+def test_a_loss_that_is_none(returned: str, told: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=told):
+        rehearsed(replace(small(), objective=Loses(returned=returned)), tmp_path)
+
+
+def test_one_path_a_task_and_a_rule_that_compares_them(tmp_path: Path) -> None:
+    assert paths_of(Chains(n=3)) == 3
+    run = replace(small(), explorer=Chains(n=1))
+    told = (
+        "explorer=Chains: got 1 path a task and credit=Grpo, .* no advantage; set explorer.n=2 or more, or take a rule"
+    )
+    with pytest.raises(ConfigError, match=told):
+        rehearsed(run, tmp_path / "grpo")
+    critic = {"critic": ValueHead(), "objective": Sum(terms=(PpoClip(), ValueClip()))}
+    rehearsed(replace(run, credit=Gae(), **critic), tmp_path / "gae")
+    rehearsed(replace(run, credit=ReinforcePlusPlus()), tmp_path / "reinforce")
+    # A path that is alone keeps its return.
+    rehearsed(replace(run, credit=Grpo(as_released=True)), tmp_path / "released")
+    # A task comes several times into a batch of more tasks than there are.
+    few = replace(run, tasks=replace(run.tasks, count=2), warmup=replace(run.warmup, demonstrations=0))
+    rehearsed(few, tmp_path / "few")
+
+
+def test_nothing_changes(tmp_path: Path) -> None:
+    fronts: list[Recorder] = []
+    run = replace(small(), engine=Fronted(front=lambda engine: fronts.append(Recorder(engine)) or fronts[-1]))
+    shop = Workshop(run, tmp_path, Waits())
+    weights = {name: weight.clone() for name, weight in shop.policy.parameters().items()}
+    random.seed(1)
+    states = (random.getstate(), torch.get_rng_state(), np.random.get_state()[1].copy())  # type: ignore[index]
+
+    @dataclass(frozen=True)
+    class Random:
+        def __call__(self, group: Sequence[Tree]) -> Sequence[Mapping[str, Floats]]:
+            draw = random.random() + np.random.random() + float(torch.rand(()))
+            return [{"luck": np.full(tree.nodes, draw)} for tree in group]
+
+    shop.run = replace(run, rewards=(Random(), Success()))
+    asyncio.run(dry_pass(shop))
+    assert random.getstate() == states[0]
+    assert torch.equal(torch.get_rng_state(), states[1])
+    assert np.array_equal(np.random.get_state()[1], states[2])  # type: ignore[index]
+    for name, weight in shop.policy.parameters().items():
+        assert torch.equal(weight, weights[name])
+        assert weight.grad is None
+    assert shop.learner.updates == 0
+    assert not shop.learner.state()
+    assert not fronts[0].heard, "the run's own engine generates nothing"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ("optimizer.learning_rate=nan", "optimizer.learning_rate: got nan; need a number"),
+        ("optimizer.learning_rate=inf", "Optimizer.learning_rate: got inf; need a finite number above 0"),
+        ("warmup.learning_rate=inf", "Warmup: got .*learning_rate=inf"),
+        ("sampling.temperature=inf", "sampling.temperature: got inf; need a finite number"),
+        ("limits.env_deadline_s=inf", "limits.env_deadline_s: got inf; need a finite number"),
+        ("rewards=[EnvReward(weight=inf)]", "rewards.0.weight: got inf; need a finite number"),
+        ("credit=Grpo(epsilon=nan)", "credit.epsilon: got nan; need a number"),
+        ("objective=PpoClip(low=nan)", "objective.low: got nan; need a number"),
+        ("heldout.temperature=nan", "heldout.temperature: got nan; need a number"),
+    ],
+)
+def test_settings_that_are_no_finite_numbers(change: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        check(override(small(), [change]))
+
+
+def test_settings_of_a_run_that_python_made() -> None:
+    with pytest.raises(ConfigError, match=r"optimizer.weight_decay: got nan; need a finite number"):
+        check(replace(small(), optimizer=replace(small().optimizer, weight_decay=float("nan"))))
+    # Where inf has a meaning it is taken.
+    check(override(small(), ["guards.gap=inf"]))

@@ -1,0 +1,295 @@
+"""Runs that end before their last step: solved, dead, or stopped by a fault; and what `resume` makes of each."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from tests.engines import Front
+from tests.small import MEASURED
+from tests.small import run as small
+from torch import Tensor
+
+from bough.engine import Completion, Engine, EngineFault, Local, Request
+from bough.engine.model import Model
+from bough.env import FrozenLake, State, Step
+from bough.explore import Stuck
+from bough.objective import Columns, Loss, PpoClip
+from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
+from bough.train import ConfigError, DeadRun, Diverged, Guards, Heldout, Run, Saving, Tasks, read_heldout, resume, start
+from bough.tree import Outcome
+
+EPOCHS, STEPS = 2, 4
+SOLVED = "ended after step 2 of 4: every path of the last 2 batches succeeded, so nothing is left to learn"
+
+fault: dict[str, int] = {}
+"""By kind: from which version of the policy on something is broken."""
+
+
+@pytest.fixture(autouse=True)
+def healthy() -> Iterator[None]:
+    fault.clear()
+    yield
+    fault.clear()
+
+
+class Faulty(Front):
+    """An engine that breaks in one way."""
+
+    def _is(self, kind: str) -> bool:
+        return self.policy_version >= fault.get(kind, 1000)
+
+    async def generate(self, request: Request) -> Completion:
+        if self._is("broken"):
+            raise EngineFault("the cable is out")
+        if self._is("silent"):
+            await asyncio.sleep(1000)
+        completion = await super().generate(request)
+        assert completion.logprobs is not None
+        shift = 1.0 if self._is("skewed") else 0.0
+        return replace(completion, logprobs=tuple(each - shift for each in completion.logprobs))
+
+    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        scale = 1.2 if policy_version >= fault.get("unsynced", 1000) else 1.0
+        self.engine.sync({name: weight * scale for name, weight in weights.items()}, policy_version)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultyLocal:
+    """The engine's recipe."""
+
+    def build(self, model: Model) -> Engine:
+        return Faulty(Local(slots=32).build(model))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exploding(PpoClip):
+    """A loss that is not a number while `fault` says so."""
+
+    def __call__(self, columns: Columns) -> Loss:
+        loss = PpoClip.__call__(self, columns)
+        return replace(loss, value=loss.value * float("nan")) if "nan" in fault else loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Easy(FrozenLake):
+    """Any first action reaches the goal."""
+
+    def step(self, state: State, action: str) -> Step:
+        return replace(FrozenLake.step(self, state, action), reward=1.0, success=True, outcome=Outcome.TERMINATED)
+
+
+def brief(**changes: Any) -> Run:
+    """A few steps with an update each, and checkpoints at the first and the last alone."""
+    warmup = replace(small().warmup, epochs=EPOCHS)
+    settings = {
+        "warmup": warmup,
+        "admit": (),
+        "steps": STEPS,
+        "engine": FaultyLocal(),
+        "objective": Exploding(),
+        "heldout": Heldout(tasks=Tasks(split="test", count=3), every=100),
+        "saving": Saving(every=100, trees_every=100),
+        "guards": Guards(dead_batches=100),
+    }
+    return replace(small(), **(settings | changes))
+
+
+def weights(directory: RunDirectory) -> dict[str, Any]:
+    return load_file(directory.final / "model.safetensors")
+
+
+def equal(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
+
+
+def rows(directory: RunDirectory) -> list[dict[str, object]]:
+    return [
+        {name: value for name, value in row.items() if not name.startswith(MEASURED)}
+        for row in read_metrics(directory.metrics)
+    ]
+
+
+def newest(directory: RunDirectory) -> int:
+    return Checkpoints(directory=directory.checkpoints).steps()[-1]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return start(brief(name="undisturbed"), tmp_path_factory.mktemp("runs"), terminal=False)
+
+
+def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = brief(env=Easy(size=3, max_steps=6), guards=Guards(dead_batches=2))
+    directory = start(run, tmp_path, terminal=False)
+    assert SOLVED in capsys.readouterr().out
+    assert f"The run {SOLVED}" in directory.report.read_text()
+    assert newest(directory) == EPOCHS + 2
+    assert {step: set(result.values()) for step, result in read_heldout(directory).items()} == {2: {True}, 4: {True}}
+    assert [row["step"] for row in rows(directory)] == [1, 2, 3, 4]
+    before, final = rows(directory), weights(directory)
+    resume(directory.path, terminal=False)
+    assert SOLVED in capsys.readouterr().out
+    assert rows(directory) == before
+    assert equal(weights(directory), final)
+    resume(directory.path, ["guards.dead_batches=9"], terminal=False)
+    out = capsys.readouterr().out
+    assert "changed: guards.dead_batches=9" in out
+    assert "ended after" not in out
+    assert newest(directory) == EPOCHS + STEPS
+
+
+def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_path: Path) -> None:
+    dead = brief(rewards=(), guards=Guards(dead_batches=2))
+    for attempt in (lambda: start(dead, tmp_path, terminal=False), lambda: resume(tmp_path / "small", terminal=False)):
+        with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+            attempt()
+    directory = RunDirectory.open(tmp_path / "small")
+    assert newest(directory) == EPOCHS + 2
+    assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + 2], "the last policy is evaluated"
+    assert weights(directory)
+    assert "The run stopped early: 2 batches in a row" in directory.report.read_text()
+    resume(directory.path, ["guards.dead_batches=9"], terminal=False)
+    whole = start(brief(rewards=(), name="whole"), tmp_path, terminal=False)
+    known = set(rows(whole)[0]) | set(rows(whole)[-2])
+    assert [{name: row.get(name) for name in known} for row in rows(directory)] == [
+        {name: row.get(name) for name in known} for row in rows(whole)
+    ]
+    assert equal(weights(directory), weights(whole))
+
+
+@pytest.mark.parametrize(
+    ("kind", "stopped_at", "error"),
+    [
+        ("broken", 1, "none of 36 paths came to a regular end.*The last fault: the cable is out"),
+        ("silent", 1, "waited 1 s for completion"),
+        ("unsynced", 1, "after a weight sync the engine's log-probabilities differ"),
+    ],
+)
+def test_a_fault_between_two_updates(
+    kind: str, stopped_at: int, error: str, undisturbed: RunDirectory, tmp_path: Path
+) -> None:
+    """The engine breaks with the weights of step 1: it has a checkpoint, and the run goes on as if undisturbed."""
+    fault[kind] = 2
+    run = brief()
+    run = replace(run, limits=replace(run.limits, engine_deadline_s=1.0))
+    with pytest.raises((DeadRun, Stuck), match=error):
+        start(run, tmp_path, terminal=False)
+    directory = RunDirectory.open(tmp_path / "small")
+    assert newest(directory) == EPOCHS + stopped_at
+    assert rows(directory)[-1]["step"] == EPOCHS + stopped_at
+    assert weights(directory).keys() == weights(undisturbed).keys()
+    fault.clear()
+    resume(directory.path, ["limits.engine_deadline_s=600"], terminal=False)
+    assert equal(weights(directory), weights(undisturbed))
+    if kind != "unsynced":
+        assert rows(directory) == rows(undisturbed)
+    assert read_heldout(directory) == read_heldout(undisturbed)
+
+
+def test_an_evaluation_that_hangs_is_made_when_the_run_goes_on(undisturbed: RunDirectory, tmp_path: Path) -> None:
+    fault["silent"] = 2 * STEPS
+    run = brief()
+    with pytest.raises(Stuck):
+        start(replace(run, limits=replace(run.limits, engine_deadline_s=1.0)), tmp_path, terminal=False)
+    directory = RunDirectory.open(tmp_path / "small")
+    assert newest(directory) == EPOCHS + STEPS
+    assert sorted(read_heldout(directory)) == [EPOCHS]
+    fault.clear()
+    resume(directory.path, terminal=False)
+    assert rows(directory) == rows(undisturbed)
+    assert read_heldout(directory) == read_heldout(undisturbed)
+
+
+@pytest.mark.parametrize("staleness", [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "error", "match"),
+    [("skewed", DeadRun, r"differ by 1 nats on average"), ("nan", Diverged, "got a loss of nan")],
+)
+def test_a_fault_in_an_update(
+    kind: str, error: type[Exception], match: str, staleness: int, tmp_path: Path, undisturbed: RunDirectory
+) -> None:
+    """The step of the update counts, and the next one follows it."""
+    fault[kind] = 0
+    with pytest.raises(error, match=match):
+        start(brief(staleness=staleness), tmp_path, terminal=False)
+    directory = RunDirectory.open(tmp_path / "small")
+    assert newest(directory) == EPOCHS + 1
+    assert ("loss/total" in rows(directory)[-1]) == (kind == "skewed")
+    checkpoint = Checkpoints(directory=directory.checkpoints).latest().checkpoint
+    assert checkpoint is not None
+    assert all(bool(weight.isfinite().all()) for weight in checkpoint.tensors("policy").values())
+    fault.clear()
+    resume(directory.path, terminal=False)
+    assert [row["step"] for row in rows(directory)] == [row["step"] for row in rows(undisturbed)]
+    assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + STEPS]
+
+
+@pytest.mark.parametrize("saving", [1, 100])
+def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, tmp_path: Path) -> None:
+    fault["broken"] = 2
+    run = brief(staleness=1, saving=Saving(every=saving, trees_every=100))
+    with pytest.raises(DeadRun, match="the cable is out"):
+        start(run, tmp_path, terminal=False)
+    fault.clear()
+    directory = resume(tmp_path / "small", terminal=False)
+    assert [row["step"] for row in rows(directory)] == list(range(1, EPOCHS + STEPS + 1))
+
+
+def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = brief()
+    run = replace(run, optimizer=replace(run.optimizer, learning_rate=1e39, parts=1))
+    with pytest.raises(Diverged, match="update 0: got weights that are not finite after it"):
+        start(run, tmp_path, terminal=False)
+    directory = RunDirectory.open(tmp_path / "small")
+    assert newest(directory) == EPOCHS
+    assert f"stopped after step {EPOCHS}, of which there are a checkpoint and" in capsys.readouterr().out
+    assert all(np.isfinite(weight).all() for weight in weights(directory).values())
+
+
+def test_more_steps(tmp_path: Path) -> None:
+    run = brief(steps=2, optimizer=replace(small().optimizer, schedule="linear", parts=1))
+    directory = start(run, tmp_path, terminal=False)
+    rate = run.optimizer.learning_rate
+    assert [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]] == [rate, rate / 2]
+    resume(directory.path, ["steps=4", "saving.every=3"], terminal=False)
+    config = json.loads(directory.config.read_text())
+    assert (config["steps"], config["saving"]["every"]) == (4, 3)
+    resume(directory.path, terminal=False)
+    rates = [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]]
+    assert rates == pytest.approx([rate, rate / 2, rate / 2, rate / 4])
+    assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + 2, EPOCHS + 4]
+    resume(directory.path, ["steps=3"], terminal=False)
+    assert newest(directory) == EPOCHS + 4, "steps that are done stay"
+
+
+@pytest.mark.parametrize("change", ["optimizer.learning_rate=1", "limits.turns=3", "heldout.every=2", "stepz=3"])
+def test_changes_that_make_another_run(change: str, undisturbed: RunDirectory) -> None:
+    before = undisturbed.config.read_bytes()
+    field = change.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"^{field}: got a change of a field .* need one of steps, guards, saving, "):
+        resume(undisturbed.path, ["steps=9", change], terminal=False)
+    assert undisturbed.config.read_bytes() == before
+
+
+def test_a_run_without_a_whole_checkpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = start(brief(steps=1), tmp_path, terminal=False)
+    final, metrics = weights(directory), directory.metrics.read_bytes()
+    for step in (2, 3):
+        (directory.checkpoints / f"step_00000{step}" / "state.json").write_text("{}")
+    with pytest.raises(
+        StoreError, match=r"(?s)no checkpoint that is whole.*step_000003: state.json has.*step_000002: "
+    ):
+        resume(directory.path, terminal=False)
+    assert directory.metrics.read_bytes() == metrics
+    for step in (2, 3):
+        (directory.checkpoints / f"step_00000{step}").rename(tmp_path / f"moved{step}")
+    capsys.readouterr()
+    resume(directory.path, terminal=False)
+    assert "the run has no checkpoint yet, and begins at its first step" in capsys.readouterr().out
+    assert equal(weights(directory), final)

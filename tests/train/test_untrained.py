@@ -1,0 +1,47 @@
+"""A batch of which no token is trained: no update, counted, and a batch without an advantage for the guard."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.small import run as small
+
+from bough.explore import Cursor, Player
+from bough.store import read_metrics
+from bough.train import DeadRun, Guards, Run, Warmup, start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dictated:
+    """The explorer writes every action itself, so no token was sampled by the policy."""
+
+    async def __call__(self, player: Player) -> None:
+        place: Cursor | object = await player.root()
+        while isinstance(place, Cursor):
+            place = await player.advance(place, action="right")
+
+
+def dictated(**settings: object) -> Run:
+    changed = {
+        "explorer": Dictated(),
+        "admit": (),
+        "warmup": Warmup(),
+        "steps": 2,
+        "tasks": replace(small().tasks, count=3),
+    }
+    return replace(small(), **{**changed, **settings})  # type: ignore[arg-type]
+
+
+def test_no_update_is_made_and_the_groups_are_counted(tmp_path: Path) -> None:
+    directory = start(dictated(), tmp_path, terminal=False)
+    rows = [row for row in read_metrics(directory.metrics) if "train/success" in row]
+    assert len(rows) == 2
+    for row in rows:
+        assert row["groups/dropped_untrained"] == row["groups/dropped"] == 3
+        assert "loss/total" not in row
+        assert "policy/gap" not in row
+
+
+def test_the_guard_counts_it(tmp_path: Path) -> None:
+    with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+        start(dictated(steps=9, guards=Guards(dead_batches=2)), tmp_path, terminal=False)
