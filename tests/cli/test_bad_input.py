@@ -157,6 +157,7 @@ def test_training_tasks_that_are_held_out(bough: Bough, tmp_path: Path) -> None:
     rows = '"data": {"rows": ["SF", "FG"]}'
     tasks.write_text(f'{{"id": "one", {rows}, "seed": 1}}\n{{"id": "two", {rows}, "seed": 2}}\n')
     file = ("tasks.file=tasks.jsonl", "tasks.count=2", "heldout.tasks.file=tasks.jsonl", "warmup.demonstrations=0")
+    file += ("batch_tasks=2",)
     told = (
         "heldout.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need tasks that are not: set heldout.tasks"
     )

@@ -2,9 +2,10 @@ import math
 from pathlib import Path
 
 import pytest
+from tests.evaluate.broken import break_steps
 from tests.small import run as small
 
-from bough.env import EnvFault, FrozenLake, Inline, State, Step
+from bough.env import FrozenLake, State
 from bough.evaluate import AllFailed, evaluate, sentence
 from bough.store import RunDirectory, StoreError, read_metrics
 from bough.train import ConfigError, Score, read_heldout, start
@@ -62,10 +63,7 @@ def test_a_run_without_a_checkpoint(finished: RunDirectory, tmp_path: Path) -> N
 def test_a_checkpoint_whose_tasks_all_failed_has_no_rate(
     finished: RunDirectory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def failing(*_: object) -> Step:
-        raise EnvFault("the lake is closed")
-
-    monkeypatch.setattr(Inline, "step", failing)
+    break_steps(monkeypatch, lambda _: True)
     with pytest.raises(AllFailed, match=r"got 6 tasks that all failed; .* The cause: .*the lake is closed"):
         evaluate(finished.path)
 

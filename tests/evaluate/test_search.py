@@ -1,23 +1,21 @@
 """`bough search`: with a checkpoint, with a server's model, stopped and gone on with."""
 
-import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 
 import pytest
+from tests.evaluate.broken import break_steps
 from tests.small import run as small
 from tests.talk import ENVIRONMENT
 
 from bough.credit import Gae
-from bough.env import EnvFault, Inline, State, Step
 from bough.evaluate import AllFailed, search, summary
 from bough.explore import search as search_room
 from bough.objective import PpoClip, Sum, ValueClip
@@ -114,18 +112,6 @@ def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, t
     assert [tree.task.id for tree in resumed.trees] == [tree.task.id for tree in whole.trees]
     assert all(one.equals(other) for one, other in zip(resumed.trees, whole.trees, strict=True))
     assert sum(len(read_trees(path)) for path in trees.glob("*.safetensors")) == 6
-
-
-def break_steps(monkeypatch: pytest.MonkeyPatch, broken: Callable[[int], bool]) -> None:
-    """Let the environment fail at each step whose number, from 0, is among the broken ones."""
-    step, numbers = Inline.step, itertools.count()
-
-    async def failing(self: Inline, state: State, action: str) -> Step:
-        if broken(next(numbers)):
-            raise EnvFault("the lake is closed")
-        return await step(self, state, action)
-
-    monkeypatch.setattr(Inline, "step", failing)
 
 
 def test_a_search_in_which_every_task_failed_has_no_result(

@@ -192,3 +192,15 @@ def test_a_demonstration_that_fails_is_played_again() -> None:
     grown = grow(grove(scripted(lambda _: "b"), shaky), Demonstration())
     assert not grown.trees
     assert "Shaky.step raised KeyError: '0'" in grown.unstarted["task"]
+
+
+def test_an_error_of_an_explorer_keeps_its_cause() -> None:
+    async def broken(player: object) -> None:
+        try:
+            raise KeyError("the cause")
+        except KeyError as error:
+            raise ValueError(f"got {type(player).__name__}") from error
+
+    with pytest.raises(ValueError, match="got Player") as caught:
+        grow(grove(scripted(lambda _: "a")), broken, "one", "two")
+    assert isinstance(caught.value.__cause__, KeyError)

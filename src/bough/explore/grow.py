@@ -109,13 +109,13 @@ class Grove:
             async with asyncio.TaskGroup() as growing:
                 jobs = [growing.create_task(one(place, task)) for place, task in enumerate(tasks)]
         except BaseExceptionGroup as errors:
-            # Branches fail together for one reason; the first says it as well as all of them.
-            raise _first(errors) from errors
-        results = [job.result() for job in jobs]
-        return Grown(
-            trees=tuple(tree for tree in results if isinstance(tree, Tree)),
-            unstarted={task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)},
-        )
+            error = first_error(errors)
+        else:
+            results = [job.result() for job in jobs]
+            faults = {task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)}
+            return Grown(trees=tuple(tree for tree in results if isinstance(tree, Tree)), unstarted=faults)
+        # Branches fail together for one reason. Raised here, the exception keeps its own cause and context.
+        raise error
 
     async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
         """A tree, or the fault for which there is none."""
@@ -146,7 +146,7 @@ def _fault(tree: Tree) -> str:
     return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
 
 
-def _first(error: BaseException) -> BaseException:
+def first_error(error: BaseException) -> BaseException:
     """The first plain exception in a nest of groups."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]

@@ -115,12 +115,7 @@ class Journal:
 
     def note_score(self, step: int, score: Score) -> None:
         """Write down a held-out result, task by task."""
-        self.note(
-            {
-                "heldout/failed": float(len(score.failures)),
-                "heldout/truncated_context": float(score.truncated_context),
-            }
-        )
+        self.note({"heldout/failed": float(len(score.failures))})
         if score.failures:
             self._live.say(f"held-out: {failed_note(score.failures)}")
         path = heldout_file(self.directory, step)
@@ -131,6 +126,7 @@ class Journal:
             return
         low, high = wilson(sum(score.successes.values()), len(score.successes))
         results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
+        results["truncated_context"] = float(score.truncated_context)
         self.note({f"heldout/{name}": value for name, value in results.items()})
         if score.actions.cut >= MANY_CUT * score.actions.actions:
             self._live.say(f"held-out: {cut_note(score.actions)}")

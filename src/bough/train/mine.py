@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 
 from bough.credit import compute_credit
+from bough.env.origin import place
 from bough.lazy import torch
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
@@ -149,6 +150,8 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     try:
         credited = compute_credit(run.credit, [*rewarded, *bare])
     except ValueError as error:
+        if place(error):
+            raise
         raise ConfigError(
             f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "
             "a search thought, no values of critics: take a rule that does with that, such as credit='Searched()'"

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from bough.explore import Grown, Waits
+from bough.explore.grow import first_error
 from bough.tree import Credited, Task, Tree, cut_tree, join_trees
 
 Result = TypeVar("Result")
@@ -52,9 +53,11 @@ class Ahead:
                 growing = both.create_task(growth)
                 updating = both.create_task(_threaded(update, waits, owner))
         except BaseExceptionGroup as errors:
-            raise errors.exceptions[0] from errors
-        self._grown = growing.result()
-        return updating.result()
+            error = first_error(errors)
+        else:
+            self._grown = growing.result()
+            return updating.result()
+        raise error
 
     def state(self) -> Mapping[str, Tensor]:
         """The trees, column by column, and their words as JSON; nothing when nothing was grown ahead."""

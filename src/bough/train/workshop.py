@@ -103,16 +103,7 @@ class Workshop:
             self.run = run = replace(run, optimizer=replace(run.optimizer, micro_tokens=self.budget.micro_tokens))
         width = self.policy.head()[0].shape[1]
         self.critic = None if run.critic is None else run.critic.build(width).to(self.policy.device)
-        self.valuer = (
-            None
-            if self.critic is None
-            else Valuer(
-                self.policy,
-                self.critic,
-                micro_tokens=run.optimizer.micro_tokens,
-                alone=getattr(run.engine, "deterministic", False),
-            )
-        )
+        self.valuer = self._valuer()
         self.learner = Learner(
             self.policy,
             run.optimizer,
@@ -277,6 +268,13 @@ class Workshop:
         if optimizer.memory_gib is None:
             return None
         return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
+
+    def _valuer(self) -> Valuer | None:
+        """The critic as searches ask it, if there is one."""
+        if self.critic is None:
+            return None
+        micro_tokens, alone = self.run.optimizer.micro_tokens, getattr(self.run.engine, "deterministic", False)
+        return Valuer(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
