@@ -145,7 +145,7 @@ def test_training_tasks_that_are_held_out(bough: Bough, tmp_path: Path) -> None:
         "heldout.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need tasks that are not: set heldout.tasks"
     )
     for steps in (0, 1):
-        changes = (*ONE_STEP, *file, f"steps={steps}")
+        changes = (*ONE_STEP, *file, "batch_tasks=2", f"steps={steps}")
         assert told in bough("train", f"{SMALL}:run", *changes, folder=tmp_path).error(USAGE)
     error = bough("train", f"{SMALL}:run", *ONE_STEP, "heldout.tasks.split=train", folder=tmp_path).error(USAGE)
     assert "heldout.tasks: got 2 of 2 tasks that are trained on" in error

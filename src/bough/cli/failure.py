@@ -41,18 +41,11 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
     return run
 
 
-def _message(error: Exception) -> str:
-    """What went wrong; of an error of the operating system, with the path, and without its number."""
-    if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
-        return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
-    return str(error)
-
-
 def _explain(error: Exception) -> tuple[str, int | None]:
     """The message and the exit status of an error; None for a defect of ours, which keeps its traceback."""
     from bough.env.origin import describe, place, shorten
 
-    kinds, text = {kind.__name__ for kind in type(error).__mro__}, shorten(_message(error), MOST_CHARACTERS)
+    kinds, text = {kind.__name__ for kind in type(error).__mro__}, shorten(_text(error), MOST_CHARACTERS)
     if "Stuck" in kinds:
         return text, EXIT_STUCK
     if kinds & {"AllFailed", "DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault", "UserCodeError"}:
@@ -62,3 +55,10 @@ def _explain(error: Exception) -> tuple[str, int | None]:
     if place(error):
         return f"{describe(error)}\nBOUGH_DEBUG=1 shows the whole traceback", EXIT_FAILED
     return text, EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None
+
+
+def _text(error: Exception) -> str:
+    """The message; of an error of the operating system the path and the reason, without its number."""
+    if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
+        return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
+    return str(error)
