@@ -60,7 +60,7 @@ def test_a_recipe_of_ones_own(bough: Bough, tmp_path: Path) -> None:
     error = bough("train", "mine.py:make", folder=tmp_path).error(USAGE)
     assert "recipe 'mine.py:make': make() returned int; need a bough.train.Run" in error
     error = bough("train", "yours.py:run", folder=tmp_path).error(USAGE)
-    assert "there is no file yours.py; need path/to/file.py:function" in error
+    assert "there is no file yours.py; need path/to/file.py:name" in error
     for text, told in (("import nothing_of_the_kind", "No module named"), ("def run(:", "mine.py, line 1")):
         (tmp_path / "other").mkdir(exist_ok=True)
         (tmp_path / "other" / "mine.py").write_text(text)

@@ -7,9 +7,9 @@ from inspect import isfunction
 from pathlib import Path
 from types import ModuleType
 
-from bough.env import load_module
 from bough.env.origin import describe, place
 from bough.train import ConfigError, Run
+from bough.train.naming import import_file
 from bough.view import unknown
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -31,16 +31,11 @@ def find(recipe: str) -> Callable[[], Run]:
     """
     path, _, function = recipe.partition(":")
     if path.endswith(".py"):
-        if not Path(path).is_file():
-            raise ConfigError(f"recipe {recipe!r}: there is no file {path}; need path/to/file.py:function")
-        try:
-            module = load_module(Path(path))
-        except Exception as error:
-            raise ConfigError(f"recipe {recipe!r}: {path} cannot be imported: {describe(error)}") from error
-        return _function(module, function or "run", recipe)
+        return _function(import_file(path, f"recipe {recipe!r}"), function or "run", recipe)
     if path not in set(names()):
         raise ConfigError(
-            f"recipe: {unknown(path, names())}; `bough list` shows them, path/to/file.py:function runs yours"
+            f"recipe: {unknown(path, names(), otherwise='there is no recipe like it')}; `bough list` shows them, "
+            "path/to/file.py:function runs yours"
         )
     return _function(importlib.import_module(f"bough.recipes.{path}"), function or "run", recipe)
 

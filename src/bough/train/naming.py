@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, TypeAlias, cast, get_args, get_type_hints
 
 from bough.env import load_module
+from bough.env.origin import describe
 from bough.train.config import ConfigError
 from bough.train.kinds import wrong_kind
 from bough.view import unknown
@@ -58,8 +59,8 @@ def import_file(file: str, where: str) -> ModuleType:
         raise ConfigError(f"{where}: there is no file {file}; need path/to/file.py:name")
     try:
         return load_module(path)
-    except (ImportError, SyntaxError) as error:
-        raise ConfigError(f"{where}: {file} cannot be imported: {error}") from error
+    except Exception as error:  # code of the user's runs
+        raise ConfigError(f"{where}: {file} cannot be imported: {describe(error)}") from error
 
 
 def _own(module: ModuleType) -> dict[str, Maker]:
