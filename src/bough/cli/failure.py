@@ -3,6 +3,7 @@
 import functools
 import os
 import sys
+import traceback
 from collections.abc import Callable
 from typing import ParamSpec
 
@@ -31,21 +32,24 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
         except KeyboardInterrupt as error:
             print(f"\ninterrupted{f'; {error}' if str(error) else ''}", file=sys.stderr)
             sys.exit(EXIT_INTERRUPTED)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             message, status = _explain(error)
-            if status is None or os.environ.get("BOUGH_DEBUG"):
+            if status is None:
                 raise
+            if os.environ.get("BOUGH_DEBUG"):
+                traceback.print_exc()
             print(f"error: {message}", file=sys.stderr)
             sys.exit(status)
 
     return run
 
 
-def _explain(error: Exception) -> tuple[str, int | None]:
+def _explain(error: BaseException) -> tuple[str, int | None]:
     """The message and the exit status of an error; None for a defect of ours, which keeps its traceback."""
     from bough.env.origin import describe, place, shorten
 
-    kinds, text = {kind.__name__ for kind in type(error).__mro__}, shorten(_text(error), MOST_CHARACTERS)
+    ours = [kind for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in ("bough", "builtins")]
+    kinds, text = {kind.__name__ for kind in ours}, shorten(_text(error), MOST_CHARACTERS)
     if "Stuck" in kinds:
         return text, EXIT_STUCK
     if kinds & {"AllFailed", "DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault", "UserCodeError"}:
@@ -57,8 +61,11 @@ def _explain(error: Exception) -> tuple[str, int | None]:
     return text, EXIT_USAGE if kinds & {"ValueError", "ImportError", "OSError"} else None
 
 
-def _text(error: Exception) -> str:
+def _text(error: BaseException) -> str:
     """The message; of an error of the operating system the path and the reason, without its number."""
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
         return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
-    return str(error)
+    try:
+        return str(error)
+    except Exception:  # the user's own __str__ may fail, too
+        return type(error).__name__

@@ -1,7 +1,7 @@
 """Curation: which groups are worth learning from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast, runtime_checkable
 
 from bough.tree import Credited, StageError, describe
@@ -38,6 +38,8 @@ def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Admi
     if not isinstance(returned, Admitted):
         raise StageError(f"{piece}: got {describe(returned)}; need {need}")
     given = iter([each.tree for each in credited])
+    # Anything iterable is taken, and read once.
+    returned = replace(returned, trees=tuple(returned.trees))
     for each in cast("Sequence[object]", returned.trees):
         if not isinstance(each, Credited):
             raise StageError(f"{piece}: got {describe(each)} among the trees; need {need}")

@@ -1,5 +1,6 @@
 """Calls of an environment whose answers can be trusted: everything that goes wrong inside becomes an `EnvFault`."""
 
+import json
 import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,8 +40,10 @@ class Checked:
     def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
         """`Env.tasks`; its ValueError passes through, as in `start`.
 
+        What JSON writes otherwise in `Task.data` becomes what JSON reads back: a tuple a list, a number as a key text.
+
         Raises:
-            ValueError: when the answer is not `count` tasks with different ids.
+            ValueError: when the answer is not `count` tasks with different ids, or JSON cannot write one.
         """
         with self._guard("tasks", of_task=True):
             answer = cast("object", self.env.tasks(split, count, seed))
@@ -53,7 +56,7 @@ class Checked:
         different = len({task.id for task in tasks})
         if (len(tasks), different) != (count, count):
             raise ValueError(f"{call}: got {len(tasks)} tasks with {different} different ids; need {count} of each")
-        return tuple(tasks)
+        return tuple(_as_json(task, call) for task in tasks)
 
     def start(self, task: Task) -> State:
         """`Env.start`; its ValueError passes through, because a bad task is the user's to mend.
@@ -88,7 +91,7 @@ class Checked:
             yield
         except EnvFault as fault:
             raise EnvFault(shorten(str(fault))) from fault.__cause__
-        except Exception as broken:
+        except (Exception, SystemExit) as broken:
             told = f"{self.name}.{call} raised {describe(broken)}"
             if of_task and isinstance(broken, ValueError):
                 if place(broken):
@@ -103,8 +106,13 @@ class Checked:
             raise self._wrong("step", _shown(step), "a Step")
         step = _plain_fields(step, "reward", "valid", "success", "replayed_steps")
         reward, outcome = cast("object", step.reward), cast("object", step.outcome)
-        if not isinstance(reward, int | float) or not math.isfinite(reward):
+        if not isinstance(reward, int | float) or not _is_finite(reward):
             raise self._wrong("step", f"Step.reward = {_shown(reward)}", "a finite float")
+        replayed = cast("object", step.replayed_steps)
+        if not isinstance(replayed, int) or replayed < 0:
+            raise self._wrong("step", f"Step.replayed_steps = {_shown(replayed)}", "a whole number, 0 or more")
+        if not isinstance(cast("object", step.info), Mapping):
+            raise self._wrong("step", f"Step.info = {_shown(step.info)}", "a mapping")
         if not isinstance(outcome, Outcome) or outcome not in ENDINGS:
             raise self._wrong("step", f"Step.outcome = {_shown(outcome)}", "OPEN, TERMINATED or TRUNCATED")
         for field, flag in (("valid", cast("object", step.valid)), ("success", cast("object", step.success))):
@@ -114,7 +122,10 @@ class Checked:
         plain = (step.valid is True or step.valid is False) and (step.success is True or step.success is False)
         if plain and state is step.state and not step.info:
             return step
-        info = {str(key): self._plain(value, f"Step.info[{key!r}]") for key, value in step.info.items()}
+        try:
+            info = {str(key): self._plain(value, f"Step.info[{key!r}]") for key, value in step.info.items()}
+        except RecursionError as error:
+            raise self._wrong("step", "Step.info that contains itself", "a value that JSON can write") from error
         return replace(step, state=state, valid=bool(step.valid), success=bool(step.success), info=info)
 
     def _state(self, state: object, call: str) -> State:
@@ -125,7 +136,10 @@ class Checked:
         for field, text in texts.items():
             if not isinstance(text, str):
                 raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string")
-        if state.admissible is not None and not _is_texts(state.admissible):
+            if not _is_unicode(text):
+                raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string without lone surrogates")
+        actions = state.admissible
+        if actions is not None and not (_is_texts(actions) and all(map(_is_unicode, actions))):
             raise self._wrong(call, f"State.admissible = {_shown(state.admissible)}", "a tuple of strings, or None")
         return state
 
@@ -155,6 +169,42 @@ def _plain_fields(piece: Piece, *names: str) -> Piece:
         if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0)
     }
     return replace(piece, **plain) if plain else piece
+
+
+def _as_json(task: Task, call: str) -> Task:
+    """The task with data as JSON reads it back."""
+    if not _is_unicode(task.id):
+        raise ValueError(f"{call}: got the task id {task.id!r}; need one without lone surrogates")
+    try:
+        data = json.loads(json.dumps(dict(task.data), default=_python_value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{call}: task {task.id!r}: got data that JSON cannot write ({error}); need numbers, texts, lists, mappings"
+        ) from error
+    return task if data == task.data else replace(task, data=data)
+
+
+def _python_value(value: object) -> object:
+    """The Python value of a NumPy one, for `json.dumps`."""
+    if isinstance(value, np.generic | np.ndarray):
+        return cast("object", value.tolist())
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether UTF-8 can encode a text."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_texts(answer: object) -> bool:

@@ -43,6 +43,20 @@ def owned(path: Path) -> Generator[None]:
         _release(handle)
 
 
+def holder(path: Path) -> str:
+    """The process that holds the lock, with host and start time; "" when there is none."""
+    if not path.is_file():
+        return ""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return _owner(handle)
+    finally:
+        os.close(handle)
+    return ""
+
+
 def _take(handle: int, path: Path) -> None:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

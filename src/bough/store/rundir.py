@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import shutil
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import cast
 
 from bough.store.atomic import StoreError, explain_unwritable, write_json
 from bough.store.checkpoint import Checkpoints
+from bough.store.lock import holder
 
 CONFIG = "config"
 """The key of manifest.json under which the checksums of config.json lie."""
@@ -66,6 +68,13 @@ class RunDirectory:
                 "`bough train` made, with a config.json in it"
             )
         return run
+
+    def remove(self) -> None:
+        """Remove the run and all its files; of a symbolic link the files that it leads to."""
+        folder = self.path.resolve()
+        shutil.rmtree(folder, ignore_errors=True)
+        if self.path.is_symlink():
+            folder.mkdir(exist_ok=True)
 
     @property
     def config(self) -> Path:
@@ -187,6 +196,8 @@ class RunDirectory:
     def _occupied(self) -> str:
         if not self.config.is_file():
             return f"{self.path} exists and holds something else than a run; choose another name=..."
+        if owner := holder(self.lock):
+            return f"run directory {self.path} is in use by {owner}; choose another name=..., or wait for it"
         steps = Checkpoints(directory=self.checkpoints).steps()
         if not steps:
             return (

@@ -118,6 +118,7 @@ async def _step(
     harvest = await _gather(shop, journal, progress, watch, ahead)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
     shop.report_cuts([each.tree for each in harvest.grown])
+    shop.report_faults([each.tree for each in harvest.grown])
     journal.note(metrics)
     ready, divergence = shop.advisers.ready, _still
     batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None

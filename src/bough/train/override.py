@@ -33,6 +33,8 @@ def override(run: Any, changes: Sequence[str]) -> Any:
     Raises:
         ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
     """
+    if isinstance(changes, str | Mapping):
+        raise ConfigError(f"changes: got {changes!r}; need a list of texts, as in ['steps=20']")
     for change in changes:
         path, equals, text = change.partition("=")
         if not equals or not path:

@@ -1,11 +1,11 @@
 """Starting and resuming runs: from a `Run` or a directory to a trained policy and a report."""
 
-import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.env import origin
 from bough.env.workers import mib
 from bough.explore import Waits
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
@@ -59,7 +59,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         except Exception:
             if not directory.metrics.is_file():
                 # Nothing was learned yet, so there is nothing to keep, and the name is free for the next attempt.
-                shutil.rmtree(directory.path)
+                directory.remove()
             raise
 
 
@@ -149,9 +149,12 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
         except BaseException as error:
             # The error is what a person has to hear of; that its report could not be written is not.
             with suppress(Exception):
-                finish(run, directory, f"The run stopped early: {str(error) or type(error).__name__}")
+                told = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
+                finish(run, directory, f"The run stopped early: {told}")
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
+            if steps := Checkpoints(directory=directory.checkpoints).steps():
+                live.say(f"stopped by an error; `bough resume {directory.path}` goes on after step {steps[-1]}")
             raise
         finish(run, directory, f"The run {ended}." if ended else "")
         if ended:

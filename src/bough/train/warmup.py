@@ -1,5 +1,6 @@
 """The warm-up: imitate a few demonstrations of an oracle, so that reinforcement has something to find."""
 
+import asyncio
 from dataclasses import replace
 
 from bough.batch import pack_demonstrations
@@ -38,6 +39,8 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
     )
     learner = Learner(shop.policy, optimizer, total_updates=settings.epochs * parts, temperature=1.0)
     for epoch in range(1, settings.epochs + 1):
+        # Ctrl-C is noticed where the event loop runs.
+        await asyncio.sleep(0)
         with watch("learn"):
             seed = derive(run.seed, "warm-up", epoch)
             metrics = learner.learn(batch, Imitation(), Share(), seed=seed)

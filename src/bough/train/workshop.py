@@ -32,6 +32,7 @@ from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.train.valuer import Valuer
 from bough.tree import Rewarded, Task, Tree, counted
+from bough.view import cause
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
@@ -70,7 +71,7 @@ class Workshop:
         self.notify = notify
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.limits.env_deadline_s)
-        self._cuts_reported = False
+        self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0}
         try:
             self._build(assets, trains=trains)
@@ -221,6 +222,15 @@ class Workshop:
             f"{self.engine.context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, "
             "take context=Window(...), or a longer context; metrics count them as paths/truncated_context"
         )
+
+    def report_faults(self, trees: Sequence[Tree]) -> None:
+        """Report the first faults that ended paths of trees, with the most frequent cause."""
+        told = [str(info["fault"]) for tree in trees for info in tree.info if "fault" in info]
+        faults = {str(number): fault for number, fault in enumerate(told)}
+        if not faults or self._faults_reported:
+            return
+        self._faults_reported = True
+        self.notify(f"{len(faults)} paths of a batch failed and do not count (paths/failed): {cause(faults)}")
 
     def env_metrics(self) -> dict[str, float]:
         """What went wrong with the environment since the last call; nothing where nothing did.

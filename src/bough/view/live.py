@@ -1,9 +1,10 @@
 """Progress while a run goes on: a panel on a terminal, one plain line a step anywhere else."""
 
+import os
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from bough.view.numbers import duration, percent, short
@@ -50,7 +51,7 @@ class Live:
             console = Console(force_terminal=True)
             self._open.enter_context(Screen(get_renderable=self._panel, console=console, refresh_per_second=4))
         else:
-            print(f"{self._title}: {self._steps} steps", flush=True)
+            self._print(f"{self._title}: {self._steps} steps")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -60,13 +61,23 @@ class Live:
         """Show a step."""
         self._told = self._told.after(progress, self._clock())
         if not self._terminal:
-            print(line(self._told, self._clock()), flush=True)
+            self._print(line(self._told, self._clock()))
 
     def say(self, text: str) -> None:
         """Show a message."""
         self._told = self._told.saying(text)
         if not self._terminal:
+            self._print(text)
+
+    def _print(self, text: str) -> None:
+        """Print a line; where standard output is closed or full, once a note on standard error, and no more lines."""
+        try:
             print(text, flush=True)
+        except OSError as error:
+            # The run is worth more than its lines; metrics.jsonl has the same numbers.
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
+            with suppress(OSError):
+                print(f"standard output cannot be written ({error}); the run goes on without lines", file=sys.stderr)
 
     def _panel(self) -> "rich.panel.Panel":
         from bough.view.panel import panel

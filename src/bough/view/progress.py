@@ -15,7 +15,11 @@ PLAIN = {
 }
 """The metrics shown as they are, with what they are called."""
 
-SHARES = (("train/cut_actions", "cut off", 0.0), ("train/valid_actions", "valid", 1.0))
+SHARES = (
+    ("train/failed", "failed", 0.0),
+    ("train/cut_actions", "cut off", 0.0),
+    ("train/valid_actions", "valid", 1.0),
+)
 """The shares shown where they are not what they should be: metric, what it is called, what it should be."""
 
 
