@@ -50,7 +50,7 @@ class Descent:
             optimizer.zero_grad(set_to_none=True)
 
     def along(self) -> Mapping[Tensor, Tensor] | None:
-        """By weight the direction along which the next step expects the change of the gradient; None for a gradient."""
+        """By weight, the direction of the Hessian-vector product for the next step; None if it needs a gradient."""
         return None if self._harpg is None else self._harpg.along()
 
     def step(self, scale: float) -> None:
