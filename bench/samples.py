@@ -61,7 +61,7 @@ class Sample:
         Every head of a critic, and every adviser that knows no better, says the exact value of where a token is
         written, with the rule's discount; "q1" and "q2" say that of the answer as a whole, "success_rate" the mean
         return of the task. The reference takes every token for as likely as the others. A channel that a rule needs
-        pays what the environment pays.
+        holds the environment's rewards.
         """
         exact, starts = self.world.exact, self.world.starts
         values, qualities = exact.solve(discount)

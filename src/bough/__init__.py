@@ -4,7 +4,7 @@
 
     result = bough.train("grpo_frozenlake", ["steps=20"])
 
-`import bough` imports nothing else; see `bough.api` for the functions.
+Other modules are imported on first use; see `bough.api` for the functions.
 """
 
 from importlib import import_module

@@ -16,7 +16,7 @@ from bough.train.result import Result
 from bough.view import counter
 
 Trained: TypeAlias = Result | str | Path
-"""A run that was started before: its result, or its directory."""
+"""An existing run: its result, or its directory."""
 
 
 def train(
@@ -26,17 +26,17 @@ def train(
 
         result = bough.train("grpo_frozenlake", ["steps=20", "optimizer.learning_rate=3e-4"], name="first")
 
-    Ctrl-C, or a notebook's stop button, stops the run after the operation in progress; `resume` goes on with it.
+    Ctrl-C, or a notebook's stop button, stops the run after the operation in progress; `resume` continues it.
 
     Args:
         run: A run; or as on the command line the name of a recipe, or `path/to/file.py:function`.
         changes: Fields to change first, each as "field=value".
         out: The folder in which the run's directory is made.
-        name: Of the run and its directory, in place of `run.name`.
+        name: Name of the run and its directory, in place of `run.name`.
 
     Raises:
         ConfigError: when there is no such recipe or field, or the pieces do not fit together.
-        StoreError: when the directory is there already, or the disk is full.
+        StoreError: when the directory exists already, or the disk is full.
         DeadRun: when the run cannot learn.
     """
     changed = override(run if isinstance(run, Run) else find(str(run))(), changes)
@@ -45,22 +45,22 @@ def train(
 
 
 def resume(run: Trained, changes: Sequence[str] = ()) -> Result:
-    """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
+    """Continue a stopped run from its newest complete checkpoint; equals the uninterrupted run.
 
     Args:
-        run: Which run.
-        changes: Fields to change first, each as "field=value": `steps`, `guards` and others that may change.
+        run: The run.
+        changes: Fields to change first, each as "field=value"; see `bough.train.start.MAY_CHANGE`.
 
     Raises:
-        StoreError: when there is no run.
-        ConfigError: when the run's config.json names pieces or fields that do not exist.
+        StoreError: when there is no run, another process writes to it, or all its checkpoints are damaged.
+        ConfigError: when config.json names pieces or fields that do not exist, or a field may not change.
         DeadRun: when the run cannot learn.
     """
     return Result(directory=resume_run(_directory(run), changes).path)
 
 
 def load(run: str | Path) -> Result:
-    """A run that ended or was stopped, by its directory.
+    """Open the directory of a run that ended or was stopped.
 
     Raises:
         StoreError: when there is no run.
@@ -74,13 +74,14 @@ def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = No
         bough.evaluate(result, ["heldout.tasks.count=500", "heldout.temperature=0"])
 
     Args:
-        run: Which run.
+        run: The run.
         changes: Fields to change first, each as "field=value".
-        step: The checkpoint; the newest whole one if None.
+        step: Step of the checkpoint; the newest complete one if None.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
         ConfigError: when a change is not one of the run's fields.
+        AllFailed: when every task failed.
     """
     return evaluate_checkpoint(_directory(run), step=step, changes=changes)
 
@@ -98,15 +99,16 @@ def search(
         bough.search(result, "mcts(width=4)", ["limits.tree_tokens=200"])
 
     Args:
-        target: A trained run; or a run, or a recipe, whose engine brings its own model (`OpenAi`).
+        target: A trained run; or a `Run` or the name of a recipe whose engine has its own model (`OpenAi`).
         explorer: The search, as on the command line.
         changes: Fields to change first, each as "field=value".
-        step: The checkpoint of a trained run; the newest whole one if None.
-        out: The folder for the trees and results.json; a search that was stopped goes on with the trees in it.
+        step: Step of a trained run's checkpoint; the newest complete one if None.
+        out: The folder for the trees and results.json; a stopped search continues from the trees in it.
 
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
         ConfigError: when the pieces do not fit together.
+        AllFailed: when every task failed.
     """
     if isinstance(target, Result):
         target = target.directory

@@ -28,11 +28,11 @@ else:
     torch = _Lazy("torch")
 
     class Tensor(metaclass=_TensorType):
-        """`torch.Tensor` for annotations and `isinstance`; it cannot be made."""
+        """`torch.Tensor` for annotations and `isinstance`; has no instances of its own."""
 
 
 def lazy_names(package: str, names: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """The `__getattr__` of a package (PEP 562) that imports some of its names on first use.
+    """Return the `__getattr__` of a package (PEP 562) that imports some of its names on first use.
 
     Args:
         package: The package's `__name__`.
@@ -64,5 +64,5 @@ class _CallablePackage(ModuleType):
 
 
 def make_callable(package: str) -> None:
-    """Let a package, given by its `__name__`, be called as the function of the same name in `bough.api`."""
+    """Make a package callable as the function of the same name in `bough.api`; `package` is its `__name__`."""
     sys.modules[package].__class__ = _CallablePackage

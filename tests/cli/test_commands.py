@@ -27,7 +27,7 @@ def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
     assert bough("resume", "runs/mine", folder=tmp_path).fine().endswith("report: runs/mine/report.html\n")
     out = bough("eval", "runs/mine", "heldout.tasks.count=3", folder=tmp_path).fine()
     line = r"step 2: success \d+\.\d% of 3 held-out tasks \(95 % interval .*%\), [\d.]+ turns a path"
-    # An agent of one step also says how many actions were cut off, or had no meaning.
+    # After one step of training further lines count the cut and invalid actions.
     assert re.fullmatch(rf"{line}\n(\d+ of \d+ actions .*\n)*", out)
     assert "got no checkpoint of step 7" in bough("eval", "runs/mine", "--step", "7", folder=tmp_path).error(1)
     config = json.loads((tmp_path / "runs" / "mine" / "config.json").read_text())

@@ -61,7 +61,7 @@ def refused():
 
 
 def place(file: Path, text: str, function: str) -> str:
-    """What a message says of a line of the pieces."""
+    """The place in a message for a line of the pieces."""
     return f"({file}, line {1 + [each.strip() for each in PIECES.splitlines()].index(text)}, in {function})"
 
 

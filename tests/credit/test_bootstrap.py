@@ -1,4 +1,4 @@
-"""Values of the states in which truncated paths end: worked examples, and the exact advantage of a small process."""
+"""Bootstraps of truncated paths: worked examples, and the exact advantage of a small process."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Where an exception was raised: by the user, through libraries, with causes, in full when debugging."""
+"""Places of exceptions: in the user's code, through libraries, with causes, in full when debugging."""
 
 import importlib
 import json

@@ -16,7 +16,7 @@ from rules import rules
 SEGMENTS = {
     "TreePo": "its unit is the segment, of which an answer has many: a path is compared once at each `ACTION` node",
 }
-"""The rules that may tell a turn in pieces from a whole one, and why."""
+"""The rules whose credit may differ between a turn in pieces and a whole one, and why."""
 
 CUT = {name: rule for name, rule in rules().items() if name not in SEGMENTS}
 every_rule = pytest.mark.parametrize("rule", CUT.values(), ids=CUT)

@@ -1,4 +1,4 @@
-"""Texts of special tokens in what others write are plain text: only the chat template writes special tokens."""
+"""Special tokens' texts in contents are plain text: only the chat template writes special tokens."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""Pieces that do not fit are found on a made-up group, before anything long starts, and nothing changes by it."""
+"""The dry pass: pieces that do not fit raise on a synthetic group before the warm-up; no state changes."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ def rehearsed(run: Run, folder: Path) -> Workshop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pays:
-    """A reward that returns what it is told to for each tree."""
+    """A reward that returns given values for each tree."""
 
     returned: str
 
@@ -82,7 +82,7 @@ def test_two_rewards_that_pay_one_channel(tmp_path: Path) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credits:
-    """GRPO, of which not all comes back."""
+    """GRPO that returns only part of its trees."""
 
     returned: str
 
@@ -130,7 +130,7 @@ def test_a_credit_rule_that_returns_something_else(returned: str, told: str, tmp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeps:
-    """A filter that returns something else than a selection."""
+    """A filter that does not return a selection."""
 
     returned: str
 
@@ -167,7 +167,7 @@ def test_a_filter_that_returns_something_else(returned: str, told: str, tmp_path
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loses:
-    """A loss that returns something else than a scalar with a gradient, or one that is not finite."""
+    """A loss that is no scalar with a gradient, or is not finite."""
 
     returned: str
     needs: frozenset[Need] = frozenset()
@@ -190,8 +190,8 @@ class Loses:
             "constant",
             r"objective=Loses: got a value of shape \(\); need a Loss whose value is a scalar with a gradient",
         ),
-        ("nan", r"objective=Loses: got {.*'loss/total': nan.*} on a made-up batch; need a finite loss"),
-        ("slope", r"objective=Loses: got {'optimizer/gradient_norm': nan} on a made-up batch; need a finite loss"),
+        ("nan", r"objective=Loses: got {.*'loss/total': nan.*} on a synthetic batch; need a finite loss"),
+        ("slope", r"objective=Loses: got {'optimizer/gradient_norm': nan} on a synthetic batch; need a finite loss"),
     ],
 )
 def test_a_loss_that_is_none(returned: str, told: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Pieces by name on the command line: of Bough, and of a file of the user's own."""
+"""Pieces by name on the command line: of Bough, and of the user's file."""
 
 import json
 import re

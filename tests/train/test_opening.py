@@ -1,4 +1,4 @@
-"""Before the first step: faults are retried and counted, what hangs is replaced, what fails for good is left out."""
+"""Before the first step: faults are retried and counted, hanging workers replaced, failed tasks excluded."""
 
 import asyncio
 import sys

@@ -69,7 +69,7 @@ class FaultyLocal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploding(PpoClip):
-    """A loss that is not a number while `fault` says so."""
+    """A loss that is nan while `fault` is set."""
 
     def __call__(self, columns: Columns) -> Loss:
         loss = PpoClip.__call__(self, columns)
@@ -248,7 +248,7 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS
-    assert f"stopped after step {EPOCHS}, of which there are a checkpoint and" in capsys.readouterr().out
+    assert f"stopped after step {EPOCHS}; its checkpoint and" in capsys.readouterr().out
     assert all(np.isfinite(weight).all() for weight in weights(directory).values())
 
 

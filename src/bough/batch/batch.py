@@ -86,11 +86,11 @@ class Batch:
         return self.tokens[self.at]
 
     def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> Forest:
-        """What must be read to predict the trained tokens, each token once.
+        """The tokens of the forward pass that predicts the trained tokens, each token once.
 
         Args:
             merge: False to read every row by itself.
-            states: More texts, whole; what comes after each is predicted, too, after the M trained tokens.
+            states: Further whole texts. The position after each follows the M trained tokens in the output.
         """
         tokens, row, at = (each.cpu().numpy() for each in (self.tokens, self.row, self.at))
         # A row's last token is trained and nothing comes after it.

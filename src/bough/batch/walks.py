@@ -25,7 +25,7 @@ class Walks:
         path_of_turn: [K] int64.
         answer: [K] int64; turns with the same number are the same words in answer to the very same context.
         visits: [K] float32, how often a search came to the place that a turn led to; 0 where none counted.
-        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer did not go on.
+        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped.
     """
 
     trained: Int[Tensor, " E"]
@@ -129,7 +129,7 @@ def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
 
 
 def _ends(view: Steps) -> Ints:
-    """[P] int64: how each path ended."""
+    """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `Walks.end`."""
     trees: list[int] = view.tree.tolist()
     leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
     infos = [view.rewarded[tree].tree.info[leaf] for tree, leaf in zip(trees, leaves, strict=True)]

@@ -13,7 +13,7 @@ def main() -> None:
     for name in NOISY:
         logging.getLogger(name).setLevel(logging.ERROR)
     for stream in (sys.stdout, sys.stderr):
-        # A letter that the terminal's encoding lacks is written as its code; it does not end the command.
+        # Characters outside the terminal's encoding are escaped instead of raising.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     # Imported here, so that importing the package for its pieces never loads the command line.

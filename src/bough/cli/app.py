@@ -43,7 +43,7 @@ def resume(
     directory: Annotated[Path, typer.Argument(help="The run directory to go on with.")],
     changes: Changes = None,
 ) -> None:
-    """Go on with a run that was stopped, exactly where it was; steps=200 guards.dead_batches=50 ... may change."""
+    """Continue a stopped run exactly where it was; steps=200 guards.dead_batches=50 ... may change."""
     from bough.train import resume as go_on
 
     typer.echo(f"report: {go_on(directory, changes or []).report}")

@@ -1,4 +1,4 @@
-"""What there is to choose from: recipes, and for each field the pieces that can stand in it. Nothing is registered."""
+"""`bough list`: the recipes, and for each field of a run the pieces that fit its type, found in the packages."""
 
 import ast
 import dataclasses
@@ -30,7 +30,7 @@ from bough.train.spell import settings
 from bough.view import unknown
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
-"""A title, the packages that export its pieces, and what its pieces are."""
+"""A title, the packages that export its pieces, and the type of its pieces."""
 
 SEARCH = ("bough.explore.search",)
 PIECES: dict[str, Room] = {
@@ -41,7 +41,7 @@ PIECES: dict[str, Room] = {
     "engine": ("Engines", ("bough.engine",), EngineRecipe),
     "explore": ("Explorers", ("bough.explore",), Explorer),
     "search": ("Searches, which are explorers", SEARCH, Explorer),
-    "select": ("Parts of searches: where to go on", SEARCH, Select),
+    "select": ("Parts of searches: which node to expand", SEARCH, Select),
     "score": ("Parts of searches: scores of places", SEARCH, Score),
     "expand": ("Parts of searches: which actions to consider", SEARCH, Expand),
     "hint": ("Parts of searches: hints for the policy", SEARCH, Hint),
@@ -70,7 +70,7 @@ class Entry:
 
     Attributes:
         room: Where it is listed.
-        name: What it is called.
+        name: Its name.
         text: Its docstring.
         fields: Its settings: name, type and default.
     """
@@ -123,7 +123,7 @@ def show_one(name: str) -> str:
     """A piece with its docstring and fields, or a recipe, by name or file, with the settings of its run.
 
     Raises:
-        ConfigError: when there is nothing of that name; has a suggestion.
+        ConfigError: when the name is unknown; suggests a near one.
     """
     if ".py" in name:
         return f"Settings:\n{_settings(name)}"

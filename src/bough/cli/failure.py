@@ -12,7 +12,7 @@ Arguments = ParamSpec("Arguments")
 EXIT_USAGE = 2
 """The user asked for something that cannot be: a wrong field, an unknown recipe, a missing extra or file."""
 EXIT_FAILED = 1
-"""The run began and could not go on, or the user's code raised an error in it."""
+"""The run started and failed, or the user's code raised an error in it."""
 EXIT_STUCK = 75
 """Something that was waited for did not come."""
 EXIT_INTERRUPTED = 130
@@ -45,7 +45,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
 
 def _explain(error: BaseException) -> tuple[str, int | None]:
-    """The message and the exit status of an error; None for a defect of ours, which keeps its traceback."""
+    """The message and the exit status of an error; status None for a defect of Bough, shown with its traceback."""
     from bough.env.origin import describe, place, shorten
 
     ours = [kind for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in ("bough", "builtins")]
@@ -62,7 +62,7 @@ def _explain(error: BaseException) -> tuple[str, int | None]:
 
 
 def _text(error: BaseException) -> str:
-    """The message; of an error of the operating system the path and the reason, without its number."""
+    """The text of an error; for one of the operating system, the path and the reason without the errno."""
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
         return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
     try:

@@ -41,10 +41,10 @@ def find(recipe: str) -> Callable[[], Run]:
 
 
 def run_or_directory(target: str) -> Run | Path:
-    """What a text names: a run directory, or else the run that a recipe makes.
+    """The run directory that `target` names, or the run of the recipe that it names.
 
     Raises:
-        ConfigError: when it looks like a recipe and there is none.
+        ConfigError: when it is neither a directory nor a recipe.
     """
     is_directory = Path(target).is_dir() or ("/" in target and ".py" not in target)
     return Path(target) if is_directory else find(target)()

@@ -22,10 +22,10 @@ class Credit(Protocol):
 
 
 def compute_credit(rule: Credit, rewarded: Sequence[Rewarded]) -> list[Credited]:
-    """What a rule returns for the trees of a batch, if it is one `Credited` for each tree, in their order.
+    """Apply a rule to the trees of a batch and check its result: one `Credited` for each tree, in their order.
 
     Raises:
-        StageError: names the rule.
+        StageError: when the rule returns something else; names the rule.
     """
     piece = f"credit={type(rule).__name__}"
     try:
@@ -56,7 +56,7 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
 
 
 def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
-    """Whether the advantages of turns are as many as the turns of the counted paths."""
+    """Check that each tree has one advantage for each turn of its counted paths."""
     by_turn = [each for each in credited if each.by_turn is not None]
     view = steps([each.rewarded for each in by_turn])
     turns = np.bincount(view.tree[view.path], minlength=len(by_turn)).tolist()
@@ -72,8 +72,8 @@ def needs_of(rule: Credit) -> frozenset[str]:
     """What a rule needs beyond rewards and paths.
 
     "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": that critic's values of the states in
-    which truncated paths end (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
+    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": the critic's values of the final
+    states of truncated paths (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
     "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
     "channel.NAME": a reward that pays this channel.
     """

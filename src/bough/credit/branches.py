@@ -60,10 +60,10 @@ def trunk_of(view: Steps) -> Ints:
 
 
 def mean_of_children(view: Steps, value: Floats) -> tuple[Floats, Ints]:
-    """What each stretch is worth when every fork counts its branches evenly, and where each stretch is.
+    """The value of each stretch, as a mean over branches, and the stretch of each turn.
 
-    The value of a stretch that ends a path is that of the path, of any other the mean over the stretches that go on
-    from it, however many paths each of them has.
+    The value of a stretch that ends a path is the path's. That of any other stretch is the mean over its child
+    stretches, each with the same weight.
 
     Args:
         view: The batch.

@@ -30,8 +30,8 @@ class Gae:
         advantages    0.3977   0.3301          0.264    0.2
         goals         0.5977   0.7301          0.864    1.0
 
-    With `bootstrap_truncated` the value after the last token of a truncated path is V of the state in which it ends
-    (section 3 of the paper: the sums have no end there); verl has 0. Cut off after the fourth token, where V is 0.5:
+    With `bootstrap_truncated` the value after the last token of a truncated path is V of its final state (section 3 of
+    the paper: the sums continue there); verl has 0. Truncated after the fourth token, where V is 0.5:
 
         advantages    0.5656   0.5634          0.588    0.65
 
@@ -47,9 +47,9 @@ class Gae:
         kl: Coefficient, >= 0, of the divergence log policy - log reference at each token, subtracted from the reward;
             0 does without a reference.
         whiten: Whether advantages are whitened.
-        bootstrap_truncated: Whether the value after the last token of a truncated path is the critic's of the state in
-            which it ends, and not 0.
-        as_released: Whether they are divided by sqrt(variance + 1e-8), not by the standard deviation + 1e-8.
+        bootstrap_truncated: Whether the value after the last token of a truncated path is the critic's value of its
+            final state instead of 0.
+        as_released: Whether whitening divides by sqrt(variance + 1e-8) instead of standard deviation + 1e-8.
     """
 
     discount: float = 1.0

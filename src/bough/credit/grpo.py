@@ -41,7 +41,7 @@ class Grpo:
         std: Divides by the standard deviation of the group, of all returns of the batch, or not at all. The first
             weighs tasks that are rarely or nearly always solved more than the gradient of the success rate would.
         epsilon: Added to the standard deviation, > 0.
-        guard: "floor" divides by max(std, epsilon) instead of std + epsilon, "variance" by sqrt(variance + epsilon).
+        guard: The divisor: "added" std + epsilon, "floor" max(std, epsilon), "variance" sqrt(variance + epsilon).
         ddof: Subtracted from the number of returns in the standard deviation, 0 or 1.
         as_released: What the released code does with a group of one (verl, `compute_grpo_outcome_advantage`): mean 0
             and standard deviation 1, so that its advantage is its return. With std="batch" (Trinity-RFT,

@@ -32,7 +32,7 @@ class Hae:
 
     A path falls into segments: one begins at its first turn and wherever a subgoal is taken up. With r_t what is paid
     for turn t, segment k of d turns beginning at turn s, L, H and W the values of the heads "low", "high" and "switch",
-    and 0 for every value after the last turn, or by `bootstrap_truncated` H of the state in which a path was truncated:
+    and 0 for every value after the last turn, or with `bootstrap_truncated` H of the final state of a truncated path:
 
         action    A_t = r_t + discount * L_(t+1) - L_t + discount * lam_low * A_(t+1)     inside a segment
                   A_t = r_t + discount * H_(t+1) - L_t                                    at its last turn
@@ -65,7 +65,7 @@ class Hae:
     The third is as in released code (JonP07/HiPER-agent, `compute_hae_advantage`), which calls it simplified. That code
     also fines turns that keep their subgoal (by 0.3 in ALFWorld, where success pays 10, and by 3.5 a path in WebShop)
     and turns that keep it but write another, which is not well formed here. Its ALFWorld script bootstraps truncated
-    paths, from the values that it has: L at the last turn, H where the last segment begins.
+    paths with L at the last turn and H at the start of the last segment.
 
     Attributes:
         discount: Of what is one turn later, in (0, 1].
@@ -74,9 +74,9 @@ class Hae:
         keep_penalty: What keeping a subgoal costs, >= 0.
         keep_by: Whether each turn that keeps costs so much, or a path does of which every turn keeps.
         whiten: Whether advantages are whitened.
-        bootstrap_truncated: Whether a truncated path goes on with the head "high" of the state in which it ends, as if
-            a segment began there, and not with 0.
-        as_released: With `bootstrap_truncated`: it goes on with L of its last turn and H of its last segment.
+        bootstrap_truncated: Whether truncated paths bootstrap with the head "high" of their final state, as if a
+            segment began there, instead of 0.
+        as_released: With `bootstrap_truncated`: bootstrap with L of the last turn and H of the last segment.
     """
 
     discount: float = 0.95
@@ -101,7 +101,7 @@ class Hae:
 
     @property
     def needs(self) -> frozenset[str]:
-        """Three heads of a critic, what the parser finds, and the critic's bootstrap."""
+        """Three heads of a critic, the parser's marks, and the critic's bootstrap."""
         marks = {"mark.action", "mark.subgoal", "mark.switch"}
         reads_ends = self.bootstrap_truncated and not self.as_released
         return frozenset({"critic.high", "critic.low", "critic.switch"} | marks) | bootstrap_needs(reads_ends)

@@ -23,8 +23,8 @@ class Ipa:
 
     R = 1 and two chunks, discount 0.95:   0.95   1
 
-    With rewards="dense" each chunk gets what is paid from it on, as in ROLL's `compute_agentic_reinforce_return`; where
-    only the last chunk is paid, that is the same:
+    With rewards="dense" each chunk gets its discounted return-to-go, as in ROLL's `compute_agentic_reinforce_return`.
+    Where only the last chunk is paid, both are the same:
 
         A_(p,k) = G_(p,k) - baseline        G_(p,k) = r_(p,k) + discount * G_(p,k+1)
 
@@ -38,9 +38,9 @@ class Ipa:
 
     Attributes:
         discount: Per chunk, in [0, 1].
-        baseline: Nothing, or a mean over the task's paths: of R, or with dense rewards of G over the chunks of the same
-            number. A path alone with its task, or a chunk that no other path has, then gets 0.
-        rewards: What is discounted: the return of the path, or the reward of each chunk.
+        baseline: None, or the mean over the task's paths: of R, or with dense rewards of G at the same chunk number.
+            A group of one, or a chunk number that no other path has, then gets 0.
+        rewards: Which rewards are discounted: the return of the path, or the reward of each chunk.
     """
 
     discount: float = 0.95

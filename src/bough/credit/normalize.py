@@ -10,7 +10,7 @@ from bough.tree import Floats, Ints, sum_at
 Mean: TypeAlias = Literal["group", "leave_one_out", "batch", "none"]
 Std: TypeAlias = Literal["group", "batch", "none"]
 Guard: TypeAlias = Literal["added", "floor", "variance"]
-"""How a division by a small standard deviation is avoided: by std + epsilon, max(std, epsilon), sqrt(var + epsilon)."""
+"""The divisor that epsilon keeps above 0: std + epsilon, max(std, epsilon), or sqrt(variance + epsilon)."""
 
 ROUNDING = 1e-12
 """Values that differ by less than this, relative to their size, are the same sum in another order."""
@@ -40,8 +40,8 @@ def normalize(
         std: What is divided by.
         weight: [n], of each value in means and standard deviations: a token count makes them means over tokens.
         ddof: Subtracted from the sum of weights in the variance.
-        epsilon: > 0, keeps the divisor from 0.
-        guard: How.
+        epsilon: > 0, keeps the divisor above 0.
+        guard: The form of the divisor, see `Guard`.
         singleton: "raw" gives a value alone in its group mean 0 and standard deviation 1, as released code often does;
             with std="batch", the standard deviation of the batch, 1 for a batch of one.
     """
@@ -85,7 +85,7 @@ def mean_at(value: Floats, group: Ints) -> Floats:
 
 
 def _guarded(variance: Floats, epsilon: float, guard: Guard) -> Floats:
-    """The divisors of values with these variances, above 0."""
+    """[groups] the divisors for these variances, above 0."""
     match guard:
         case "added":
             return np.sqrt(variance) + epsilon

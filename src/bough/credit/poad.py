@@ -31,7 +31,7 @@ class Poad:
         ntpo()          0.3145  0.3257  |  0.3552  0.41    0.5
         bootstrap       0.998   0.898   |  1.15    1.05    0.95     truncated in a state of value 0.5
 
-    The released code bootstraps where its buffer of fixed length cuts an episode, as `bootstrap_truncated` does.
+    The released code bootstraps where its fixed-length buffer cuts an episode, as `bootstrap_truncated` does.
 
     Turns that someone else wrote are transparent (see `credit/valued.py`). Where paths share a token, its goal is the
     mean of theirs. Advantages are whitened over the tokens of all counted paths (ddof 1, + 1e-8), a shared token once
@@ -44,8 +44,8 @@ class Poad:
             baseline. "last" is that, but looks ahead to the value before the last token of the next action instead of
             its first: an option of the released code that it calls ARCHER, though it is not that method.
         whiten: Whether advantages are whitened.
-        bootstrap_truncated: Whether the value after the last action of a truncated path is the critic's of the state in
-            which it ends, and not 0.
+        bootstrap_truncated: Whether the value after the last action of a truncated path is the critic's value of its
+            final state instead of 0.
         as_released: With "action": the recursion decays by `lam` inside actions too (morning9393/ADRL,
             `batch_process_tppo`), so that the credit of a long action fades toward its beginning.
     """

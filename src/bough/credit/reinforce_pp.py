@@ -26,10 +26,10 @@ class ReinforcePlusPlus:
 
     with mean and standard deviation (ddof 1) over all trained tokens of all counted paths of the batch, so that long
     paths weigh more in them; a shared token counts for each path through it. Tokens that the policy did not sample are
-    in no sum, mean or deviation, and what is paid later passes through them undiscounted. The paper has discount 1;
-    below 1, in released code too (verl, `compute_reinforce_plus_plus_outcome_advantage`; OpenRLHF, `gamma`), time is
-    counted in tokens: G of two turns of two tokens, paid 0 and 1, is .125 .25 .5 1 at discount .5. That code starts
-    from 0 before every token that the policy did not sample, so that turns never see what later turns are paid.
+    in no sum, mean or deviation; later rewards pass through them undiscounted. The paper has discount 1. Below 1 the
+    discount is per token, as in released code (verl, `compute_reinforce_plus_plus_outcome_advantage`; OpenRLHF,
+    `gamma`): G of two turns of two tokens, paid 0 and 1, is .125 .25 .5 1 at discount .5. The released code resets G to
+    0 at every token that the policy did not sample, so that earlier turns get none of the later rewards.
 
     Where all returns of a batch are the same, the whitening makes of the divergence, however small, the whole signal.
     One that is only rounding counts as none, so that a policy that still is its reference does not learn from noise.
@@ -52,12 +52,12 @@ class ReinforcePlusPlus:
 
     Attributes:
         baseline: What is subtracted from returns before the whitening.
-        discount: Of what is one sampled token later, in (0, 1]; below 1 without `baseline` only.
+        discount: Per sampled token, in (0, 1]; below 1 only without `baseline`.
         kl: Coefficient of the divergence in the reward, >= 0; 0 does without a reference. The paper leaves its value
             open; 0.01 is the default of OpenRLHF, the authors' code. Without `baseline` only.
         epsilon: Added to the standard deviation, > 0.
-        as_released: Divides by sqrt(variance + epsilon). With `baseline`, too: a group of one keeps its return, and
-            ties get what the whitening gives them.
+        as_released: Whitening divides by sqrt(variance + epsilon). With `baseline`, a group of one also keeps its
+            return, and tied groups are whitened.
     """
 
     baseline: Literal["none", "group"] = "none"
@@ -121,7 +121,7 @@ class ReinforcePlusPlus:
     def _to_go(self, view: Steps, words: Words, sampled: Bools) -> Floats:
         """[E]: what is still paid from each token on, less the divergence."""
         ends = np.cumsum(np.bincount(words.step[sampled], minlength=len(view.reward)))
-        # A reward is paid at the last sampled token of its turn, so many sampled tokens before that of the next turn.
+        # A reward is paid at the last sampled token of its turn; the decay counts the sampled tokens up to the next.
         decay = self.discount ** np.diff(ends, append=ends[-1:])
         to_last = np.where(sampled, ends[words.step] - np.cumsum(sampled), 0)
         paid = self.discount**to_last * sum_ahead(view.reward, decay, view.start)[words.step]

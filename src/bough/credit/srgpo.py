@@ -22,9 +22,9 @@ class Srgpo:
 
         A_(p,t) = z(R_p; task) + weight * z(r_t; random group of `size` steps)
 
-    r_t is what the channel `step` paid for the turn, not a return. R_p is the return of the path by all other channels:
-    the authors keep outcome and step rewards apart. A penalty that counts in both has to be paid in two channels. Two
-    paths of three turns, R = 1, 0 and r = 1, 0, 1, 0, 0, 1 in one group:
+    r_t is the turn's reward in the channel `step`. R_p is the return of the path in all other channels: the authors
+    keep outcome and step rewards apart. A penalty that counts in both must be paid in two channels. Two paths of three
+    turns, R = 1, 0 and r = 1, 0, 1, 0, 0, 1 in one group:
 
         1.164   0.251   1.164   -1.164  -1.164  -0.251
 
@@ -73,7 +73,7 @@ class Srgpo:
         """Credit every tree, in order.
 
         Raises:
-            ValueError: when a tree has no step rewards, or nothing else.
+            ValueError: when a tree lacks the channel `step`, or has no other channel.
         """
         for each in rewarded:
             if self.step not in each.channels or len(each.channels) < 2:

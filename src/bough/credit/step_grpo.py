@@ -26,9 +26,9 @@ class StepGrpo:
         path 0     1 0     0.707  -0.707        0  -0.707
         path 1     0 1    -0.707   0.707        0   0.707
 
-    With std="batch" the deviation is that of G over the turns of all paths and tasks, one for the whole batch: a turn
-    number at which paths hardly differ is then not blown up to the size of the others. Returns 1, 0 at the first turn
-    and .1, 0 at the second, discount 0: A = .707, -.707 and .707, -.707; by batch 1.030, -1.030 and .103, -.103.
+    With std="batch" the deviation is that of G over the turns of all paths and tasks. Small differences at one turn
+    number then stay small. Returns 1, 0 at the first turn and .1, 0 at the second, discount 0: A = .707, -.707 and
+    .707, -.707; by batch 1.030, -1.030 and .103, -.103.
 
     The k-th turns of two paths are seldom taken in the same state, so what they are compared with is more noise than
     in rules that need state keys; nothing but rewards is needed here. A turn that no other path of the task has got to,

@@ -22,7 +22,7 @@ class TreePs:
         first +0.25, below it +0.5 and -0.5      second -0.25, below it 0 and 0
 
     A turn after which the tree does not fork has the value of the one before, and gets 0: the method is for trees that
-    fork at most turns. Where paths part inside a turn, each part of it is a node. Where they fork at few,
+    fork at most turns. A turn with a fork inside is split there into nodes. For trees that fork at few turns,
     `SegmentPo(certain=1.0)` gives the same rise to all turns between forks.
 
     Only the abstract and summaries were read, and no code was found: whether the paper subtracts other baselines,

@@ -30,33 +30,33 @@ class TreePo:
         size                    0.667  -0.333  -0.167  -0.167
         even, drop_ties         0.625  -0.375  -0.25   -0.25
 
-    The paper's segments are of equally many tokens. Here a segment is an `ACTION` node: a whole turn, or the piece of a
-    turn that `Segments` wrote. A stretch of segments without a fork repeats the same comparison, as it does there.
-    Tasks whose paths all tie stay out of the whitening, mean and deviation, and get exactly 0; the paper's runs filter
-    such tasks (DAPO).
+    The paper's segments have equally many tokens. Here a segment is an `ACTION` node: a whole turn, or the part of a
+    turn that `Segments` wrote. A stretch of segments without a fork repeats the same comparison, as in the paper. Tasks
+    whose paths all tie are excluded from the whitening's mean and deviation, and get exactly 0; the paper's runs
+    filter such tasks (DAPO).
 
-    With `progress`, a mode of the released code, a segment gets the rise it brought, not the whole path's comparison.
-    A path is compared with the paths through each of its prefixes, the prompt and the whole path among them:
+    With `progress`, a mode of the released code, a segment gets its rise in value instead of the path's advantage. A
+    path is compared with the paths through each of its prefixes, including the prompt and the whole path:
 
         W_p = sum over prefixes of size * (R_p - mean of R through the prefix) / sum over prefixes of size
 
-    The value of a segment is the mean of the values of the segments after it, W_p for the last, and the prompt is
-    worth 0; a segment gets its value minus that of the segment before. Before whitening, of the example above, and of
-    two chains of three turns with returns 1 and 0:
+    The value of a segment is the mean of the values of its child segments, W_p for the last, and 0 for the prompt. A
+    segment gets its value minus that of the segment before. Before whitening, for the example above, and for two
+    chains of three turns with returns 1 and 0:
 
         first turns   0.143 -0.143       after the first   0.429  -0.429       after the second   0  0
         first turns   0.2   -0.2         later turns       0
 
-    The released code takes every segment for equally long, so that an early stop within one puts it out of step; that
-    is not reproduced. Its whitening, by sqrt(variance + 1e-8) and over all tasks, is (`as_released`).
+    The released code assumes segments of equal length, so an early stop within one misaligns it; this is not
+    reproduced. `as_released` reproduces its whitening, by sqrt(variance + 1e-8) and over all tasks.
 
     Attributes:
         weight: How groups are averaged; the released script has "even". `progress` is by size.
         drop_ties: Whether groups whose returns are all equal are left out, as they pull toward 0; not with `progress`.
-        progress: Whether a segment is worth the rise in value.
+        progress: Whether a segment's advantage is its rise in value.
         whiten: Whether the batch is whitened.
         epsilon: Added to the standard deviation, > 0.
-        as_released: Whitens by sqrt(variance + 1e-8), over all tasks.
+        as_released: Whether whitening divides by sqrt(variance + 1e-8), over all tasks.
     """
 
     weight: Literal["even", "size"] = "even"

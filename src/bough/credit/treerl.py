@@ -12,7 +12,7 @@ from bough.credit.normalize import normalize
 from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
 
 FILLED = 1e-8
-"""Released code replaces a smaller local advantage by that of the node before."""
+"""The released code replaces a local advantage below this by that of the node before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class TreeRl:
         weight="sqrt"      -0.192     1.167     -0.833    -0.833     1
         as_released        -0.257     1.462     -1.205    -1.205     1.333
 
-    `term` chooses what is added up; with g = V - V of the prompt, l = V - V of the node before, o the return of the
+    `term` chooses the summands; with g = V - V of the prompt, l = V - V of the node before, o the return of the
     path minus the mean return of the other paths of the task, and the flags of the released code:
 
         "global_local"     g + l, the paper's; `use_state_value_reward`
@@ -44,18 +44,18 @@ class TreeRl:
         "ancestors"        V minus the mean of V over the prompt and all nodes before; `advantage_mix_allancestor`
 
     The released code (THUDM/TreeRL, `tree_node.py` and `parallel_mcts.py`) differs in five ways (`as_released`). Values
-    are of o, not of returns, and less the mean of o over tokens (`center`), also that of the prompt. Each value is
+    are means of o instead of returns, minus the mean of o over tokens (`center`), the prompt's too. Each value is
     divided by its own sqrt(L) before differences are taken. g is V alone. A local term below 1e-8 is replaced by that
-    of the node before, except at a path's first node. o is computed twice, the second time of the first. One task, four
+    of the node before, except at a path's first node. The leave-one-out difference o is taken twice. One task, four
     chains of one turn with returns 1, 0, 1, 1 and 4, 8, 4, 5 tokens: 0.9286, -1.7381, 0.9286, 0.9286.
 
     Attributes:
-        term: What is added up.
-        mean: What the value of a node is the mean of: the returns of the paths through it, or the values of the nodes
-            after it ("branches", `average_one_generation`; there as released the mean that is taken off V is
+        term: The summands, as above.
+        mean: Whether the value of a node is the mean of the returns of the paths through it, or of the values of its
+            children ("branches", `average_one_generation`; as released, the mean subtracted from V is then
             multiplied by L).
-        weight: What values are divided by: the square root of L, L ("paths", `uniform`), or nothing (`original`).
-        center: With `as_released`, which mean is taken off: over tokens, over nodes, or none.
+        weight: The divisor of values: the square root of L, L ("paths", `uniform`), or 1 ("none", `original`).
+        center: Read with `as_released` only. The mean subtracted from values: over tokens, over nodes, or none.
         as_released: As described above.
     """
 
@@ -97,7 +97,7 @@ class TreeRl:
         return of_value + self._of_outcome(view, outcome)
 
     def _mean(self, nodes: "_Nodes", total: Floats, at_prompt: Floats) -> Floats:
-        """[tasks]: what is taken off; the prompt is a node without tokens."""
+        """[tasks]: the mean to subtract; the prompt is a node without tokens."""
         tasks = len(at_prompt)
         if self.center == "none":
             return np.zeros(tasks)
@@ -108,7 +108,7 @@ class TreeRl:
         return summed / np.where(counted > 0, counted, 1.0)
 
     def _of_value(self, view: Steps, stem: Ints, value: Floats, prompt: Floats, origin: Floats) -> Floats:
-        """[S]: the part of the advantage that comes from values [S], those of the prompts [S], and what g starts at."""
+        """[S]: the part of the advantage from values [S] and prompt values [S]; `origin` [S] is subtracted in g."""
         first = view.turn[stem] == 0
         if self.term == "ancestors":
             return rise(value, _mean_before(view, stem, value, prompt))
@@ -199,7 +199,7 @@ def _mean_before(view: Steps, stem: Ints, value: Floats, prompt: Floats) -> Floa
     total, count = np.cumsum(np.where(begins, value, 0.0)), np.cumsum(begins)
     start = view.start[view.path]
     before, number = total[stem] - value[stem], count[stem] - 1
-    # What the paths before this one added up to.
+    # Subtract the sums of the earlier paths.
     before -= (total - np.where(begins, value, 0.0))[start]
     number -= count[start] - 1
     return (prompt + before) / (1 + number)

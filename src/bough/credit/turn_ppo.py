@@ -16,7 +16,7 @@ class TurnPpo:
     """Turn-PPO (arXiv 2512.17008), experimental: GAE over turns; needs the head "value" of a critic.
 
     A turn is one action of a process whose state is all that was read. V_t is the value before the first token of turn
-    t, r_t what is paid for it, and the value after the last turn is 0, or by `bootstrap_truncated` the critic's:
+    t, r_t its reward. The value after the last turn is 0, or the critic's with `bootstrap_truncated`:
 
         delta_t = r_t + discount * V_(t+1) - V_t        A_t = delta_t + discount * lam * A_(t+1)
 
@@ -36,8 +36,8 @@ class TurnPpo:
         discount: Of what is one turn later, in (0, 1].
         lam: lambda of GAE, in [0, 1].
         whiten: Whether advantages are whitened.
-        bootstrap_truncated: Whether the value after the last turn of a truncated path is the critic's of the state in
-            which it ends, and not 0.
+        bootstrap_truncated: Whether the value after the last turn of a truncated path is the critic's value of its
+            final state instead of 0.
     """
 
     discount: float = 0.99

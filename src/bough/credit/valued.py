@@ -23,8 +23,8 @@ class Valued:
         token: [V] int64, which token of the batch, the first for a turn.
         start: [P + 1] int64; those of path p are start[p] : start[p + 1].
         reward: [V], what is paid for each; a turn's reward is paid at its last token.
-        value: [V], of the state before it; nan where nobody asked.
-        end: [P], of the state after the last of a path: 0, or where the path was truncated the bootstrap.
+        value: [V], of the state before it; nan where no critic gave one.
+        end: [P], of the state after the last one of each path: the bootstrap of a truncated path, else 0.
     """
 
     at: Ints
@@ -37,21 +37,20 @@ class Valued:
 
 
 def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[str]:
-    """What a rule needs besides its heads."""
+    """The need "bootstrap" of a rule, if it bootstraps truncated paths."""
     return frozenset({"bootstrap"} if bootstrap_truncated else ())
 
 
 def end_values(view: Steps, head: str) -> Floats:
-    """[P]: the bootstrap, a head's value of the state in which each truncated path ends.
+    """[P]: the bootstrap, a head's value of the final state of each truncated path.
 
-    0 where the environment ended the path, and where no text of that state exists: a path that fills the model's
-    context can never go on.
+    0 where the environment ended the path, and where the final state did not fit the model's context.
     """
     return np.nan_to_num(view.of_ends(head), nan=0.0)
 
 
 def valued_words(view: Steps, head: str, *, bootstrap: bool = False) -> Valued:
-    """Every token that the policy wrote, with what a head says before it."""
+    """Every token that the policy wrote, with a head's value before it."""
     words = view.words
     at = np.flatnonzero(view.sampled[words.token])
     end = end_values(view, head) if bootstrap else np.zeros(view.paths)
@@ -59,7 +58,7 @@ def valued_words(view: Steps, head: str, *, bootstrap: bool = False) -> Valued:
 
 
 def valued_turns(view: Steps, head: str | None = None, *, bootstrap: bool = False) -> Valued:
-    """Every turn of which the policy wrote something, with what a head says before the first token that it wrote."""
+    """Every turn with a token that the policy wrote, with a head's value before the first such token."""
     end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
     words = view.words
     written = np.flatnonzero(view.sampled[words.token])

@@ -25,10 +25,10 @@ class Admit(Protocol):
 
 
 def select(rule: Admit, credited: Sequence[Credited]) -> Admitted:
-    """What a rule returns, if it is a selection of the given trees, in their order.
+    """Apply a filter and check its result: a selection of the given trees, in their order.
 
     Raises:
-        StageError: names the rule.
+        StageError: when the filter returns something else; names the filter.
     """
     return _checked(f"admit={type(rule).__name__}", credited, rule(credited))
 

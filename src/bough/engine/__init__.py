@@ -127,7 +127,7 @@ class Engine(Protocol):
     async def score_each(
         self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
     ) -> tuple[tuple[float, ...], ...]:
-        """`score` of several continuations of one prompt, in one request."""
+        """`score` several continuations of one prompt in one request; one tuple each, in their order."""
         ...
 
     def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:

@@ -90,11 +90,11 @@ class Calls:
         self._closed = False
 
     async def ask(self, path: str, body: dict[str, object], *, seed: int) -> Choice:
-        """As `ask_each`; the first completion."""
+        """Return the first completion of `ask_each`."""
         return (await self.ask_each(path, body, seed=seed))[0]
 
     async def ask_each(self, path: str, body: dict[str, object], *, seed: int) -> list[Choice]:
-        """Post `body` to `path`, below the server's address, when there is a place; return its completions, in order.
+        """Post `body` to `path` below the server's address within the concurrency limit; return completions by index.
 
         Raises:
             EngineFault: when the server refused or kept failing, or `close` was called.

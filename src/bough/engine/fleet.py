@@ -124,7 +124,7 @@ class Fleet:
     async def score_each(
         self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
     ) -> tuple[tuple[float, ...], ...]:
-        """See `Engine.score_each`; the continuations are dealt out together."""
+        """See `Engine.score_each`; the continuations are scored concurrently, over all processes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:

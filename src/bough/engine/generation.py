@@ -106,7 +106,7 @@ class LocalEngine:
     async def score_each(
         self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
     ) -> tuple[tuple[float, ...], ...]:
-        """See `Engine.score_each`; the continuations are read in the same passes."""
+        """See `Engine.score_each`; the continuations share forward passes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:

@@ -213,13 +213,13 @@ class OpenAiEngine:
     async def score(
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
     ) -> tuple[float, ...]:
-        """See `Engine.score_each`, of one continuation."""
+        """See `Engine.score`: `score_each` of one continuation."""
         return (await self.score_each(prompt_tokens, (continuation_tokens,), temperature))[0]
 
     async def score_each(
         self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
     ) -> tuple[tuple[float, ...], ...]:
-        """See `Engine.score_each`. Servers say it of temperature 1 only, and with `api="completions"` only.
+        """See `Engine.score_each`. Servers support temperature 1 only, and only with `api="completions"`.
 
         Raises:
             ValueError: when asked for what servers do not say.
@@ -254,7 +254,7 @@ class OpenAiEngine:
         )
 
     def _scored(self, choice: "Choice", start: int, stop: int) -> tuple[float, ...]:
-        """The log-probabilities of the tokens from `start` to `stop` of what was sent."""
+        """The log-probabilities of the tokens from `start` to `stop` of a scored prompt."""
         given = (choice.logprobs.token_logprobs if choice.logprobs else None) or []
         if len(given) < stop:
             raise EngineFault(

@@ -44,8 +44,8 @@ class Step:
 
     Attributes:
         state: Where the agent now is.
-        reward: What the environment paid for this action. Here and in `valid` and `success` a host takes NumPy's
-            scalars, too.
+        reward: The environment's reward for this action. Hosts convert NumPy scalars in `reward`, `valid` and
+            `success` to Python's.
         outcome: `OPEN`, or `TERMINATED` or `TRUNCATED` when the episode is over.
         valid: Whether the environment understood the action.
         success: Whether the task is now solved.
@@ -111,7 +111,7 @@ class EnvFault(Exception):
 
 
 class UserCodeError(ValueError):
-    """An error of the user's environment that no retry mends. The message has its class, text, file and line."""
+    """A permanent error of the user's environment; never retried. The message has its class, text, file and line."""
 
 
 @runtime_checkable
@@ -142,15 +142,15 @@ class Host(Protocol):
 
 @runtime_checkable
 class EnvHost(Host, Protocol):
-    """A host of a whole environment: it draws tasks, too."""
+    """A host that also draws tasks."""
 
     @property
     def replaced(self) -> int:
-        """How many worker processes hung or died, and were replaced; 0 without workers."""
+        """The number of worker processes that hung or died and were replaced; 0 without workers."""
         ...
 
     async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
-        """`Env.tasks`; raises `EnvFault` when the environment broke or hung, ValueError when it has too few."""
+        """`Env.tasks`; raises `EnvFault` when the environment breaks or hangs, ValueError when it has too few."""
         ...
 
 

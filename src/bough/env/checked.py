@@ -20,14 +20,14 @@ Piece = TypeVar("Piece", State, Step)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """An environment, asked in this process.
+    """Calls an environment in this process and checks the results.
 
-    NumPy's scalars in what it returns become Python's, so that JSON can write them and other processes read them.
+    NumPy scalars in the results become Python's, so that they can be written as JSON and unpickled anywhere.
 
     Raises:
-        EnvFault: from every call, when the environment raised, or answered with the wrong type. The message has the
-            file and line of the user's code.
-        ImportError: from every call, when an environment that comes with Bough lacks an extra.
+        EnvFault: from every call, when the environment raises or returns the wrong type. The message has the file and
+            line of the user's code.
+        ImportError: from every call, when an environment of Bough lacks an extra.
     """
 
     env: Env
@@ -40,10 +40,10 @@ class Checked:
     def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
         """`Env.tasks`; its ValueError passes through, as in `start`.
 
-        What JSON writes otherwise in `Task.data` becomes what JSON reads back: a tuple a list, a number as a key text.
+        `Task.data` is returned as JSON reads it back: tuples become lists, keys become texts.
 
         Raises:
-            ValueError: when the answer is not `count` tasks with different ids, or JSON cannot write one.
+            ValueError: when the result is not `count` tasks with different ids, or JSON cannot write one.
         """
         with self._guard("tasks", of_task=True):
             answer = cast("object", self.env.tasks(split, count, seed))
@@ -62,7 +62,7 @@ class Checked:
         """`Env.start`; its ValueError passes through, because a bad task is the user's to mend.
 
         Raises:
-            UserCodeError: in the place of a ValueError that was raised in the user's code.
+            UserCodeError: instead of a ValueError raised in the user's code.
         """
         with self._guard("start", of_task=True):
             answer = self.env.start(task)
@@ -86,7 +86,7 @@ class Checked:
 
     @contextmanager
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
-        """Turns what the environment raises inside into a fault; not what says that a task, or an extra, is wrong."""
+        """Convert an exception of the environment to `EnvFault`, except for a wrong task or a missing extra."""
         try:
             yield
         except EnvFault as fault:
@@ -161,7 +161,7 @@ class Checked:
 
 
 def _plain_fields(piece: Piece, *names: str) -> Piece:
-    """With Python's values in the place of NumPy's scalars; the same object when there are none."""
+    """`piece` with the NumPy scalars in the fields `names` converted to Python's; `piece` itself without any."""
     values: dict[str, object] = {name: getattr(piece, name) for name in names}
     plain: dict[str, Any] = {
         name: cast("np.generic", value).item()

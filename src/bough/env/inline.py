@@ -40,8 +40,8 @@ class Inline:
         """`Env.tasks`.
 
         Raises:
-            EnvFault: when the environment raised something else than ValueError.
-            ValueError: the environment's own, or when the answer is not `count` different tasks.
+            EnvFault: when the environment raises anything but ValueError.
+            ValueError: the environment's own, or when the result is not `count` different tasks.
         """
         with self._working():
             return Checked(env=self.env).tasks(split, count, seed)

@@ -37,10 +37,10 @@ def load_module(path: Path) -> ModuleType:
 
 
 def import_folder(name: str, file: str) -> Path | None:
-    """The folder on `sys.path` that makes a module of the user's importable; None for an installed module.
+    """The folder on `sys.path` from which a user's module is imported; None for an installed module.
 
     Args:
-        name: The module's, with dots: `shop.env`.
+        name: Dotted name of the module: `shop.env`.
         file: Its source file: `/project/shop/env.py`, for the folder `/project`.
     """
     path = Path(file).absolute()
@@ -51,7 +51,7 @@ def import_from(name: str, folder: Path | None) -> ModuleType:
     """Import a module by its name, from `folder` where one is given; the folder goes to the end of `sys.path`.
 
     Raises:
-        ImportError: when there is no such module, or another one of this name comes first.
+        ImportError: when there is no such module, or another module of this name precedes it on `sys.path`.
     """
     if folder is None or not folder.is_dir():
         return importlib.import_module(name)

@@ -33,10 +33,10 @@ def place(error: BaseException) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """`CLASS: TEXT (FILE, line N, in FUNCTION)`, and the same of its causes.
+    """`CLASS: TEXT (FILE, line N, in FUNCTION)`, followed by its causes in the same form.
 
-    With the environment variable BOUGH_DEBUG the whole traceback follows. Works in a worker process, too, whose
-    tracebacks do not travel.
+    With the environment variable BOUGH_DEBUG the whole traceback follows. Worker processes call it before they send
+    an error, since tracebacks are not pickled.
     """
     told = "; caused by ".join(_line(each) for each in _chain(error))
     if not os.environ.get("BOUGH_DEBUG"):
@@ -46,21 +46,21 @@ def describe(error: BaseException) -> str:
 
 
 def shorten(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The beginning of a long text, and how long it was."""
+    """The first `most` characters of a longer text, and its length; shorter texts unchanged."""
     return text if len(text) <= most else f"{text[:most]}... (cut: {len(text):,} characters)"
 
 
 def _line(error: BaseException) -> str:
     try:
         text = shorten(str(error))
-    except Exception:  # the user's own __str__ may fail, too
+    except Exception:  # the user's __str__ may fail
         text = "its text cannot be read"
     where = place(error)
     return f"{type(error).__name__}{f': {text}' if text else ''}{f' ({where})' if where else ''}"
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An exception, what caused it, what caused that."""
+    """An exception and up to `MOST_CAUSES` of its causes, innermost last."""
     each: BaseException | None = error
     for _ in range(1 + MOST_CAUSES):
         if each is None:

@@ -47,7 +47,7 @@ ERRORS: Mapping[Verdict, type[Exception]] = {
     Verdict.BAD_TASK: ValueError,
     Verdict.MISSING: ImportError,
 }
-"""What a verdict raises on the other side, subclasses first. A worker's own class may not be importable there."""
+"""By verdict, the exception to raise in the parent process, subclasses first; classes of the user may not unpickle."""
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)

@@ -37,7 +37,7 @@ class Worker:
         env: The environment, pickled.
         deadline_s: Most seconds for one call, counted from when the process is free for it.
         startup_s: Most seconds for a fresh process to be ready.
-        notify: Called with a line when the process hung or died, and was replaced.
+        notify: Called with a line when the process is replaced because it hung or died.
         calls: How many calls it has in hand.
         replaced: How many processes were killed or found dead, and replaced.
         busy_s: For how long it has worked on calls that it answered.
@@ -110,7 +110,7 @@ class Worker:
             self._replace()
             fault = late
         except BaseException:
-            # Above all a cancelled call: no one reads what the process answers now, so only a fresh one is clean.
+            # Above all a cancelled call: its reply would be read as the next call's, so the process is replaced.
             self._replace()
             raise
         if not self._closed:

@@ -13,7 +13,7 @@ from bough.tree import Task
 
 LARGE_ENV_BYTES = 50 * 2**20
 LARGE_STATE_BYTES = 2**20
-"""From these sizes on, `Workers.notify` is called with what an environment and its states cost."""
+"""Pickled sizes from which `Workers.notify` is called."""
 
 
 def to_stderr(text: str) -> None:
@@ -38,7 +38,7 @@ class Workers:
         deadline_s: Most seconds for one call, counted from when its process is free for it. A call behind n others
             thus has its answer or its fault within (n + 1) deadlines, plus the time to start fresh processes.
         startup_s: Most seconds for a fresh process to load the environment.
-        notify: Called with a line of text when a process is replaced, and when the environment or a state is large.
+        notify: Called with a line when a process is replaced, and when the environment or a state is large.
 
     Raises:
         ValueError: when a field is out of its range, or the environment cannot be pickled or branched.

@@ -1,4 +1,4 @@
-"""Evaluation: how good a trained agent is, with honest intervals, acting at once or after a search.
+"""Evaluation: the success rate of a trained agent with its confidence interval, with or without search.
 
 The package is also a function, `bough.evaluate(result)`: see `bough.api`.
 """

@@ -51,7 +51,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        AllFailed: when every task failed; says the cause.
+        AllFailed: when every task failed; has the most frequent cause.
     """
     with RunDirectory.open(path).in_its_folder() as directory:
         run = override(load_run(directory), changes)
@@ -59,7 +59,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
         if checkpoint is None:
             raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
-        # Imported here, since it imports torch: a wrong argument is reported before that.
+        # Imported here because it imports torch; wrong arguments are reported earlier.
         from bough.train.workshop import Workshop
 
         waits = Waits()
@@ -83,7 +83,7 @@ async def _play(shop: "Workshop") -> Score:
 
 
 def sentence(evaluation: Evaluation) -> str:
-    """The result in one line, and a line for each thing that spoilt it."""
+    """The result in one line, and one line each for failed tasks, truncated paths, cut and invalid actions."""
     score = evaluation.score
     outgrown = score.truncated_context
     cut = f"{outgrown} paths outgrew the context and were truncated" if outgrown else ""

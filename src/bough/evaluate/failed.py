@@ -6,18 +6,18 @@ from bough.view import cause
 
 
 class AllFailed(RuntimeError):
-    """Every task failed, so there is no success rate. The message has the cause."""
+    """Every task failed, so there is no success rate. The message has the most frequent cause."""
 
 
 def require_some(successes: Mapping[str, bool], failures: Mapping[str, str]) -> None:
     """Check that a success rate rests on at least one task.
 
     Args:
-        successes: By task id, whether the task is solved; without those that failed.
-        failures: Cause by task id, of those that failed.
+        successes: By task id, whether the task is solved; failed tasks are missing.
+        failures: By id of each failed task, the cause.
 
     Raises:
-        AllFailed: when there are failures alone.
+        AllFailed: when `successes` is empty.
     """
     if not successes:
         raise AllFailed(

@@ -34,11 +34,11 @@ class Found:
 
     Attributes:
         successes: By task id, whether the answer solves it; tasks that failed are missing.
-        failures: Cause by task id, of those: they did not start, or every path failed.
-        faults: How many paths failed, of the tasks that count.
-        unanswered: How many questions to the engine got no answer that can be read.
-        actions: What the policy wrote and did.
-        cost: Means over the tasks that count: "turns" (environment steps, of which "replayed"), "tokens" written,
+        failures: By id of each failed task, the cause: it did not start, or every path failed.
+        faults: Number of failed paths in the other tasks.
+        unanswered: Number of judge queries without a parsable answer.
+        actions: Counts of the policy's actions.
+        cost: Means over the tasks in `successes`: "turns" (environment steps, of which "replayed"), "tokens" written,
             "calls" of the engine.
         low: Lower end of the 95 % interval of the success rate (Wilson).
         high: Upper end.
@@ -77,8 +77,8 @@ def search(
 ) -> Found:
     """Search the held-out tasks of a run, by its explorer.
 
-    Trees are kept as they finish, so a search that was stopped goes on where it was when it is called again. A tree in
-    which every path failed is not kept: its task is searched again.
+    Finished trees are stored, so a repeated call continues a stopped search. A tree in which every path failed is not
+    stored, and its task is searched again.
 
     Args:
         target: A run directory, whose checkpoint acts; or a run whose engine brings its own model (`OpenAi`).
@@ -91,7 +91,7 @@ def search(
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
         ConfigError: when the pieces do not fit together.
-        AllFailed: when every task failed; says the cause.
+        AllFailed: when every task failed; has the most frequent cause.
     """
     out = None if out is None else out.absolute()
     if isinstance(target, Run):
@@ -101,7 +101,7 @@ def search(
 
 
 def _search(run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: Tell | None) -> Grown:
-    """Search with a checkpoint of a run directory, or with a model that a server has."""
+    """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
     waits = Waits()
     with Watchdog(waits, grace_s=run.guards.stuck_s):
@@ -119,7 +119,7 @@ async def _local(
     if checkpoint is None:
         raise StoreError(f"{directory.path}: got no whole checkpoint; need a run that has saved one")
     folder = _folder(run, out, f"step {checkpoint.step}")
-    # Imported here, since it imports torch: a wrong argument is reported before that.
+    # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.workshop import Workshop
 
     shop = Workshop(run, directory.policy, waits, trains=False)
@@ -239,7 +239,7 @@ def _solved(tree: Tree) -> bool:
 
 
 def summary(found: Found) -> str:
-    """The result in one line, and a line for each thing that spoilt it."""
+    """The result in one line, and one line each for failed tasks and paths, cut and invalid actions."""
     cost = ", ".join(f"{found.cost[name]:,.1f} {name}" for name in ("turns", "tokens", "calls") if name in found.cost)
     interval = f"95 % interval {found.low:.1%} to {found.high:.1%}"
     notes = [

@@ -25,7 +25,7 @@ class Chains:
 
     @property
     def paths(self) -> int:
-        """How many paths a tree has."""
+        """The number of paths of a tree."""
         return self.n
 
     async def __call__(self, player: Player) -> None:

@@ -20,7 +20,7 @@ class Demonstration:
         """Grow the path.
 
         Raises:
-            EnvFault: when the environment broke, at the start or later; the whole demonstration is played again.
+            EnvFault: when the environment breaks at any turn; the whole demonstration is then retried.
             ValueError: when the oracle does not know how to begin; it is then no oracle for this task.
         """
         place = await player.root()

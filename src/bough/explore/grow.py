@@ -24,7 +24,7 @@ class Explorer(Protocol):
 
 
 def paths_of(explorer: Explorer) -> int | None:
-    """How many paths a tree has, where the explorer's settings fix it by a field, property or constant `paths`."""
+    """The number of paths of a tree: the explorer's field or property `paths`; None for an explorer without it."""
     return getattr(explorer, "paths", None)
 
 
@@ -55,7 +55,7 @@ class Grown:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Cause by task id, of the tasks without a path that counts: not started, or every path `FAILED`."""
+        """By id of each failed task, the cause: it did not start, or every path is `FAILED`."""
         return {**self.unstarted, **{tree.task.id: _fault(tree) for tree in self.trees if not len(counted(tree))}}
 
 
@@ -90,8 +90,8 @@ class Grove:
             explorer: Grows each.
             tasks: The list.
             seed: Of all of them.
-            shelf: Where trees are kept as they finish, and taken from instead of being grown again. One in which every
-                path failed is not kept.
+            shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
+                stored.
         """
         places = asyncio.Semaphore(self.at_once)
 
@@ -114,7 +114,7 @@ class Grove:
             results = [job.result() for job in jobs]
             faults = {task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)}
             return Grown(trees=tuple(tree for tree in results if isinstance(tree, Tree)), unstarted=faults)
-        # Branches fail together for one reason. Raised here, the exception keeps its own cause and context.
+        # Concurrent branches fail for one reason. Raised outside of `except`, it keeps its own cause and context.
         raise error
 
     async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
@@ -142,7 +142,7 @@ class Grove:
 
 
 def _fault(tree: Tree) -> str:
-    """The first fault in a tree."""
+    """The text of the first fault in a tree."""
     return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
 
 

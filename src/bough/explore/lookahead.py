@@ -125,12 +125,12 @@ class Lookahead:
         await together(player, ends + [self._finish(player, chain, next(names)) for chain in chains])
 
     async def _write(self, player: Player, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
-        """Let all paths write on, and cut off; the paths that are left, and what was written, by the id of its path."""
+        """Extend all paths and prune; returns the kept paths, and each new piece by the `id` of its path."""
         live = [row for row in rows if not isinstance(row.at, Outcome)]
         pieces = await self._round(player, live)
         kept = [row for row in rows if not self._alike(row)]
         for row in kept:
-            # Nobody goes on from where a parent was cut off.
+            # A pruned parent has no children.
             row.parent = row.parent if row.parent in kept else None
         return kept, dict(zip(map(id, live), pieces, strict=True))
 

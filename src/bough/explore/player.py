@@ -234,9 +234,9 @@ class Player:
             return renderer.text(completion.tokens)
 
     async def value(self, at: Cursor | Draft) -> float:
-        """What the agent's critic thinks of a place, or of an action.
+        """The critic's value of a state, or of an action.
 
-        Of an action it is the value before its last token, a stop token: the last value on a path that critics learn.
+        The value of an action is that before its last token, the stop token: the last value on a path that is trained.
 
         Raises:
             Spent: when the budget of calls can't pay for it.
@@ -275,16 +275,16 @@ class Player:
             )
 
     async def score_each(self, drafts: Sequence[Draft]) -> tuple[tuple[float, ...], ...]:
-        """`score` of several actions of one place, in one call.
+        """`score` of several actions in one state, in one call.
 
         Raises:
             Spent: when the budget of calls can't pay for it.
             EngineFault: when the engine broke.
-            ValueError: when they are of different places.
+            ValueError: when the actions belong to different states.
         """
         cursor = drafts[0].cursor
         if any(draft.cursor is not cursor for draft in drafts):
-            raise ValueError("score_each: got actions of different places; need those of one")
+            raise ValueError("score_each: got actions of different states; need actions of one state")
         async with self.ledger.holding(Cost(calls=1)) as cost:
             cost.calls = 1
             return await self._waits.until(
@@ -354,13 +354,13 @@ class Player:
         number = self.answered[after.node] = self.growth.add(node)
         spent = self._exhausted(after)
         if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
-            # Nothing comes after it, so the last observation adds no tokens.
+            # The episode is over, so the last observation adds no tokens.
             return self._end(node, step.outcome, step, spent)
         agent = self._agent
         extension = agent.context.extend(agent.renderer, self._instructions, after.past, step.state.observation)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
         if fits := len(text) < agent.engine.context_tokens:
-            # Where a path is truncated, too: a critic can value the state in which it ends.
+            # Stored for truncated paths too: a critic values their final state.
             node.kind, node.tokens = extension.kind, extension.tokens
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
             if not over and not spent:

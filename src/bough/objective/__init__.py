@@ -26,8 +26,8 @@ class Walk:
             turn that paths share, or one that was written twice. None when no two turns are.
         visits: [turns], how often a search came to the place that each turn led to; 0 where none counted. None when
             there was no search.
-        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer did not go on. None when
-            it is not known.
+        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped. None when
+            unknown.
     """
 
     path: Int[Tensor, " M"]

@@ -21,7 +21,7 @@ class Cispo:
     The paper has no lower bound in use (low = None); verl clips on both sides, which is low = 0.2. The paper tunes
     `high` without saying to what; .28 is DAPO's.
 
-    The paper's unified form (section 3.1) multiplies each term by a mask, which brings PPO's trust region back:
+    The paper's unified form (section 3.1) multiplies each term by a mask, which restores PPO's trust region:
 
         mask = 0 where A > 0 and r > 1 + mask_high, or A < 0 and r < 1 - mask_low; else 1
 

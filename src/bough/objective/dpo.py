@@ -97,8 +97,8 @@ def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
     The better answer of a pair leads to a correct end and the worse one to a wrong end, among other ends. Values of a
     pair differ by `gap` or more, in units of values in [-1, 1]. The paper trains a process preference model on such
     pairs, and the policy by imitation; here they train the policy. Its filter by edit distance is one of texts:
-    `bough mine --edits 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also asks that the mean value along
-    the best way to a correct end exceeds that along the worst way to a wrong one; that is left out.
+    `bough mine --edits 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that the mean value
+    along the best path to a correct end exceeds that along the worst path to a wrong one; this is not reproduced.
     """
     # What a tie may differ by is taken off: pairs are further apart than their gap.
     return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE), ends=True))

@@ -28,13 +28,13 @@ class Orpo:
     A side is what the path has after the turns that both share. The first term is a mean over pairs, as in the paper
     (equation 6). With nll="tokens" it is one mean over the tokens of all winners, in which a long winner weighs more:
     winners of 2 and 1 tokens with means of -.5 and -1 give (.5 * 2 + 1) / 3 = .6667, and .75 by pairs. The released
-    code, and TRL's, takes that mean, over the prompt too.
+    code and TRL's take the mean over tokens, including the prompt.
 
     Metrics: as of `Dpo`, where the margin is the log odds ratio; `winner_nll`, the first term.
 
     Attributes:
         beta: Weight of the preference (lambda in the paper), >= 0.
-        nll: What the mean of the winners' negative log-likelihood is over: "pairs", of means over tokens, or "tokens".
+        nll: Whether the winners' negative log-likelihood is a mean over pairs (of token means) or over tokens.
         pairs: What is compared with what.
     """
 

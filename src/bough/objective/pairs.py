@@ -59,7 +59,7 @@ class Units:
         worth: [n] float64, the mean advantage.
         first: [n] int64, the first turn.
         turns: [n] int64, how many turns, which lie together.
-        of_turn: [K] int64, which of them each turn of the path view is of.
+        of_turn: [K] int64, the unit of each turn of the path view.
     """
 
     walk: Walk
@@ -95,10 +95,10 @@ class Units:
         return order[self.group[order].argsort(stable=True)]
 
     def leads_to(self, end: int) -> Bool[Tensor, " n"]:
-        """[n]: whether a path through each ended so: 1 with success, -1 without.
+        """[n]: whether some path through each ended with `end`: 1 success, -1 without success.
 
         Raises:
-            ValueError: when the path view does not have the ends of paths.
+            ValueError: when the path view lacks the ends of paths.
         """
         if self.walk.end is None:
             raise ValueError("Pairs.ends: got columns without the ends of paths; need `walk.end`, or ends=False")
@@ -232,8 +232,8 @@ class Pairs:
             their first turn.
         choice: Which pairs of a group.
         gap: Advantages that differ by no more tie, >= 0.
-        ends: Whether the better one must lead to a success, and the worse one to an end without success. A path that
-            the explorer did not go on with has no end. With "best_worst" and "best_second" the pair is chosen first.
+        ends: Whether the better one must lead to a success, and the worse one to an end without success. A path
+            abandoned by the explorer has no end. With "best_worst" and "best_second" the pair is chosen first.
     """
 
     unit: Unit = "path"

@@ -22,8 +22,8 @@ class PpoClip:
 
     The ratio may be that of the token's whole turn (ST-PPO, 2511.20718; Turn-PPO, 2512.17008) or path (GSPO,
     2507.18071): exp of the mean log ratio over its trained tokens, which is clipped for all of them together; each
-    token's gradient goes through its own log-probability. With `product` it is exp of the sum of the log ratios, the
-    ratio of the probabilities of the whole turn or path, which is exact and grows with its length. Such a loss takes
+    token's gradient goes through its own log-probability. With `product` it is exp of the sum of the log ratios:
+    the exact probability ratio of the whole turn or path, whose variance grows with length. Such a loss takes
     the path view. `gspo()` and `loop_clip()` are settings with a name.
 
     Metrics, all weighted by `share`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off

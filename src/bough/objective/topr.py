@@ -24,8 +24,8 @@ class Topr:
     Trinity's release has the ratio of each token (ratio="token"). The chunks of IPA (2512.24873) are turns, weighed by
     the geometric mean: ratio="turn", mean=True.
 
-    What counts as good is an advantage above `threshold`, 0 in the paper, a setting in Trinity's release
-    (`advantage_threshold`). At a ratio of .8, advantages of .5, .2 and -.1 weigh
+    Advantages above `threshold` have weight 1. It is 0 in the paper and a setting in Trinity's release
+    (`advantage_threshold`). At a ratio of .8, advantages of .5, .2 and -.1 have the weights
 
         threshold 0        1    1    .8
         threshold .3       1    .8   .8
@@ -36,7 +36,7 @@ class Topr:
     Attributes:
         ratio: Of what.
         mean: Whether the ratio of a turn or path is the geometric mean of its tokens' ratios and not their product.
-        threshold: Advantages up to this are weighted by the ratio cut at 1, those above by 1.
+        threshold: Advantages up to this have the ratio, at most 1, as weight; larger ones have weight 1.
     """
 
     ratio: Ratio = "sequence"

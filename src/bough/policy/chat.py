@@ -131,7 +131,7 @@ class ChatRenderer:
         return (*said, observation)
 
     def _hidden(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[str, tuple[str, ...]]:
-        """System prompt and contents in which no text is a special token's."""
+        """System prompt and contents, with the texts of special tokens replaced by placeholders."""
         hide = self._encoder.hide
         return hide(system), tuple(map(hide, self._contents(past, observation)))
 
@@ -182,7 +182,7 @@ class ChatRenderer:
             return False
 
     def _between(self) -> str:
-        """What the template writes after an assistant's message, around the user's "[[user]]"."""
+        """The template's text from the end of an assistant's message to the next, with "[[user]]" for the user's."""
         frame = self._frame("", ("a", "b", "[[user]]"))
         if frame is None:
             raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")

@@ -63,7 +63,7 @@ def _quiet() -> Generator[None]:
 
 
 def _find(path: str) -> str:
-    """The folder of the model at `path`, complete. Reads the hub's cache and opens no connection."""
+    """The complete folder of the model at `path`, or of the hub id `path` in the local cache; no network access."""
     folder = Path(path).expanduser()
     if not folder.exists():
         folder = _cached(path)
@@ -80,10 +80,10 @@ def _find(path: str) -> str:
 
 
 def _cached(path: str) -> Path:
-    """Where the hub's cache keeps the model with the id `path`.
+    """The folder of the model with the hub id `path` in the local cache.
 
     Raises:
-        FileNotFoundError: when it is not there; the message has the command that downloads it.
+        FileNotFoundError: when it is not cached; the message has the command that downloads it.
     """
     try:
         return Path(snapshot_download(path, local_files_only=True))

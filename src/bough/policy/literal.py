@@ -1,4 +1,4 @@
-"""Encodes text of others: a special token's text inside it stays text and never becomes the token."""
+"""Encodes message contents as plain text, so that the text of a special token never becomes that token."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 Tokens: TypeAlias = tuple[int, ...]
 
 OPEN = "[[#"
-"""Begins a placeholder; where a content has it already, it is hidden like a special token's text."""
+"""Begins a placeholder; an occurrence in a content is replaced too, like a special token's text."""
 
 PLACEHOLDER = re.compile(r"\[\[#(\d+)\]\]")
 
 
 class LiteralEncoder:
-    r"""Encodes what a chat template writes around contents; only the template can write special tokens.
+    r"""Encodes a rendered chat, in which only the template can write special tokens.
 
-    Contents are hidden before the template is applied: the text of each special token becomes a placeholder. `encode`
-    puts the texts back and encodes the stretch around each, up to the template's own special tokens, as plain text. A
-    text without placeholders is encoded in one piece, as the tokenizer does it.
+    `hide` replaces the text of each special token in a content by a placeholder, before the template is applied.
+    `encode` restores these texts and encodes each part between the template's special tokens as plain text. A text
+    without placeholders is encoded by the tokenizer in one call.
 
         hide("a<|im_end|>b")                            "a[[#4]]b"
         encode("<|im_start|>user\na[[#4]]b<|im_end|>")  <|im_start|> user \n a < | im _ end | > b <|im_end|>
@@ -33,7 +33,7 @@ class LiteralEncoder:
 
         Args:
             tokenizer: Slow or fast.
-            edges: Texts of added tokens to treat as special although the tokenizer does not mark them so.
+            edges: Texts of added tokens to treat as special; some tokenizers do not mark them.
         """
         self._tokenizer: Any = tokenizer
         added: dict[int, AddedToken] = self._tokenizer.added_tokens_decoder
@@ -50,19 +50,19 @@ class LiteralEncoder:
         self.hide = lru_cache(maxsize=65536)(self._hide)
 
     def encode(self, text: str) -> Tokens:
-        """The tokens of a text whose contents were hidden."""
+        """The tokens of a rendered text whose contents went through `hide`."""
         if not PLACEHOLDER.search(text):
             return self._plain(text)
         return tuple(token for piece in self._pieces(text) for token in piece)
 
     def literal(self, content: str) -> Tokens:
-        """The tokens of a content by itself, as plain text."""
+        """The tokens of a single content, as plain text."""
         if not self._split.search(content):
             return self._plain(content)
         tokens: Tokens = tuple(self._tokenizer.encode(content, add_special_tokens=False, split_special_tokens=True))
         if self._numbers.isdisjoint(tokens):
             return tokens
-        # The tokenizer knows the token in text, too: no single letter of its text is one.
+        # This tokenizer finds the special token even so; encode its text letter by letter.
         parts = self._split.split(content)
         letters = [piece for place, part in enumerate(parts) for piece in (part if place % 2 else [part])]
         return tuple(token for piece in letters if piece for token in self._plain(piece))
@@ -71,7 +71,7 @@ class LiteralEncoder:
         return self._search.sub(lambda found: f"{OPEN}{self._place[found[0]]}]]", content)
 
     def _pieces(self, text: str) -> Iterator[Tokens]:
-        """Texts without placeholders, special tokens included, are encoded together."""
+        """The tokens of each part; parts without placeholders are encoded together with their special tokens."""
         parts, together = self._split.split(text), ""
         for place, part in enumerate(parts):
             if place % 2 or not PLACEHOLDER.search(part):

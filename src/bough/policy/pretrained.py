@@ -18,8 +18,8 @@ class Pretrained:
     """A causal language model with a chat template, in the format of transformers.
 
     Attributes:
-        path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), or the Hugging Face hub's id
-            of a model that `hf download` has put into the cache. Nothing is downloaded.
+        path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), or the Hugging Face id of a
+            model in the local cache (`hf download`). Nothing is downloaded.
         lora: Adapters to train; None trains every weight, for which float32 is advised: the steps of policy
             optimization are smaller than what bfloat16 weights can take.
         dtype: Of the weights.

@@ -45,7 +45,7 @@ class Turn:
 
 
 def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
-    """The turns of the counted paths of a tree, each once however many paths share it, with their last nodes."""
+    """Yield each turn of the counted paths of a tree once, with its last node."""
     tree, view = rewarded.tree, steps([rewarded])
     nodes, once = np.unique(view.node, return_index=True)
     last = view.last

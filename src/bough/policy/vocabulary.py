@@ -29,7 +29,7 @@ ZERO = "\u0100"
 """How a byte-level vocabulary writes the zero byte."""
 
 BLANKS = (("\n", " "), *((mark, after) for after in ("\0 ", "\0") for mark in MARKS))
-"""What decoding drops, after which text."""
+"""Pairs: a text, and the text that decoding removes after it."""
 
 FILE = "tokenizer.json"
 
@@ -62,8 +62,8 @@ def train(texts: Iterable[str], vocab_tokens: int) -> Tokenizer:
 
     Every text has an encoding and comes back from it exactly. A word or a symbol between blanks is one token wherever
     it stands, first in a line or not: the tokenizer puts a blank before the text and after each line break, which
-    decoding takes away again, so that the first of a line has its blank like all the others. So it does after a mark;
-    decoding tells a mark from text that looks like one by the zero byte that it puts behind a mark.
+    decoding takes away again, so that the first of a line has its blank like all the others. The same holds after a
+    mark. Decoding appends a zero byte to each mark, which distinguishes a mark from equal text.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(" "), normalizers.Replace("\n", "\n ")])

@@ -1,11 +1,11 @@
 """Agent-R on Sokoban in text: a search shows where paths go wrong, and the policy learns to say so and go on better.
 
 Paper: Agent-R (arXiv 2501.11425). A round is a search of 64 rooms by 64 simulations; the policy then imitates good
-paths, two of a room at most, and revisions: a bad path up to its first wrong step, which is read and not learned, a
-thought, and a good path from where the two part. Assumes an environment that can be stepped from the same state twice.
+paths, at most two a room, and revisions: a bad path up to its first wrong step (without loss), a thought, and a good
+path from the fork. Assumes an environment that can be stepped from the same state twice.
 The first wrong step is where the values of the search fall; the paper asks the policy, and mixes in data of other
-kinds. The thought is an invalid move, which costs a turn and changes nothing; so there are more turns than the rooms
-need, and the policy reads all of them.
+kinds. The thought is an invalid move, which costs a turn and changes nothing; so the turn limit exceeds what the rooms
+need, and the context is `Full`.
 """
 
 from dataclasses import replace

@@ -1,9 +1,9 @@
-"""AlphaMath on Sokoban in text: a search guided by the policy's own critic shows both what to learn.
+"""AlphaMath on Sokoban in text: a search guided by a critic gives the training data of policy and critic.
 
 Paper: AlphaMath (arXiv 2405.03553). A round is a search of 256 rooms by 40 simulations, as in the paper. Then the
-policy imitates the paths that succeeded, two of a room at most, and the value head learns the search's value of each
+policy imitates successful paths, at most two a room, and the value head learns the search's value of each
 place: 1 for success and -1 for anything else. Assumes an environment that can be stepped from the same state twice. In
-the first round the critic knows nothing, and the search goes by the policy's priors.
+the first round the critic is untrained, and the policy's priors guide the search.
 """
 
 from dataclasses import replace

@@ -3,7 +3,7 @@
 Paper: CPL with Step-APO (arXiv 2409.08642), whose steps are those of a plan and whose search is guided by a value head;
 beta .3, alpha 1 and 200 simulations, those of its first round, are the paper's. Assumes an environment that can be
 stepped from the same state twice. Success is worth 1 and anything else -1; the head learns the values of the search.
-The reference is the policy as a round begins.
+The reference is the policy at the start of a round.
 """
 
 from dataclasses import replace

@@ -2,8 +2,8 @@
 
 Paper: LATR (arXiv 2510.24302). Assumes an environment that can step a state twice, and an engine that says what else it
 might have written; FrozenLake's states are values, so branching is free. Credit and loss are GRPO's, as in the paper.
-Answers have the form of `PlanAct`, a subgoal of up to three moves and the move, some 20 tokens: long enough to branch
-inside and to compare branches. The paper's ties and its 8 paths are those for countdown; it compares after 20 to 50
+Answers follow `PlanAct`: a subgoal of up to three moves, then the move. Their 20 or so tokens suffice to branch inside
+and to compare branches. The tie threshold and the 8 paths are the paper's for countdown; it compares after 20 to 50
 tokens of long answers, here after 4 to 12. The released code takes the likeliest token wherever it does not branch, as
 if it had been sampled; here such tokens are sampled, and forced ones are not learned from. Learning rate and divergence
 are those of grpo_frozenlake.

@@ -2,7 +2,7 @@
 
 Paper: MCTS-DPO (arXiv 2405.00451): step-level preferences from a search, online. Assumes an environment that can be
 stepped from the same state twice. Each room is searched by 64 simulations, as in the paper's scripts. Values are means
-of rollouts; the paper's are a self-evaluation of the model. The reference is the policy as a round begins.
+of rollouts; the paper's are a self-evaluation of the model. The reference is the policy at the start of a round.
 """
 
 from dataclasses import replace

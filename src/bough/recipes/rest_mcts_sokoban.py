@@ -1,8 +1,8 @@
 """ReST-MCTS* on Sokoban in text: values of steps from their distance to success, and imitation of what succeeded.
 
 Paper: ReST-MCTS* (arXiv 2406.03816). A round is a search of 256 rooms by rollouts of the policy, 50 simulations each,
-as in the released script for training data, in which success does not end a search either. Then the policy imitates the
-shortest good paths of each room, two at most, and a value head learns the inferred value of each place. Assumes an
+as in the released script for training data, where success does not end a search. Then the policy imitates the shortest
+successful paths of each room, at most two, and a value head learns the inferred value of each place. Assumes an
 environment that can be stepped from the same state twice. The paper's search is guided by the value model from its
 second round on; take `evaluate=CriticValue()` for that.
 """

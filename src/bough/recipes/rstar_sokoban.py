@@ -2,8 +2,8 @@
 
 Paper: rStar-Math (arXiv 2501.04519), where such pairs train a process preference model and the policy imitates the best
 paths; here they train the policy itself. Assumes an environment that can be stepped from the same state twice. Success
-is worth 1 and anything else -1, found by the paper's 48 rollouts a room, none of which repeats an end. The reference
-is the policy as a round begins.
+is worth 1 and anything else -1, found by 48 rollouts a room, as in the paper; an ended path is not visited again. The
+reference is the policy at the start of a round.
 """
 
 from dataclasses import replace

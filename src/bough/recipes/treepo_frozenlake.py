@@ -3,9 +3,9 @@
 Paper: TreePO (arXiv 2508.17445). Assumes an environment that can step a state twice; FrozenLake's states are values, so
 branching is free. Doubling of every path until the tree is as wide as a group, ended paths taken up again, the average
 over places and the whitening of the batch are those of the released script. Its segments have 512 tokens of one long
-answer. Answers here have the form of `PlanAct`, a subgoal of up to three moves and the move, some 20 tokens, and
-segments have 8: paths branch inside an answer, too. Its clip of 0.2 and 0.28 is that of grpo_frozenlake, which adds a
-divergence that the paper has not. The learning rate is that of grpo_frozenlake: a model this small learns from scratch,
+answer. Answers here follow `PlanAct`: a subgoal of up to three moves, then the move, some 20 tokens. Segments have 8
+tokens, so paths also branch inside an answer. Its clip of 0.2 and 0.28 is that of grpo_frozenlake, which adds a KL
+term that the paper lacks. The learning rate is that of grpo_frozenlake: a model this small learns from scratch,
 where papers tune large ones with 1e-6.
 """
 

@@ -28,8 +28,8 @@ def pay(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     """Every reward's channels on the trees of one task.
 
     Raises:
-        StageError: when two rewards pay under the same name, or one does not return finite numbers for each node of
-            each tree.
+        StageError: when two rewards pay the same channel, or one does not return finite numbers for each node of each
+            tree.
     """
     channels: list[dict[str, Floats]] = [{} for _ in group]
     for reward in rewards:
@@ -45,10 +45,10 @@ def pay(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
 
 
 def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Mapping[str, Floats]]:
-    """What a reward returned for the trees of one task, if each tree has its channels, [N] finite numbers each.
+    """Check the return value of a reward: for each tree its channels, [N] finite numbers each.
 
     Raises:
-        StageError: names the reward, the channel and the task.
+        StageError: when it is anything else; names the reward, the channel and the task.
     """
     piece = f"rewards={type(reward).__name__}"
     need = "one mapping of channels, name to [N] numbers, for each tree, in their order"
@@ -63,7 +63,7 @@ def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Ma
         for name, column in cast("Mapping[object, object]", channels).items():
             place = f"{piece}: channel {name!r} of task {tree.task.id}"
             if not isinstance(name, str):
-                raise StageError(f"{place}: got a name of type {type(name).__name__}; need a text")
+                raise StageError(f"{place}: got a name of type {type(name).__name__}; need a string")
             if not is_column(column, tree.nodes):
                 raise StageError(f"{place}: got {describe(column)}; need an array of {tree.nodes} numbers, one a node")
             if not np.all(np.isfinite(column)):

@@ -18,14 +18,14 @@ class Overlong:
         0 up to limit - buffer;        factor * (limit - buffer - n) / buffer above, down to -factor at the limit
 
     The paper (equation 13) counts the tokens of one response of at most 20,480, of which the last 4,096 are the buffer;
-    here those of all turns of a path count. In released code (verl, `DAPORewardManager`) the punishment goes on growing
-    above the limit, which no response there can exceed: 30,000 tokens cost 1, and 3.3242 with capped=False.
+    here those of all turns of a path count. In released code (verl, `DAPORewardManager`) the penalty grows on above
+    the limit, which no response there can exceed: 30,000 tokens cost 1, and 3.3242 with capped=False.
 
     Attributes:
-        limit_tokens: Where the punishment is full.
+        limit_tokens: Where the penalty is full.
         buffer_tokens: Over how many tokens it grows, from 1 to the limit.
-        factor: The punishment at the limit, >= 0.
-        capped: Whether it stays there above the limit, as in the paper.
+        factor: The penalty at the limit, >= 0.
+        capped: Whether the penalty is constant above the limit, as in the paper.
     """
 
     limit_tokens: int = 20480

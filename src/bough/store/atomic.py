@@ -22,7 +22,7 @@ def write_bytes(path: Path, data: bytes) -> None:
     """Put `data` at `path`, all of it or nothing.
 
     Raises:
-        StoreError: when the disk is full or `path` can't be written; what stood at `path` stands there still.
+        StoreError: when the disk is full or `path` can't be written; the former file at `path` is intact.
     """
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
     with explain_unwritable(path), explain_full_disk(path, needed_bytes=len(data)):
@@ -79,7 +79,7 @@ def digest(path: Path) -> str:
 
 @contextmanager
 def explain_unwritable(path: Path) -> Generator[None]:
-    """Turn an error of the operating system while writing `path` into a `StoreError` with the path and the reason."""
+    """Convert an `OSError` raised inside to a `StoreError` with `path` and the reason."""
     try:
         yield
     except OSError as error:

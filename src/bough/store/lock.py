@@ -17,16 +17,16 @@ _held: set[int] = set()
 
 @contextmanager
 def owned(path: Path) -> Generator[None]:
-    """Hold the lock of a run while a block runs.
+    """Hold the lock of a run inside a `with` block.
 
-    The lock is the operating system's (`flock`), so it ends with the process, however that ends. A process that is
-    started or forked meanwhile does not share it. The file itself stays; its content is for the message only.
+    The lock is the operating system's (`flock`) and ends with the process, even when it is killed. Child processes do
+    not share it. The file remains; its content is for the error message only.
 
     Args:
-        path: The lock file, made when it is not there: process, host and start time as JSON.
+        path: The lock file, created if missing: process, host and start time as JSON.
 
     Raises:
-        StoreError: when another process holds the lock; names that process.
+        StoreError: when another process holds the lock (names it), or the file system has no locks.
     """
     now = datetime.now(UTC).isoformat(timespec="seconds")
     owner = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": now}).encode()
@@ -64,18 +64,18 @@ def _take(handle: int, path: Path) -> None:
         raise StoreError(f"run {path.parent} is in use by {_owner(handle)}; wait for it, or stop it") from error
     except OSError as error:
         raise StoreError(
-            f"{path}: got a file system that locks no files ({error}); need one that does. Put the run on another disk "
+            f"{path}: got a file system without file locks ({error}); need one with them. Put the run on another disk "
             "(--out)"
         ) from error
 
 
 def _owner(handle: int) -> str:
-    """The process that holds the lock, as it described itself."""
+    """The process that holds the lock, from the content of the file."""
     try:
         owner = json.loads(os.pread(handle, 4096, 0))
         return f"process {owner['pid']} on host {owner['host']} since {owner['since']}"
     except (ValueError, KeyError, TypeError):
-        # It has the lock already, and its description not yet.
+        # The owner has the lock and has not yet written its description.
         return "another process"
 
 

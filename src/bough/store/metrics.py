@@ -66,7 +66,7 @@ class Metrics:
         self._step = step
 
     def amend(self, values: Mapping[str, Value]) -> None:
-        """Add values to the last line, which is replaced in one write.
+        """Add values to the last line; the file is replaced in one write.
 
         Raises:
             StoreError: when the disk is full; the file is as it was before.
@@ -107,7 +107,7 @@ def _numbers(values: Mapping[str, Value]) -> dict[str, int | float]:
 
 
 def _plain(values: Mapping[str, Value]) -> dict[str, float | str | None]:
-    """The values as JSON has them: a number that is not finite is null."""
+    """The values for JSON: non-finite numbers become null."""
     return {
         name: value if isinstance(value, str) else float(value) if math.isfinite(value) else None
         for name, value in values.items()

@@ -14,7 +14,7 @@ from bough.store.checkpoint import Checkpoints
 from bough.store.lock import holder
 
 CONFIG = "config"
-"""The key of manifest.json under which the checksums of config.json lie."""
+"""The key of the checksums of config.json in manifest.json."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class RunDirectory:
 
         config.json      every setting of the run, resolved; a run can be started again from it
         manifest.json    versions, machine, checksums of the data and of config.json, time of creation
-        run.lock         which process writes here; see `owned`
+        run.lock         the process that writes here; see `owned`
         metrics.jsonl    one line a step
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
@@ -44,7 +44,7 @@ class RunDirectory:
         """Make the folder of a new run.
 
         Raises:
-            StoreError: when something is there already, or the folder can't be made.
+            StoreError: when the directory is not empty, or cannot be created.
         """
         run = cls(path=path)
         with explain_unwritable(path):
@@ -88,7 +88,7 @@ class RunDirectory:
 
     @property
     def lock(self) -> Path:
-        """Which process writes here."""
+        """The lock file; see `owned`."""
         return self.path / "run.lock"
 
     @property
@@ -123,7 +123,7 @@ class RunDirectory:
 
     @property
     def final(self) -> Path:
-        """The trained policy; not there before the run ends or is stopped by a guard."""
+        """The trained policy; exists once the run ends or a guard stops it."""
         return self.path / "final"
 
     @property
@@ -136,10 +136,10 @@ class RunDirectory:
         return self.trees / f"step_{step:06d}.safetensors"
 
     def write_config(self, config: Mapping[str, object]) -> None:
-        """Write config.json, whole or not at all, and its checksums where there is a manifest."""
+        """Write config.json atomically, and its checksums if there is a manifest."""
         manifest = self.read_manifest()
         if manifest:
-            # Until both files are written, either configuration is the run's: the process may end in between.
+            # The process may end between the two writes, so the manifest first holds both checksums.
             before = _checksums(_read_object(self.config))
             write_json(self.manifest, {**manifest, CONFIG: [before, _checksums(config)]})
         write_json(self.config, config)
@@ -150,7 +150,7 @@ class RunDirectory:
         """What `write_config` wrote.
 
         Raises:
-            StoreError: when it is no JSON object, or differs from what was written; names the fields that differ.
+            StoreError: when it is no JSON object, or was edited; names the edited fields.
         """
         config = _read_object(self.config)
         now, known = _checksums(config), cast("list[dict[str, str]]", self.read_manifest().get(CONFIG, []))
@@ -164,11 +164,11 @@ class RunDirectory:
         return config
 
     def write_manifest(self, manifest: Mapping[str, object]) -> None:
-        """Write manifest.json with the checksums of config.json, whole or not at all."""
+        """Write manifest.json with the checksums of config.json, atomically."""
         write_json(self.manifest, {**manifest, CONFIG: [_checksums(_read_object(self.config))]})
 
     def read_manifest(self) -> dict[str, object]:
-        """What `write_manifest` wrote; {} when there is none.
+        """The content of manifest.json, see `describe`; {} without a manifest.
 
         Raises:
             StoreError: when it is no JSON object.
@@ -177,13 +177,13 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def in_its_folder(self) -> Generator["RunDirectory"]:
-        """Work in the folder in which the run began, so that relative paths in its settings keep their meaning.
+        """Change to the directory in which the run started, so that relative paths in its settings resolve as before.
 
-        Without a manifest, or when that folder is gone, the working directory stays as it is. It belongs to the whole
-        process, and comes back at the end.
+        Without a manifest, or when that directory no longer exists, the working directory does not change. It is
+        process-wide, and is restored at the end.
 
         Yields:
-            The run directory, by a path that is right in that folder.
+            The run directory, with a path that is valid there.
         """
         began = Path(str(self.read_manifest().get("folder", ".")))
         if not began.is_dir() or began.resolve() == Path.cwd():
@@ -211,7 +211,7 @@ class RunDirectory:
 
 
 def _checksums(config: Mapping[str, object]) -> dict[str, str]:
-    """The checksum of each field of a configuration; spaces and the order of keys do not count."""
+    """The checksum of each field of a configuration, independent of spaces and key order."""
     return {
         name: hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=8).hexdigest()
         for name, value in config.items()

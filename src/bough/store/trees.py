@@ -97,10 +97,10 @@ def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] |
 
 
 def _sorted_header(raw: bytes) -> bytes:
-    """A safetensors file with the keys of its header sorted: safetensors writes `__metadata__` in a random order."""
+    """A safetensors file with sorted header keys; safetensors writes `__metadata__` in a random order."""
     start = 8 + int.from_bytes(raw[:8], "little")
     header = json.dumps(json.loads(raw[8:start]), sort_keys=True, separators=(",", ":")).encode()
-    # The columns begin at a multiple of 8 bytes, as in the file that safetensors writes.
+    # Columns start at a multiple of 8 bytes, as safetensors requires.
     header = header.ljust(-(-len(header) // 8) * 8)
     return len(header).to_bytes(8, "little") + header + raw[start:]
 

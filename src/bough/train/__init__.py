@@ -1,4 +1,4 @@
-"""Training: runs, the loop, updates, checkpoints. What runs on torch is imported when it is first used.
+"""Training: runs, the loop, updates, checkpoints. Names that need torch are imported on first use.
 
 The package is also a function, `bough.train(run)`: see `bough.api`.
 """

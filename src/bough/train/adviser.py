@@ -153,7 +153,7 @@ class Advisers:
 
 
 def _all(name: str, call: str, returned: object, kind: type[Item]) -> list[Item]:
-    """What an adviser returned, if it is a list of what it was given."""
+    """Check that an adviser returned a list of `kind`."""
     items = list(cast("Sequence[object]", returned)) if isinstance(returned, Sequence) else [returned]
     found = [item for item in items if isinstance(item, kind)]
     if len(found) < len(items):

@@ -25,13 +25,13 @@ def appraise(
 ) -> list[Rewarded]:
     """The same trees with estimates: a critic's values by head, the "reference" log-probabilities.
 
-    With `bootstrap` the critic values the states in which truncated paths end, too, in the same pass over the tokens.
+    With `bootstrap` the critic also values the final states of truncated paths, in the same forward pass.
 
     Args:
         rewarded: The trees.
         policy: Whose hidden states the critic reads.
         critic: None for no values.
-        bootstrap: Whether to add `Rewarded.end_values`.
+        bootstrap: Whether to set `Rewarded.end_values`.
         reference: None for no log-probabilities of it.
         temperature: Divides the logits.
         micro_tokens: Most tokens of one forward pass.
@@ -71,7 +71,7 @@ def appraise(
 def _end_values(
     rewarded: Sequence[Rewarded], ends: Sequence[Mapping[int, Ints]], values: Mapping[str, Floats]
 ) -> list[dict[str, Floats]]:
-    """For each tree `Rewarded.end_values`, from the values of all `ends` in order."""
+    """For each tree `Rewarded.end_values`, from the concatenated values of all `ends`."""
     begin = np.cumsum([0, *map(len, ends)]).tolist()
     found: list[dict[str, Floats]] = []
     for i, (each, leaves) in enumerate(zip(rewarded, ends, strict=True)):

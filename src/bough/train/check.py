@@ -19,7 +19,7 @@ def check(run: Run) -> None:
     Raises:
         ConfigError: says which two, why, and what to do.
     """
-    # An environment's fields are its own affair.
+    # Fields of environments are not restricted.
     check_finite({each.name: getattr(run, each.name) for each in fields(run) if each.name != "env"})
     _check_tasks(run)
     _check_credit(run)
@@ -30,7 +30,7 @@ def check(run: Run) -> None:
 
 
 def _check_tasks(run: Run) -> None:
-    """A batch larger than the pool would hold the same tasks several times."""
+    """Refuse a batch larger than the task pool, in which tasks would repeat."""
     if run.steps and run.batch_tasks > run.tasks.count:
         raise ConfigError(
             f"batch_tasks: got {run.batch_tasks} with tasks.count={run.tasks.count}; need at most as many tasks in a "
@@ -153,12 +153,12 @@ def check_state(run: Run, state: State) -> None:
 
 
 def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
-    """Refuse held-out tasks that are trained on: those with the same id, or the same data, seed and start.
+    """Refuse held-out tasks that are also training tasks: same id, or same data, seed and start.
 
-    Tasks that have neither data nor a seed nor a start are told apart by their ids alone.
+    Tasks without data, seed and start are compared by id only.
 
     Raises:
-        ConfigError: how many there are, and one of them.
+        ConfigError: when there are any; has their number and one example.
     """
     names = {task.id: task.id for task in train} | {text: task.id for task in train if (text := _content(task))}
     shared = [(task.id, names[key]) for task in heldout if (key := _shared(task, names))]
@@ -172,12 +172,12 @@ def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
 
 
 def _shared(task: Task, names: Mapping[str, str]) -> str | None:
-    """What a task has in common with one of those that `names` names by id and by content."""
+    """The id or content of a task, whichever is a key of `names`; None when neither is."""
     return next((key for key in (task.id, _content(task)) if key in names), None)
 
 
 def _content(task: Task) -> str:
-    """What makes a task what it is besides its id, in one canonical form; "" when there is nothing."""
+    """The data, seed and start of a task as canonical JSON; "" when all are empty."""
     if not (task.data or task.seed or task.start):
         return ""
     return json.dumps([task.data, task.seed, task.start], sort_keys=True, default=repr)

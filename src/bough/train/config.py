@@ -21,9 +21,9 @@ PIECE = "piece"
 """The key under which a JSON object names its dataclass, as `module:Class` or `file.py:Class`."""
 
 FROM = "from"
-"""The key of the folder that makes the module of a piece importable, for modules that are not installed.
+"""The key of the folder from which the module of a piece is imported, for modules that are not installed.
 
-It is no field's name: Python reserves the word.
+`from` is a Python keyword, so no field has this name.
 """
 
 
@@ -129,7 +129,7 @@ def check(annotation: Any, value: object, where: str) -> Any:
 
 
 def _check_piece(annotation: Any, value: object, where: str) -> None:
-    """Refuse what is not one piece, several, or nothing, as the field's type says."""
+    """Check that a value is a piece, several, or None, as the field's type requires."""
     if value is None and type(None) in get_args(annotation):
         return
     element = element_of(annotation)
@@ -145,7 +145,7 @@ def _check_piece(annotation: Any, value: object, where: str) -> None:
 
 
 def is_piece(value: object) -> bool:
-    """Whether a value is a dataclass with its settings."""
+    """Whether a value is an instance of a dataclass."""
     return dataclasses.is_dataclass(value) and not isinstance(value, type)
 
 
@@ -158,7 +158,7 @@ def _dotted(where: str, name: str) -> str:
 
 
 def _address(cls: type) -> dict[str, str]:
-    """Where a class is found again: by file, or by module with the folder of one that is not installed."""
+    """The entries that locate a class: its file, or its module and the folder of a module that is not installed."""
     module, name = sys.modules[cls.__module__], cls.__module__
     file = module.__file__ if hasattr(module, "__file__") else None
     if name == "__main__" and module.__spec__ is not None:

@@ -17,8 +17,8 @@ class Pulse:
 
     Attributes:
         flat: Consecutive batches without any advantage.
-        solved: How many of these had only paths that succeed.
-        unsolved: How many of these had only paths that fail.
+        solved: Number of these batches in which every path succeeded.
+        unsolved: Number of these batches in which no path succeeded.
     """
 
     flat: int = 0
@@ -56,12 +56,12 @@ def is_flat(pulse: Pulse, guards: Guards) -> bool:
 
 
 def is_solved(pulse: Pulse, guards: Guards) -> bool:
-    """Whether they had none because every path of all of them succeeded."""
+    """Whether the run is flat and every path of these batches succeeded."""
     return is_flat(pulse, guards) and pulse.solved == pulse.flat
 
 
 def check_signal(pulse: Pulse, guards: Guards) -> None:
-    """Stop when batches have had no advantage for too long, unless the tasks are solved.
+    """Stop after too many batches without an advantage, unless the tasks are solved.
 
     Raises:
         DeadRun: after `guards.dead_batches` batches without any.

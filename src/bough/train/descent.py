@@ -15,7 +15,9 @@ from bough.train.run import Optimizer
 class Descent:
     """What changes weights by their gradients."""
 
-    def __init__(self, weights: Mapping[str, Tensor], settings: Optimizer, critic: Critic | None) -> None:
+    def __init__(
+        self, weights: Mapping[str, Tensor], settings: Optimizer, critic: Critic | None, *, seed: int = 0
+    ) -> None:
         """For the policy's weights, and a critic's."""
         self._named = dict(weights)
         matrices = [weight for weight in self._named.values() if weight.ndim >= 2]
@@ -28,18 +30,17 @@ class Descent:
         self._harpg: Harpg | None = None
         if settings.momentum != "adam":
             whole = {"params": [*self._named.values()], "peak": settings.learning_rate}
-            make = Igt if settings.momentum == "igt" else Harpg
-            normalised = make([whole], lr=settings.learning_rate, weight=settings.igt_weight)
-            self._harpg = normalised if isinstance(normalised, Harpg) else None
-            self._optimizers.append(normalised)
+            rates = {"lr": settings.learning_rate, "weight": settings.igt_weight}
+            self._harpg = Harpg([whole], **rates, seed=seed) if settings.momentum == "harpg" else None
+            self._optimizers.append(self._harpg or Igt([whole], **rates))
             groups = []
         if critic is not None:
             heads = {f"critic.{name}": weight for name, weight in critic.named_parameters()}
             groups.append({"params": [*heads.values()], "weight_decay": 0.0, "peak": critic.settings.learning_rate})
             self._named |= heads
         if groups:
-            rates: dict[str, Any] = {"lr": settings.learning_rate, "betas": settings.betas, "eps": settings.epsilon}
-            self._optimizers.append(torch.optim.AdamW(groups, fused=True, **rates))
+            adam: dict[str, Any] = {"lr": settings.learning_rate, "betas": settings.betas, "eps": settings.epsilon}
+            self._optimizers.append(torch.optim.AdamW(groups, fused=True, **adam))
         self._owner: dict[Tensor, torch.optim.Optimizer] = {
             weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
         }
@@ -50,7 +51,7 @@ class Descent:
             optimizer.zero_grad(set_to_none=True)
 
     def along(self) -> Mapping[Tensor, Tensor] | None:
-        """By weight the direction along which the next step expects the change of the gradient; None for a gradient."""
+        """By weight, the direction of the Hessian-vector product for the next step; None if it needs a gradient."""
         return None if self._harpg is None else self._harpg.along()
 
     def step(self, scale: float) -> None:

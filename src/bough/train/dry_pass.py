@@ -1,4 +1,4 @@
-"""A dry pass: reward, credit, admission, packing and loss on a small made-up group, before anything long starts."""
+"""A dry pass: reward, credit, filters, packing and loss on a small synthetic group, before the warm-up."""
 
 import random
 from collections.abc import Callable, Generator, Sequence
@@ -33,7 +33,7 @@ from bough.tree import (
 )
 
 TASKS = 2
-"""Tasks of the made-up group."""
+"""Tasks of the synthetic group."""
 
 TURNS = 2
 """Most turns of its paths."""
@@ -46,22 +46,22 @@ CALLS = 64
 
 
 async def dry_pass(shop: Workshop) -> None:
-    """Take a made-up group from rewards to the gradient, so that pieces that do not fit fail now, not after hours.
+    """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
 
-    The run's explorer grows trees of its first tasks in its environment. A scripted engine writes actions that the
-    first state admits, so nothing is generated. Outcomes, returns and estimates are made up, and differ between paths.
-    No weight, no optimizer state and no state of a random generator changes; advisers are left out.
+    The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
+    the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer state
+    and random generators do not change. Advisers do not run.
 
     Raises:
-        StageError: when a piece returns what the next stage cannot take.
-        ConfigError: when the explorer gives one path a task, which the credit rule has nothing to compare with; when
-            the loss or its gradient is not finite.
+        StageError: when a piece returns a value that the next stage cannot use.
+        ConfigError: when the credit rule compares the paths of a task and the explorer grows one path a task; when the
+            loss or its gradient is not finite.
     """
     run = shop.run
     with _random_state(shop.policy.device):
         trees = await _grow(shop)
         if not any(len(counted(tree)) for tree in trees):
-            # Faults everywhere; the first step says so.
+            # Every path failed; the first step raises the error.
             return
         generator = np.random.default_rng(derive(run.seed, "dry pass"))
         rewarded = [
@@ -94,7 +94,7 @@ async def _grow(shop: Workshop) -> Sequence[Tree]:
 
 
 async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[int]]:
-    """Replies with what the first state admits, else the words of its observation."""
+    """A script that replies with admissible actions of the first state, else words of its observation."""
     run, renderer = shop.run, shop.policy.renderer
     try:
         state = await shop.waits.until(
@@ -113,12 +113,12 @@ async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[in
 
 
 async def _value(tokens: tuple[int, ...]) -> float:
-    """In place of a critic, which would run the policy."""
+    """A stand-in for the critic, which would run the policy."""
     return len(tokens) % 2 / 2
 
 
 def _with_outcomes(tree: Tree, place: int) -> Tree:
-    """The tree as if every other path had solved the task; with one path a tree, every other tree."""
+    """The tree with success at every second path; with one path a tree, at every second tree."""
     ends = counted(tree)
     last = np.unique(tree.parent[ends], return_inverse=True)[1]
     outcome, info = tree.outcome.copy(), [dict(each) for each in tree.info]
@@ -130,7 +130,7 @@ def _with_outcomes(tree: Tree, place: int) -> Tree:
 
 
 def _with_returns(rewarded: Rewarded) -> Rewarded:
-    """The tree with 1 paid at the end of each path that solves the task, whatever else is paid."""
+    """The tree with an added channel that pays 1 at the end of each successful path."""
     paid = np.zeros(rewarded.tree.nodes)
     for end in counted(rewarded.tree):
         paid[end] = float(rewarded.tree.info[end]["success"] is True)
@@ -138,7 +138,7 @@ def _with_returns(rewarded: Rewarded) -> Rewarded:
 
 
 def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator) -> Rewarded:
-    """The tree with the estimates that the rule needs: numbers in [0, 1), reference log-probabilities near the true."""
+    """The tree with the estimates that the rule needs: values in [0, 1), reference log-probabilities near `logprob`."""
     needs, size = needs_of(run.credit), len(rewarded.tree.token)
     heads = () if run.critic is None else run.critic.heads
     given = [name for need in sorted(needs) for room, _, name in [need.partition(".")] if room == "adviser"]
@@ -149,7 +149,7 @@ def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator
 
 
 def _check_group(run: Run, credited: Sequence[Credited]) -> None:
-    """Refuse one path a task where the rule gives no advantage to a path that is alone with its task."""
+    """Refuse one path a task when the rule gives groups of one no advantage."""
     alone = paths_of(run.explorer) == 1 and run.batch_tasks <= run.tasks.count and not run.advisers
     if alone and len(credited) > 1 and not any(map(_has_advantage, credited)):
         explorer, rule = type(run.explorer).__name__, type(run.credit).__name__
@@ -165,14 +165,14 @@ def _has_advantage(credited: Credited) -> bool:
 
 
 def _with_advantage(credited: Credited) -> Credited:
-    """A tree of which the rule learns nothing, with advantages of both signs."""
+    """The tree with advantages of both signs, for a tree to which the rule gives none."""
     paths = len(counted(credited.tree))
     made = spread_paths(credited.rewarded, np.where(np.arange(paths) % 2 == 0, 1.0, -1.0))
     return replace(made, goals=credited.goals)
 
 
 def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
-    """Pack, then compute the loss and its gradient."""
+    """Pack the trees, and compute the loss and its gradient."""
     run, needs = shop.run, shop.run.objective.needs
     shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []
     batch = pack(credited, paths="paths" in needs, experts=shown)
@@ -185,13 +185,13 @@ def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) 
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(
-            f"objective={type(run.objective).__name__}: got {wrong} on a made-up batch; need a finite loss with a "
+            f"objective={type(run.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss with a "
             "finite gradient: look at the objective's settings and at the size of the rewards"
         )
 
 
 def _taught(tree: Tree) -> Tree:
-    """The tree as if a teacher had written it."""
+    """The tree with its sampled tokens marked as a teacher's, for objectives that need experts."""
     unknown = np.full(len(tree.token), np.nan, dtype=DTYPES["logprob"])
     source = np.where(tree.source == Source.SAMPLED, Source.TEACHER, tree.source).astype(DTYPES["source"])
     version = np.full_like(tree.policy_version, -1)
@@ -200,7 +200,7 @@ def _taught(tree: Tree) -> Tree:
 
 @contextmanager
 def _random_state(device: torch.device) -> Generator[None]:
-    """Leave the state of every global random generator as it was."""
+    """Restore the state of every global random generator afterwards."""
     plain, array = random.getstate(), np.random.get_state()
     try:
         with torch.random.fork_rng([device] if device.type == "cuda" else []):  # pyright: ignore[reportUnknownMemberType]

@@ -1,4 +1,4 @@
-"""Runs a coroutine to its end, also from code that an event loop runs: a cell of a notebook."""
+"""Runs a coroutine to its end, also inside a running event loop, such as a notebook's."""
 
 import asyncio
 import threading
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 def run_coroutine(main: Coroutine[Any, Any, T]) -> T:
-    """The result of `main`, which runs in an event loop of its own.
+    """Run `main` in a new event loop and return its result.
 
-    `asyncio.run` refuses to start below a running event loop. There `main` runs in a second thread, and the caller
-    blocks until it has ended. Ctrl-C cancels `main` and raises `KeyboardInterrupt` when `main` has cleaned up; a second
-    Ctrl-C raises it at once.
+    `asyncio.run` raises inside a running event loop. There `main` runs in a second thread, and the caller blocks until
+    it ends. Ctrl-C cancels `main` and raises `KeyboardInterrupt` after its clean-up; a second Ctrl-C raises it at
+    once.
     """
     return _run_in_thread(main) if _in_event_loop() else asyncio.run(main)
 
@@ -40,7 +40,7 @@ def _run_in_thread(main: Coroutine[Any, Any, T]) -> T:
     outcome: Future[T] = Future()
 
     def work() -> None:
-        # A new thread computes on all cores, whatever was set in this one.
+        # PyTorch resets the number of threads in a new thread.
         torch.set_num_threads(threads)
         try:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:

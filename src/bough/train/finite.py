@@ -1,4 +1,4 @@
-"""Settings of a run are finite numbers."""
+"""Checks that the settings of a run are finite numbers."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,11 +8,11 @@ from typing import cast
 from bough.train.config import ConfigError
 
 INFINITE = {"infinite": True}
-"""Metadata of a field that takes -inf and inf: `field(default=0.2, metadata=INFINITE)`."""
+"""Metadata of a field that may be -inf or inf: `field(default=0.2, metadata=INFINITE)`."""
 
 
 def check_finite(piece: object, where: str = "") -> None:
-    """Refuse nan in any field of a piece and of the pieces inside it, and inf in fields not marked as `INFINITE`.
+    """Refuse nan in the fields of a piece and of its nested pieces, and inf in fields without `INFINITE`.
 
     Raises:
         ConfigError: names the first such field.
@@ -22,7 +22,7 @@ def check_finite(piece: object, where: str = "") -> None:
 
 
 def _numbers(value: object, where: str, *, infinite: bool) -> Iterator[tuple[str, float]]:
-    """The numbers that are not allowed, with the path to each."""
+    """Yield the path and value of each number that is not allowed."""
     if isinstance(value, float):
         if not math.isfinite(value) and not (infinite and math.isinf(value)):
             yield where, value

@@ -1,4 +1,4 @@
-"""N-HARPG: steps of a given length along a gradient estimate that Hessian-vector products keep up to date."""
+"""N-HARPG: normalised steps along a mean gradient that Hessian-vector products correct."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,9 +15,9 @@ from bough.objective.spans import span_sums, walk_of
 class Harpg(torch.optim.Optimizer):
     """N-HARPG (arXiv 2302.01734): normalised Hessian-aided recursive policy gradient.
 
-    A mean over past gradients lags behind the weights. Here a Hessian-vector product of a second batch, sampled at a
-    random point of the last move, corrects the mean. With x the iterate, g a gradient, B the estimate of the Hessian
-    and w[t] the weight of the newest gradient:
+    A mean over past gradients lags behind the weights. A Hessian-vector product corrects it, estimated from a second
+    batch, which is sampled at a random point of the last move. With x the iterate, g a gradient, B the estimate of the
+    Hessian and w[t] the weight of the newest gradient:
 
         z[t]     = q * x[t] + (1 - q) * x[t-1]                                  q uniform in [0, 1], drawn for each t
         v[t]     = B(z[t]) * (x[t] - x[t-1])                                    a batch sampled at z[t]
@@ -28,23 +28,23 @@ class Harpg(torch.optim.Optimizer):
     the gradient from x[t-1] to x[t]. w[t] = max(weight, 2 / (t + 2)). The paper's rates fall as 1 / t; a schedule of
     the learning rate does that here.
 
-    **Parameters hold the point to sample next**: x[0], z[1], x[1], z[2], x[2], ... So an iteration takes two optimizer
-    steps: one that expects v in the gradients (`along` is then the move), and one that expects g. On a loss x^2 / 2,
-    from x = 1 with rate .1, where q is .061 and .918 for seed 0:
+    **Parameters hold the next sampling point**: x[0], z[1], x[1], z[2], x[2], ... So an iteration takes two optimizer
+    steps: one with v in the gradients (`along` is then the move), and one with g. On a loss x^2 / 2, from x = 1 with
+    rate .1, where q is .061 and .918 for seed 0:
 
         parameter     1     .994     .9     .808    .8
         gradient      1    -.1       .9    -.1      .8
         d             1              .9             .8
 
     The paper's estimate of B is a mean over paths of grad(loss) <grad log p, .> + Hessian(loss), see `Displaced`. The
-    released code (`STORMHessOptimizer`, on garage) takes the product of two batch means for the first term, with the
-    opposite sign; both are mistakes, and there is no option for them.
+    released code (`STORMHessOptimizer`, on garage) uses the product of two batch means for the first term, with the
+    opposite sign; both are errors and are not reproduced.
 
     Args:
         params: Tensors or groups of them.
         lr: Length of a step, >= 0.
         weight: Least weight of the newest gradient, in (0, 1].
-        seed: Of q.
+        seed: Seed of q.
     """
 
     def __init__(self, params: Iterable[Any], *, lr: float, weight: float = 0.1, seed: int = 0) -> None:
@@ -53,7 +53,7 @@ class Harpg(torch.optim.Optimizer):
         super().__init__(params, {"lr": lr, "weight": weight, "seed": seed})
 
     def along(self) -> dict[Tensor, Tensor] | None:
-        """By parameter the last move, when the next step expects a Hessian-vector product; None before a gradient."""
+        """By parameter, the last move, before a step with a Hessian-vector product; None before one with a gradient."""
         begun = {parameter: state for parameter, state in self.state.items() if state}
         if not any(int(state["step"]) % 2 for state in begun.values()):
             return None
@@ -61,7 +61,7 @@ class Harpg(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Take a Hessian-vector product, or a gradient and the next iterate, and put the next point in place."""
+        """Add a Hessian-vector product to the mean, or a gradient and move; then set the next sampling point."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -84,7 +84,7 @@ class Harpg(torch.optim.Optimizer):
         return loss
 
     def _move(self, moving: Sequence[tuple[Tensor, dict[str, Any]]]) -> None:
-        """Take gradients at the iterate into the mean, and go on to a point of the move along it."""
+        """Add gradients at the iterate to the mean, move along it, and set parameters to a point of the move."""
         for parameter, group in moving:
             state = self.state[parameter]
             newest = max(group["weight"], 2.0 / (int(state["step"]) // 2 + 2.0))
@@ -117,7 +117,7 @@ def gradient_change(
     Args:
         gradient: Adds the gradient at the present weights to `grad`; returns metrics.
         along: By parameter, the direction.
-        others: Parameters that stay where they are; they get the mean of both gradients.
+        others: Parameters that do not move; they get the mean of both gradients.
 
     Returns:
         The mean of the metrics of both sides.
@@ -144,10 +144,10 @@ def gradient_change(
 
 
 class Displaced:
-    """An objective at weights near those that sampled its batch, corrected to an expectation under the former.
+    """An objective at weights near the sampling weights, importance-weighted to the present ones.
 
     With `old` the log-probabilities under the sampling weights, each token is weighted by the probability ratio of its
-    whole path, and `behaviour` moves with the policy, so that no ratio inside the objective counts it twice:
+    whole path. `behaviour` is shifted by the same log ratio, so that ratios inside the objective do not repeat it:
 
         share * exp(sum over the path of log p - old)        behaviour + log p - old
 
@@ -160,7 +160,7 @@ class Displaced:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, paths, and the log-probabilities of the weights that sampled."""
+        """The objective's needs, paths, and the log-probabilities under the sampling weights."""
         own: frozenset[Need] = frozenset({"paths", "old"})
         return self._objective.needs | own
 
@@ -168,10 +168,10 @@ class Displaced:
         """The loss."""
         walk, old = walk_of(columns, "Harpg"), columns.old
         if old is None:
-            raise ValueError("Harpg: got columns without `old`; need the log-probabilities of the weights that sampled")
+            raise ValueError("Harpg: got columns without `old`; need the log-probabilities under the sampling weights")
         moved = columns.logprob.detach() - old
         if columns.expert is not None:
-            # A demonstration is the same whatever the weights.
+            # Demonstrations do not depend on the weights.
             moved = moved.masked_fill(columns.expert, 0.0)
         weight = span_sums(moved, walk.path, len(walk.task)).exp()[walk.path]
         return self._objective(

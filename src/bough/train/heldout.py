@@ -16,10 +16,10 @@ class Score:
     """The result on a list of tasks, one path each.
 
     Attributes:
-        successes: Task id to whether its path succeeded; tasks that failed for good are missing.
-        failures: Cause by task id, of those.
+        successes: Task id to whether its path succeeded; tasks that failed in all retries are missing.
+        failures: By id of each failed task, the cause.
         turns: Mean number of actions on a path; nan without a path.
-        actions: What the policy wrote.
+        actions: Counts of the policy's actions.
         trees: What was played.
     """
 
@@ -31,7 +31,7 @@ class Score:
 
     @property
     def truncated_context(self) -> int:
-        """How many paths ended because their text outgrew the context."""
+        """The number of paths truncated by the model's context."""
         return len(cut_by_context(self.trees))
 
     @property

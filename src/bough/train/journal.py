@@ -58,7 +58,7 @@ class Memory(Protocol):
 
 
 MANY_CUT = 0.05
-"""Share of cut actions from which an evaluation has a line about them."""
+"""Share of cut actions from which an evaluation reports them in a line."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 
@@ -77,7 +77,7 @@ class Journal:
     def restore(
         self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
     ) -> bool:
-        """Go on from the newest whole checkpoint; False when the run has none and begins at its first step.
+        """Restore the newest complete checkpoint; False when the run has none and starts at its first step.
 
         Raises:
             StoreError: when all checkpoints are damaged; names each.
@@ -87,7 +87,7 @@ class Journal:
             damaged = "".join(f"\n  {path}: {reason}" for path, reason in found.skipped)
             raise StoreError(
                 f"got no checkpoint that is whole; need one to go on from:{damaged}\n"
-                "Copy one back from where it is whole, or train from the first step under another name (name=...)"
+                "Restore one from a copy, or train from the first step under another name (name=...)"
             )
         for path, reason in found.skipped:
             self._live.say(f"skipped the damaged checkpoint {path.name}: {reason}")
@@ -132,13 +132,13 @@ class Journal:
             self._live.say(f"held-out: {cut_note(score.actions)}")
 
     def evaluated(self, step: int) -> bool:
-        """Whether there is a held-out result of a step."""
+        """Whether a step has a held-out result."""
         return heldout_file(self.directory, step).is_file()
 
     def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
-        """Close the row of a step, and write its trees when it is their turn.
+        """Write the row of a step, and its trees when they are due.
 
-        The row of a step that was stopped before its evaluation is there already, and gets what is new.
+        If the step was stopped before its evaluation, its row exists, and the new values are added to it.
         """
         if self._metrics.step == step:
             self._metrics.amend(self._row)
@@ -162,15 +162,15 @@ class Journal:
     ) -> None:
         """Make a checkpoint."""
         self._save(learner, progress, reference, memories)
-        # Whoever goes on from here has learned from all trees so far.
+        # A run resumed from this checkpoint needs none of the trees before it.
         Shelf(directory=self.directory.growing).clear()
 
     def stop(
         self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
     ) -> None:
-        """Write what a run that was stopped between two checkpoints has: the row of its step, a checkpoint, `final/`.
+        """Write the row, checkpoint and `final/` of a run that is stopped between two checkpoints.
 
-        Where weights are not finite, `final/` gets those of the newest checkpoint.
+        When the weights are not finite, there is no checkpoint, and `final/` gets those of the newest one.
         """
         try:
             if self._metrics.step < progress.step:
@@ -181,10 +181,10 @@ class Journal:
             else:
                 self._save(learner, progress, reference, memories)
             self.save_policy(learner.policy)
-            self._live.say(f"stopped after step {step}, of which there are a checkpoint and {self.directory.final}")
+            self._live.say(f"stopped after step {step}; its checkpoint and {self.directory.final} exist")
         except StoreError as error:
-            # Why the run was stopped is the error to raise; this one only tells what could not be written.
-            self._live.say(f"stopped, and its weights are not written: {error}")
+            # The caller raises the reason for the stop; this error is only reported.
+            self._live.say(f"stopped; the weights could not be written: {error}")
 
     def _save(
         self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
@@ -195,7 +195,7 @@ class Journal:
         self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
 
     def _load_newest(self, policy: "Policy") -> int:
-        """Give a policy the weights of the newest checkpoint; returns its step.
+        """Load the weights of the newest checkpoint into a policy; returns its step.
 
         Raises:
             StoreError: when there is none.
@@ -207,7 +207,7 @@ class Journal:
         return newest.step
 
     def _drop_after(self, step: int) -> None:
-        """Remove rows, held-out results and trees of later steps: they are computed again."""
+        """Remove rows, held-out results and trees of later steps, which will be computed again."""
         self._metrics.resume_at(step)
         for path in (*heldout_file(self.directory, 0).parent.glob("step_*"), *self.directory.trees.glob("step_*")):
             found = re.match(r"step_(\d+)\.", path.name)
@@ -245,7 +245,7 @@ def heldout_file(directory: RunDirectory, step: int) -> Path:
 
 
 def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
-    """The held-out results of a run: by step, success by task id; without evaluations in which every task failed."""
+    """By step, success by task id of the held-out tasks; evaluations in which every task failed are missing."""
     found: dict[int, dict[str, bool]] = {}
     for path in sorted((directory.path / "heldout").glob("step_*.json")):
         data = json.loads(path.read_text())

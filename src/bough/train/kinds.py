@@ -1,4 +1,4 @@
-"""Whether a piece can stand in a field: its class against the dataclass or protocol that the field names."""
+"""Checks whether a piece fits a field: its class against the dataclass or protocol in the field's type."""
 
 import dataclasses
 import inspect
@@ -16,7 +16,7 @@ NUMBERS = (bool, int, float)
 
 
 def wants_piece(annotation: Any) -> bool:
-    """Whether a field holds a piece, or several: a dataclass or a protocol, not a plain value."""
+    """Whether a field's type contains a dataclass or a protocol, so that it holds one piece or several."""
     return any(_is_kind(part) for part in _parts(annotation))
 
 
@@ -30,10 +30,10 @@ def element_of(annotation: Any) -> Any:
 
 
 def wrong_kind(annotation: Any, cls: type) -> str:
-    """Why a piece of class `cls` can't stand in a field of type `annotation`; "" when it can.
+    """The reason why a piece of class `cls` does not fit a field of type `annotation`; "" when it fits.
 
-    A dataclass asks for itself or a subclass. A protocol asks for its members, and for methods that can be called in
-    the same way and are annotated with the same types. What is not annotated is not compared.
+    A dataclass accepts itself and subclasses. A protocol requires its members, with methods of a compatible signature
+    and the same annotations. Missing annotations are not compared.
     """
     parts = list(_parts(annotation))
     if cls is NoneType and cls in parts:
@@ -60,7 +60,7 @@ def _is_protocol(kind: type) -> bool:
 
 @cache
 def _reason(kind: type, cls: type) -> str:
-    """Why `cls` is not of a kind."""
+    """The reason why `cls` is not of `kind`; "" when it is."""
     article = "an" if kind.__name__[0] in "AEIOU" else "a"
     if not _is_protocol(kind):
         return "" if issubclass(cls, kind) else f"got {cls.__name__}; need {article} {kind.__name__}"
@@ -79,7 +79,7 @@ def _reason(kind: type, cls: type) -> str:
 
 
 def _members(protocol: type) -> dict[str, object]:
-    """What a protocol asks for."""
+    """The members that a protocol requires, by name."""
     return {
         name: member
         for base in reversed(protocol.__mro__)
@@ -90,7 +90,7 @@ def _members(protocol: type) -> dict[str, object]:
 
 
 def _alike(wanted: Callable[..., Any], given: Callable[..., Any]) -> bool:
-    """Whether a method can be called as another, by number, names and types of arguments."""
+    """Whether the signature of `given` is compatible with that of `wanted`."""
     want, have = _signature(wanted), _signature(given)
     waits = inspect.iscoroutinefunction(wanted)
     if waits != inspect.iscoroutinefunction(given) and not (waits and "Awaitable" in str(have.return_annotation)):
@@ -110,7 +110,7 @@ def _alike(wanted: Callable[..., Any], given: Callable[..., Any]) -> bool:
 
 
 def _returns(wanted: Any, given: Any) -> bool:
-    """Whether a result can be taken for another; a protocol, or a type that is not imported, is not compared."""
+    """Whether return annotations are compatible; protocols, and types that are not imported, are not compared."""
     if (wanted is None) != (given is None):
         return given is inspect.Signature.empty or wanted is inspect.Signature.empty
     named = {*_leaves(wanted), *_leaves(given)}
@@ -118,7 +118,7 @@ def _returns(wanted: Any, given: Any) -> bool:
 
 
 def _signature(method: Callable[..., Any]) -> inspect.Signature:
-    """With annotations that are text evaluated, where all of them are imported at run time."""
+    """The signature, with string annotations evaluated if all their names are imported at run time."""
     try:
         return inspect.signature(method, eval_str=True)
     except (NameError, AttributeError):
@@ -126,7 +126,7 @@ def _signature(method: Callable[..., Any]) -> inspect.Signature:
 
 
 def _meet(one: Any, other: Any) -> bool:
-    """Whether two annotations name a class in common, or a class and its subclass; True where one names none."""
+    """Whether two annotations share a class, or have a class and its subclass; True when one names no class."""
     ones, others = set(_leaves(one)), set(_leaves(other))
     return not ones or not others or any(_related(this, that) for this in ones for that in others)
 

@@ -27,7 +27,7 @@ from bough.tree import StageError, describe
 
 
 class Diverged(RuntimeError):
-    """A loss, a gradient or a weight is not finite. Unless a weight is, the update was not made."""
+    """A loss, a gradient or a weight is not finite. For a loss or a gradient the update is not applied."""
 
 
 class Learner:
@@ -41,6 +41,7 @@ class Learner:
         total_updates: int,
         temperature: float,
         critic: Critic | None = None,
+        seed: int = 0,
     ) -> None:
         self.policy = policy
         self.settings = settings
@@ -56,7 +57,7 @@ class Learner:
         self._total = total_updates
         self._temperature = temperature
         self._weights = policy.parameters()
-        self._descent = Descent(self._weights, settings, critic)
+        self._descent = Descent(self._weights, settings, critic, seed=seed)
         self._crew = Crew(policy, critic, settings.readers)
 
     def learn(
@@ -114,7 +115,7 @@ class Learner:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
         else:
             metrics = self._gradient_change(batch, objective, share, along, aids=aids)
-        # A clipped gradient is not what the changes of gradients add up to.
+        # Clipping would break the sum of gradient changes in N-HARPG.
         norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
@@ -162,7 +163,7 @@ class Learner:
     def _gradient_change(
         self, batch: Batch, objective: Objective, share: Share, along: Mapping[Tensor, Tensor], *, aids: Aids
     ) -> dict[str, float]:
-        """Add how the gradient of the objective changes along a direction, in the mean over paths of these weights."""
+        """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
         here = self.logprobs(batch)
         displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
         metrics = gradient_change(
@@ -225,7 +226,7 @@ class Learner:
         return metrics, _gap(seen, given.batch)
 
     def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
-        """The metrics of an optimizer step and the norm of its gradient, without the step: nothing changes."""
+        """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
         extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
         try:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
@@ -248,7 +249,7 @@ class Learner:
         return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
 
     def finite(self) -> bool:
-        """Whether all weights that are trained are finite numbers."""
+        """Whether all trained weights are finite."""
         critic = () if self.critic is None else self.critic.parameters()
         return all(bool(weight.isfinite().all()) for weight in chain(self._weights.values(), critic))
 
@@ -329,7 +330,7 @@ def _gap(seen: Seen, batch: Batch) -> float:
 
 
 def _descend(objective: Objective, columns: Columns) -> dict[str, float]:
-    """Go backward from the loss of some columns; returns what it reports."""
+    """Backpropagate the loss of some columns; returns its metrics."""
     loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
     named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}

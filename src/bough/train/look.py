@@ -123,12 +123,12 @@ def looks(
 
 @torch.no_grad()
 def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -> dict[str, Tensor]:
-    """By head, [M]: a critic's values at the M places of a forest after which something is predicted.
+    """By head, [M]: a critic's values at the M predicted positions of a forest.
 
     Args:
-        model: Reads.
-        critic: Speaks about the model's hidden states.
-        forest: What is read.
+        model: Computes the hidden states.
+        critic: Maps hidden states to values.
+        forest: The tokens of the forward pass.
         max_tokens: Most tokens of one forward pass.
     """
     nothing = model.head()[0][:0]

@@ -34,23 +34,23 @@ from bough.train.workshop import Workshop
 from bough.tree import Credited, Rewarded, Tree, groups
 
 STOPS = (DeadRun, Diverged, Stuck, EnvFault, EngineFault)
-"""What stops a run between two checkpoints with everything in memory as it should be."""
+"""Errors after which the state in memory is consistent, so that a checkpoint is written."""
 
 
 async def train(shop: Workshop, journal: Journal) -> str:
     """Train from where the journal left off to the end of the run.
 
     A run that is stopped after its warm-up first writes a checkpoint and `final/`. A step counts once its first trees
-    are grown; one that is stopped before is played again when the run is resumed.
+    are grown; a step stopped earlier is repeated by `resume`.
 
     Returns:
-        Why the run ended before its last step; "" when it did not.
+        The reason for ending before the last step; "" otherwise.
 
     Raises:
         DeadRun: when the run cannot learn.
         Diverged: when a loss, a gradient or a weight is not finite.
         Stuck: when something that was waited for did not come.
-        EnvFault, EngineFault: when the environment or the engine broke outside of a path.
+        EnvFault, EngineFault: when the environment or the engine breaks outside of a path.
     """
     run, progress, ahead = shop.run, Progress(), Ahead()
     memories = {**shop.memories, **({"ahead": ahead} if run.staleness else {})}
@@ -82,7 +82,7 @@ async def train(shop: Workshop, journal: Journal) -> str:
 async def _reinforce(
     shop: Workshop, journal: Journal, progress: Progress, ahead: Ahead, memories: Mapping[str, Memory]
 ) -> None:
-    """The steps of reinforcement that are left, each with the evaluation, rows and checkpoint that belong to it."""
+    """Run the remaining steps of reinforcement, each with its evaluation, rows and checkpoint."""
     run, before = shop.run, shop.run.warmup_steps
 
     def is_last() -> bool:
@@ -135,7 +135,7 @@ async def _step(
         metrics |= learned
         divergence = partial(shop.learner.divergence, replace(batch, behaviour=before))
         if stale:
-            # The weights that sampled are no more, so nobody can say what they think; the canary still watches.
+            # The sampling weights are overwritten, so this is drift, not the engine gap; the canary checks the engine.
             metrics["policy/drift"] = metrics.pop("policy/gap")
         journal.note(metrics)
         with watch("sync"):
@@ -190,7 +190,7 @@ async def _learn(
 
 
 async def _grow(shop: Workshop, journal: Journal, watch: Stopwatch, step: int, drawn: int, number: int = 0) -> Grown:
-    """A round of a step's trees, of the tasks after the first `drawn`."""
+    """Grow one round of a step's trees, on the tasks from number `drawn` on."""
     run, seed = shop.run, derive(shop.run.seed, "step", step)
     with watch("grow", engine=shop.engine, env=shop.host):
         tasks = await shop.tasks_from(drawn)
@@ -207,7 +207,7 @@ async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: S
         grown = ahead.take() or await _grow(shop, journal, watch, step, progress.drawn, number)
         if number == 0:
             check_paths(grown.trees, grown.unstarted)
-        # From here on the step counts: advisers learn from its trees.
+        # The step counts from here on: advisers observe its trees.
         progress.step, progress.drawn = step, progress.drawn + run.batch_tasks
         harvest.unstarted += len(grown.unstarted)
         with watch("credit"):
@@ -230,7 +230,7 @@ def _pack(
     watch: Stopwatch,
     metrics: dict[str, float],
 ) -> Batch | None:
-    """The batch of the update; None when nothing was admitted, or no token of what was admitted is trained."""
+    """The batch of the update; None when no group is admitted, or no admitted token is trained."""
     if not harvest.kept:
         return None
     run = shop.run

@@ -140,8 +140,8 @@ def _files(place: Path) -> list[Path]:
 
 
 def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
-    """The trees of a file with the credit of the run's rule, as the run admits them; groups dropped, by reason."""
-    # Imported here, since it imports torch: a wrong argument is reported before that.
+    """The credited trees of a file that the run's filters admit, and the number of dropped groups by reason."""
+    # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.loop import admit, reward
 
     stages = read_trees(file)

@@ -1,4 +1,4 @@
-"""The pieces that a name can stand for: of Bough, by the room of the field, or of a Python file."""
+"""Resolves the name of a piece: one of Bough, from the package of the field's type, or one of a Python file."""
 
 import dataclasses
 import importlib
@@ -20,17 +20,17 @@ Maker: TypeAlias = Callable[..., Any]
 
 
 def find_piece(name: str, file: str | None, now: object, annotation: Any, where: str) -> Maker:
-    """The dataclass or function that a name stands for.
+    """The dataclass or function with this name.
 
     Args:
         name: As written, `Grpo` or `rloo`.
         file: The Python file that defines it; None for a piece of Bough.
-        now: What is in the field now: pieces of its room are offered.
-        annotation: The type of the field: pieces that can stand there are offered.
+        now: The present value of the field; the message lists pieces of its package.
+        annotation: The type of the field; the message lists only pieces that fit it.
         where: The field, for messages.
 
     Raises:
-        ConfigError: when there is no such name, or what it names can't stand in the field; says what is offered.
+        ConfigError: when the name is unknown, or its piece does not fit the field; lists the fitting pieces.
     """
     module = None if file is None else import_file(file, where)
     known = _members(_kinds(now, annotation)) if module is None else _own(module)
@@ -50,10 +50,10 @@ def find_piece(name: str, file: str | None, now: object, annotation: Any, where:
 
 
 def import_file(file: str, where: str) -> ModuleType:
-    """The module of a Python file that the user names.
+    """Import a Python file of the user.
 
     Raises:
-        ConfigError: when there is no such file, or it can't be imported.
+        ConfigError: when the file does not exist or cannot be imported.
     """
     path = Path(file).expanduser()
     if not path.is_file():
@@ -65,7 +65,7 @@ def import_file(file: str, where: str) -> ModuleType:
 
 
 def _own(module: ModuleType) -> dict[str, Maker]:
-    """The dataclasses and functions that a file itself defines."""
+    """The dataclasses and functions that a file defines, without its imports."""
     return {
         name: value
         for name, value in vars(module).items()
@@ -74,7 +74,7 @@ def _own(module: ModuleType) -> dict[str, Maker]:
 
 
 def _members(kinds: Sequence[type]) -> dict[str, Maker]:
-    """The pieces that the rooms of some classes export, and the rooms within those; and the classes themselves."""
+    """The pieces exported by the packages of some classes and their subpackages, and the classes themselves."""
     rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if kind.__module__.startswith("bough.")}
     modules = [importlib.import_module(room) for room in sorted(rooms)]
     for room in tuple(modules):
@@ -98,7 +98,7 @@ def _is_maker(value: object) -> bool:
 
 
 def made_by(maker: object) -> type | None:
-    """The dataclass that a name makes: itself, or what a function is annotated to return; None where there is none."""
+    """The dataclass that a maker makes: itself, or the return annotation of a function; None for anything else."""
     made: object = maker
     if inspect.isfunction(maker):
         try:
@@ -109,19 +109,19 @@ def made_by(maker: object) -> type | None:
 
 
 def _wrong(annotation: Any, maker: Maker) -> str:
-    """Why what a maker makes can't stand in a field; "" when it can, or when the maker does not say what it makes."""
+    """The reason why a maker's piece does not fit a field; "" when it fits, or has no return annotation."""
     made = made_by(maker)
     return "" if made is None else wrong_kind(annotation, made)
 
 
 def _kinds(now: object, annotation: Any) -> list[type]:
-    """The classes of what is in a field now and of what the field's type names."""
+    """The classes in a field's type, and those of its present value."""
     items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
     return [*_classes(annotation), *(type(item) for item in items)]
 
 
 def _classes(annotation: Any) -> Iterator[type]:
-    """The classes that a type names, `Env` in `Sequence[Env] | None`."""
+    """The classes in a type: `Env` in `Sequence[Env] | None`."""
     if inspect.isclass(annotation) and not get_args(annotation):
         yield annotation
     for part in get_args(annotation):

@@ -1,4 +1,4 @@
-"""The opening of a run: tasks, a first state, and texts for a tokenizer, from the environment's host."""
+"""Before the policy exists: draws tasks, a first state, and texts for the tokenizer from the environment."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,21 +19,21 @@ from bough.tree import Task
 Result = TypeVar("Result")
 
 TEXT_TASKS = 256
-"""How many training tasks show the environment's language to a tokenizer."""
+"""The number of training tasks whose texts train the tokenizer."""
 
 RETRIES = 2
-"""How often an episode of the opening that failed is played again, as with the trees of a batch."""
+"""Retries of a failed episode before the first step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedHost:
-    """A host whose calls stand in the register of pending awaits, with a deadline.
+    """A host whose calls are registered as pending awaits, with a deadline.
 
     Attributes:
         host: Makes the calls.
         waits: The run's register.
         deadline_s: Most seconds for one call. `Workers` have their own, shorter one.
-        faults: What failed so far, oldest first.
+        faults: The texts of all faults so far, oldest first.
     """
 
     host: EnvHost
@@ -67,7 +67,7 @@ class TimedHost:
         await self.host.close()
 
     async def retried(self, play: Callable[[], Awaitable[Result]]) -> Result:
-        """What `play` returns, at most `RETRIES` times again after a fault.
+        """Await `play`, with up to `RETRIES` retries after faults.
 
         Raises:
             EnvFault: the last fault.
@@ -88,16 +88,16 @@ class TimedHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """What a run needs from its environment before there is a policy.
+    """The data that a run draws from its environment before the policy is built.
 
     Attributes:
         train_tasks: Tasks to train on.
         heldout_tasks: Tasks to evaluate on.
         first: The first state of the first training task that starts.
-        texts: The environment's language.
-        left_out: How many tasks failed for good, and show no texts.
-        faults: How many episodes and calls failed; those that were played again with success, too.
-        last_fault: The newest of them; "" when there was none.
+        texts: Texts of short episodes, for the tokenizer.
+        left_out: Number of tasks without texts, because all retries failed.
+        faults: Number of failed episodes and calls, including those retried with success.
+        last_fault: The text of the newest fault; "" without any.
     """
 
     train_tasks: list[Task]
@@ -110,21 +110,21 @@ class Opening:
 
     @property
     def line(self) -> str:
-        """What failed, for people; "" when nothing did."""
+        """A line about the faults; "" without any."""
         if not self.faults:
             return ""
-        left = f"; {self.left_out} tasks failed for good and show no texts to the tokenizer" if self.left_out else ""
+        left = f"; {self.left_out} tasks failed in all retries, and add no texts" if self.left_out else ""
         return f"{self.faults} faults of the environment before the first step{left}. The last fault: {self.last_fault}"
 
 
 async def open_run(run: Run, host: TimedHost) -> Opening:
     """Draw the tasks, start one, and collect texts.
 
-    A fault is retried like that of an episode; a task that fails for good is left out of the texts.
+    A fault is retried; a task that fails in all retries adds no texts.
 
     Raises:
-        EnvFault: when no tasks can be drawn, or none of a batch of tasks can be played; names the last fault.
-        ConfigError: when the first state is not what the run's pieces need.
+        EnvFault: when no tasks can be drawn, or no task of the first batch can be played; has the last fault.
+        ConfigError: when the first state lacks something that the run's pieces need.
         ValueError: when there are too few tasks.
     """
     train_tasks = await draw_tasks(run, run.tasks, host)
@@ -145,7 +145,7 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
 
 
 async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
-    """The tasks that a run names.
+    """Draw the tasks of a run, from the environment or from a file.
 
     Raises:
         EnvFault: when the environment cannot draw them.
@@ -179,7 +179,7 @@ async def _first_state(tasks: Sequence[Task], host: TimedHost) -> State:
 
 
 async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list[str], int]:
-    """The texts of all tasks in their order, and how many tasks failed for good."""
+    """The texts of all tasks in their order, and the number of tasks that failed in all retries."""
     places = asyncio.Semaphore(max(1, run.workers))
 
     async def one(task: Task) -> list[str] | None:

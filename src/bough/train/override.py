@@ -109,7 +109,7 @@ def _literal(text: str) -> Any:
 
 
 def _make(maker: Callable[..., Any], text: str, where: str) -> Any:
-    """What a dataclass or a function makes of `a=1, b=x`."""
+    """The piece that a dataclass or a function makes with the arguments `a=1, b=x`."""
     if inspect.isclass(maker):
         return build(maker, _arguments(fields_of(maker), maker.__name__, text, where), where)
     hints, parameters = get_type_hints(maker), inspect.signature(maker).parameters
@@ -124,7 +124,7 @@ def _make(maker: Callable[..., Any], text: str, where: str) -> Any:
 
 
 def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
-    """`a=1, b=x` as values for names of known types."""
+    """The arguments `a=1, b=x` as values by name, each of its known type."""
     given: dict[str, Any] = {}
     for part in _parts(text, where):
         argument = ARGUMENT.match(part)
@@ -138,7 +138,7 @@ def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> d
 
 
 def _parts(text: str, where: str) -> list[str]:
-    """What stands between the commas outside brackets and quotes.
+    """Split a text at the commas outside brackets and quotes.
 
     Raises:
         ConfigError: when a bracket or a quote is not closed.
@@ -164,7 +164,7 @@ def _parts(text: str, where: str) -> list[str]:
 
 
 def _letters(text: str) -> Iterator[tuple[str, bool]]:
-    """Each letter, a backslash together with the next one, and whether a value may begin with it."""
+    """Yield each character (an escape is one), and whether a value may begin with it."""
     before = ""
     for letter in re.findall(r"\\.|.", text, re.DOTALL):
         yield letter, not before or before in "=,:" + OPEN

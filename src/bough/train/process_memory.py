@@ -1,4 +1,4 @@
-"""Memory of this process, as Linux accounts for it."""
+"""Memory of this process, from /proc."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ GIB = 2**30
 
 
 def process_bytes(line: str) -> int:
-    """A line of /proc/self/status in bytes, such as "VmRSS" (resident now) or "VmHWM" (its peak); 0 without /proc."""
+    """A value of /proc/self/status in bytes: "VmRSS" is resident memory, "VmHWM" its peak; 0 without /proc."""
     file = Path("/proc/self/status")
     lines = file.read_text().splitlines() if file.is_file() else []
     return next((1024 * int(each.split()[1]) for each in lines if each.startswith(f"{line}:")), 0)

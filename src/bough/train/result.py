@@ -1,4 +1,4 @@
-"""What a run leaves behind, as a value: settings, metrics, held-out results, report, trained policy."""
+"""The results of a run: settings, metrics, held-out results, report, trained policy."""
 
 import warnings
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """A run that ended, stopped, or is still under way in another process; everything is read from its directory.
+    """The results of a run, read from its directory; the run may still be in progress in another process.
 
     Attributes:
-        directory: The run's folder; see `bough.store.RunDirectory` for what is in it.
+        directory: The run's folder; see `bough.store.RunDirectory` for its content.
     """
 
     directory: Path
@@ -39,13 +39,13 @@ class Result:
 
     @property
     def metrics(self) -> MetricTable:
-        """One row a step; empty before the first."""
+        """One row a step; empty before the first step."""
         path = self._files.metrics
         return MetricTable(read_metrics(path) if path.is_file() else ())
 
     @property
     def heldout(self) -> dict[int, dict[str, bool]]:
-        """By step of an evaluation, and by id of a held-out task: whether its path succeeded."""
+        """By step of an evaluation and id of a held-out task, whether its path succeeded."""
         return read_heldout(self._files)
 
     @property
@@ -57,10 +57,10 @@ class Result:
 
     @property
     def report(self) -> HtmlFile:
-        """The report; a notebook shows it, `.open()` opens it in a browser.
+        """The report; a notebook displays it, `.open()` opens it in a browser.
 
         Raises:
-            StoreError: when there is none yet.
+            StoreError: when the report is not yet written.
         """
         path = self._files.report
         if not path.is_file():
@@ -69,7 +69,7 @@ class Result:
 
     @cached_property
     def policy(self) -> "Policy":
-        """The policy of the newest checkpoint that is whole, loaded on first use. Warns when a newer one is damaged.
+        """The policy of the newest complete checkpoint, loaded on first use. Warns when a newer one is damaged.
 
         Raises:
             StoreError: when there is no whole checkpoint.

@@ -122,20 +122,20 @@ class Optimizer:
     Attributes:
         learning_rate: After the warm-up of the schedule. With "igt" and "harpg" the length of a step in the space of
             all weights.
-        momentum: What is made of the gradients: AdamW, or N-PG-IGT (arXiv 2302.01734; see `bough.train.igt`), a step of
+        momentum: The update rule: AdamW, or N-PG-IGT (arXiv 2302.01734; see `bough.train.igt`), a step of
             fixed length along a mean of gradients that are each taken ahead of the iterate. With "igt" the policy's
             weights are that point ahead: it is what is sampled from, saved and evaluated. Take one step per batch
             (`epochs=1`, `parts=1`), so that it is also where the batch was sampled. "harpg" is that paper's N-HARPG
             (see `bough.train.harpg`): every other batch, sampled between two iterates, gives a Hessian-vector product
-            that carries the mean along; needs `epochs=1` and `parts=1`. The warm-up and the heads of a critic are
-            AdamW's in any case.
+            that corrects the mean; needs `epochs=1` and `parts=1`. The warm-up and the heads of a critic always use
+            AdamW.
         igt_weight: Least weight of the newest gradient in the mean of "igt" and "harpg", in (0, 1].
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
         weight_decay: Decoupled; matrices only, not biases and norms.
         schedule: What the learning rate does after its warm-up: stay, or fall to zero at the last step.
         warmup_steps: Optimizer steps over which the learning rate rises from zero.
-        clip_norm: Largest norm of the gradient; larger ones are scaled down, but for the policy's with "harpg".
+        clip_norm: Largest norm of the gradient; larger ones are scaled down. The policy's is not clipped with "harpg".
         epochs: How often each batch is gone through.
         parts: How many optimizer steps one pass over a batch makes.
         micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
@@ -248,10 +248,10 @@ class Guards:
     """When a run that learns nothing is stopped.
 
     Attributes:
-        dead_batches: Consecutive batches without a single advantage. A run in which every path of all of them succeeded
-            ends as a success.
+        dead_batches: Consecutive batches without a non-zero advantage. If every path of these batches succeeded, the
+            run ends with status 0.
         gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
-            tokens and weights; inf for any.
+            tokens and weights; inf disables the guard.
         stuck_s: Grace after a missed deadline before the process is ended.
     """
 

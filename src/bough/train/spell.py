@@ -1,4 +1,4 @@
-"""A run's settings as `field=value` lines that `override` reads back."""
+"""Formats the settings of a run as `field=value` lines that `override` parses."""
 
 import dataclasses
 import json
@@ -13,14 +13,14 @@ from bough.train.config import is_piece
 from bough.train.override import NOTHING
 
 WIDTH = 100
-"""Longer values are broken, one argument a line."""
+"""Values longer than this are written with one argument a line."""
 
 BARE = re.compile(r"[A-Za-z_][\w./+-]*")
-"""Text that needs no quotes."""
+"""Strings that need no quotes."""
 
 
 def settings(run: Any) -> str:
-    """All fields, one after the other: `bough train RECIPE 'FIELD=VALUE'` takes each as it is written."""
+    """All fields of a run, one `FIELD=VALUE` each, valid as a change for `bough train`."""
     return "\n".join(f"{field.name}={_value(getattr(run, field.name))}" for field in dataclasses.fields(run))
 
 
@@ -44,14 +44,14 @@ def _value(value: object) -> str:
 
 
 def _name(cls: type) -> str:
-    """A piece of Bough by its name, another by its file."""
+    """The name of a piece; with its file for a piece outside of Bough."""
     if cls.__module__.startswith("bough."):
         return cls.__name__
     return f"{sys.modules[cls.__module__].__file__}:{cls.__name__}"
 
 
 def _joined(begin: str, parts: Iterable[str], end: str) -> str:
-    """On one line, or where that is long one part a line."""
+    """The parts on one line, or one a line when that is too long."""
     written = list(parts)
     line = begin + ", ".join(written) + end
     if len(line) <= WIDTH and "\n" not in line:

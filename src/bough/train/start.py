@@ -30,7 +30,7 @@ MAY_CHANGE = (
     "limits.env_deadline_s",
     "limits.engine_deadline_s",
 )
-"""The fields of a run, each with all fields in it, that may change when it is resumed."""
+"""The fields of a run that `resume` may change, each with its nested fields."""
 
 LARGE_CONFIG_BYTES = 10 * 2**20
 
@@ -47,7 +47,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
         The run's directory: metrics, trees, checkpoints, the trained policy, report.html.
 
     Raises:
-        StoreError: when the directory is there already, or the disk is full.
+        StoreError: when the directory exists already, or the disk is full.
         ConfigError: when the run's pieces do not fit together.
         DeadRun: when the run cannot learn.
     """
@@ -64,21 +64,20 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
 
 
 def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = None) -> RunDirectory:
-    """Go on with a run that was stopped, from its newest whole checkpoint, as if it had never stopped.
+    """Continue a stopped run from its newest complete checkpoint; equals the uninterrupted run.
 
-    A run without any checkpoint begins at its first step. A finished run goes on when `changes` give it more steps;
-    schedules then follow the new number of steps. It goes on in the working directory in which it began.
+    A run without a checkpoint starts at its first step. A finished run continues when `changes` add steps; schedules
+    then use the new number of steps. The working directory is that in which the run started.
 
     Args:
         path: The run's directory.
-        changes: Fields to change, as in "steps=200"; config.json has them from then on. See `MAY_CHANGE`.
-        terminal: Whether to draw a live display; None finds out.
+        changes: Fields to change, as in "steps=200"; they are written to config.json. See `MAY_CHANGE`.
+        terminal: Whether to draw a live display; None detects a terminal.
 
     Raises:
-        StoreError: when there is no run in `path`, another process writes there, config.json is not as the run wrote
-            it, or all checkpoints are damaged.
-        ConfigError: when the run's config.json names pieces or fields that are no more, or a change is not one that a
-            run may make.
+        StoreError: when there is no run in `path`, another process writes there, config.json was edited, or all
+            checkpoints are damaged.
+        ConfigError: when config.json names pieces or fields that do not exist, or a change is not in `MAY_CHANGE`.
         DeadRun: when the run cannot learn.
     """
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
@@ -117,7 +116,7 @@ def load_run(directory: RunDirectory) -> Run:
 
 def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
     check(run)
-    # Imported here, since these import torch: a wrong setting is reported before that.
+    # Imported here because these import torch; wrong settings are reported earlier.
     from bough.train.finish import finish
     from bough.train.journal import Journal
     from bough.train.workshop import Workshop

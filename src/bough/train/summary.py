@@ -66,7 +66,7 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
 
 
 def cut_by_context(trees: Sequence[Tree]) -> list[int]:
-    """For each path that ended because its text outgrew the context: how many tokens it would have needed."""
+    """For each path truncated by the model's context, the number of tokens that it needed."""
     return [cast("int", info["needed_tokens"]) for tree in trees for info in tree.info if "needed_tokens" in info]
 
 
@@ -78,7 +78,7 @@ def _solved(tree: Tree) -> list[bool]:
 
 
 def _tokens_on_paths(tree: Tree, *, written: bool) -> float:
-    """Tokens of the actions of each counted path, or of all that is no action, summed over the paths."""
+    """Action tokens of the counted paths if `written`, else their other tokens; summed over the paths."""
     lengths = np.where((tree.kind == Kind.ACTION) == written, np.diff(tree.span), 0)
     return float(sum_to_root(tree, lengths)[counted(tree)].sum())
 

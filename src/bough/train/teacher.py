@@ -10,7 +10,7 @@ async def way(host: Host, task: Task) -> tuple[str, ...]:
     It is asked before every turn, so that it may depend on what it has seen.
 
     Raises:
-        EnvFault: when the environment broke, hung, or answered with the wrong type.
+        EnvFault: when the environment breaks, hangs, or returns the wrong type.
     """
     state, actions = await host.start(task), list[str]()
     for action in task.start:

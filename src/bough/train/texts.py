@@ -6,12 +6,12 @@ from bough.tree import Outcome, Task
 
 
 async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
-    """Texts of a short episode: the oracle's where there is one, else of each first admissible action.
+    """Texts of a short episode: the oracle's if there is one, else that of the first admissible actions.
 
-    Actions are shown plainly, and in the form that the parser asks for if it does.
+    Actions are included plainly, and in the form of the parser if it has one.
 
     Raises:
-        EnvFault: when the environment broke, hung, or answered with the wrong type.
+        EnvFault: when the environment breaks, hangs, or returns the wrong type.
         ImportError: when it needs an extra that is not installed.
     """
     state = await host.start(task)

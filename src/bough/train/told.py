@@ -48,10 +48,10 @@ class Teller:
         Args:
             tree: The tree.
             nodes: The last node of each action.
-            by: The author.
+            by: The source of the actions.
 
         Raises:
-            Untold: when a context was rebuilt in between, someone else acted there, or the last action goes on.
+            Untold: when a context was rebuilt in between, another source acted there, or the last action is incomplete.
         """
         begin = turn_start(tree)
         first, last = int(begin[nodes[0]]), nodes[-1]
@@ -75,7 +75,7 @@ class Teller:
         return [*after[len(before) :], {"role": "assistant", "content": said}]
 
     def said(self, tree: Tree, nodes: Sequence[int]) -> str:
-        """What was written in some actions, a line each, and nothing that was read; by the last node of each."""
+        """The text of some actions, a line each, without observations; `nodes` are the last nodes of the actions."""
         return "\n".join(self.renderer.text(_whole(tree, node)) for node in nodes)
 
     def _rest(self, before: Sequence[int], added: Sequence[int]) -> str:

@@ -15,8 +15,8 @@ from bough.train.workshop import Workshop
 async def warm_up(shop: Workshop, journal: Journal) -> None:
     """Behaviour cloning on the run's first training tasks.
 
-    The optimizer of the warm-up is its own: reinforcement starts with fresh moments. The row of the last epoch stays
-    open, for the first evaluation.
+    The warm-up has its own optimizer, and reinforcement starts with fresh moments. The first evaluation completes the
+    row of the last epoch.
 
     Raises:
         DeadRun: when the environment fails in every demonstration.

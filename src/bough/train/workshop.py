@@ -59,8 +59,8 @@ class Workshop:
             run: What to train.
             assets: A folder for what the policy must keep.
             waits: The run's register of pending awaits; a watchdog should look at it.
-            notify: Called with a line of text: faults before the first step, replaced workers, what is too large.
-            trains: Whether the policy will be trained. Its held-out tasks may then be no training tasks.
+            notify: Called with a line about faults before the first step, replaced workers, and large values.
+            trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
 
         Raises:
             ConfigError: when held-out tasks are trained on, or pieces do not fit.
@@ -111,6 +111,7 @@ class Workshop:
             total_updates=run.steps * run.optimizer.epochs * run.optimizer.parts,
             temperature=run.sampling.temperature,
             critic=self.critic,
+            seed=derive(run.seed, "optimizer"),
         )
         self.advisers = Advisers(
             run.advisers, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
@@ -170,11 +171,11 @@ class Workshop:
         return await self.demonstrate(count, "experts.demonstrations") if count else []
 
     async def demonstrate(self, count: int, field: str) -> list[Tree]:
-        """Demonstrations of the first training tasks by the oracle; those that fail for good are left out.
+        """The oracle's demonstrations of the first training tasks, without those that fail in all retries.
 
         Args:
-            count: How many.
-            field: The setting that says so, for messages.
+            count: Number of tasks.
+            field: The setting with this number, for messages.
 
         Raises:
             DeadRun: when all of them fail.
@@ -204,7 +205,7 @@ class Workshop:
         return await self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[str, ...]:
-        """The oracle's way through a task; () when it has none, or the environment fails for good."""
+        """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
         try:
             return await self.timed.retried(lambda: way(self.timed, task))
         except EnvFault as fault:
@@ -212,7 +213,7 @@ class Workshop:
             return ()
 
     def report_cuts(self, trees: Sequence[Tree]) -> None:
-        """Report the first trees in which paths ended because their text outgrew the context."""
+        """Report the first paths truncated by the model's context."""
         cuts = cut_by_context(trees)
         if not cuts or self._cuts_reported:
             return
@@ -233,11 +234,11 @@ class Workshop:
         self.notify(f"{len(faults)} paths of a batch failed and do not count (paths/failed): {cause(faults)}")
 
     def env_metrics(self) -> dict[str, float]:
-        """What went wrong with the environment since the last call; nothing where nothing did.
+        """The faults of the environment since the last call; empty without any.
 
         Returns:
-            "env/replaced", the workers that hung or died, and "env/faults", those outside of trees: before the first
-            step, and while the oracle played for advisers.
+            "env/replaced", the workers that hung or died, and "env/faults", the faults outside of trees: before the
+            first step, and in the oracle's demonstrations for advisers.
         """
         now = {"env/faults": len(self.timed.faults), "env/replaced": self.host.replaced}
         new = {name: float(count - self._counted[name]) for name, count in now.items()}
@@ -280,7 +281,7 @@ class Workshop:
         return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
 
     def _valuer(self) -> Valuer | None:
-        """The critic as searches ask it, if there is one."""
+        """The critic for searches; None without a critic."""
         if self.critic is None:
             return None
         micro_tokens, alone = self.run.optimizer.micro_tokens, getattr(self.run.engine, "deterministic", False)
@@ -295,7 +296,7 @@ class Workshop:
 
 
 def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
-    """What runs the environment of a run."""
+    """The host of a run's environment: in this process, or in `run.workers` processes."""
     if not run.workers:
         return Inline(env=run.env)
     return Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s, notify=notify)

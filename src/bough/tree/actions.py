@@ -1,4 +1,4 @@
-"""Counts of the actions that a policy wrote, of those cut off and of those invalid."""
+"""Counts of a policy's actions: all, cut off, invalid."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from bough.tree.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionCounts:
-    """Actions that a policy wrote and the environment received.
+    """Counts of the actions that a policy wrote and the environment received.
 
     Attributes:
         actions: All of them.
-        cut: Of these, how many ended at a token limit and not at a stop token.
-        invalid: Of these, how many had no meaning in the environment.
+        cut: Number of actions that ended at a token limit instead of a stop token.
+        invalid: Number of actions with `Step.valid` False.
     """
 
     actions: int = 0
@@ -29,7 +29,7 @@ class ActionCounts:
 
 
 def count_actions(trees: Iterable[Tree]) -> ActionCounts:
-    """The counts over some trees."""
+    """The counts over all actions of some trees."""
     # The finish reason of the last piece is that of the whole action; "valid" is in no other piece.
     infos = [info for tree in trees for info in tree.info if "finish" in info and "valid" in info]
     return ActionCounts(

@@ -53,16 +53,16 @@ TRUNK = "trunk"
 """In the info of the first action of a path: the number of the chain that an explorer grew it from."""
 
 TRUNCATED_BY = "truncated"
-"""In the info of a leaf: what cut its path off. A budget, "environment", or `EXPLORER`."""
+"""In the info of a leaf: why its path was truncated. A budget, "environment", or `EXPLORER`."""
 
 EXPLORER = "explorer"
-"""What cut a path off from whose last place the explorer did not go on: such a path has not come to an end."""
+"""The value of `TRUNCATED_BY` for a path that the explorer abandoned before its end."""
 
 STUB = "stub"
 """In the info of a leaf: an action that was judged and never done. It is learned from, and says nothing of success."""
 
 PRUNED = "pruned_branches"
-"""In the info of a root: how many branches an explorer cut off, as too like another."""
+"""In the info of a root: the number of branches that an explorer pruned as too similar to another."""
 
 ANSWER = "answer"
 """In the info of the one node that a search answers with: the end of a path, or the best place when none has ended."""

@@ -17,7 +17,7 @@ def spread_steps(view: Steps, advantage: Floats, goals: Mapping[str, Floats] = N
     """Give every trained token of a turn the advantages that the paths through it have there.
 
     Args:
-        view: The batch, turn by turn, `by_node` or `by_fork`.
+        view: The batch by turns, or its `by_node` or `by_fork`.
         advantage: [S].
         goals: By the name of a value head, [T] over the tokens of the batch: see `Credited.goals`.
     """
@@ -118,7 +118,7 @@ def _mean_at(view: Steps, index: Ints, value: Floats, count: int, *, nothing: fl
 
 
 def _by_turn(view: Steps, advantage: Floats) -> list[Floats | None]:
-    """For each tree the advantage of each turn; None where the parts of a turn differ."""
+    """For each tree the advantage of each turn; None when parts of one turn have different advantages."""
     begins = np.diff(view.whole, prepend=-1) > 0
     turn = np.cumsum(begins) - 1
     path, by_turn = view.path[begins], advantage[begins]

@@ -16,7 +16,7 @@ class StageError(ValueError):
 
 
 def is_column(value: object, size: int) -> TypeGuard[NDArray[Any]]:
-    """Whether a value is an array [size] of real numbers, of whatever dtype."""
+    """Whether a value is an array [size] of booleans, integers or floats."""
     if not isinstance(value, np.ndarray):
         return False
     column = cast("NDArray[Any]", value)
@@ -42,12 +42,13 @@ class Rewarded:
         estimates: What models other than the policy think, by name, [T] float: the values that heads of a critic give
             to what was read before each token of an `ACTION` node, log-probabilities of a "reference" policy at such
             tokens; nan elsewhere.
-        end_values: By the name of a head, [N] float: the value that a critic gives to the state in which a truncated
-            path ends, at its leaf; nan elsewhere.
+        end_values: By the name of a critic's head, [N] float: the value of the final state of each truncated path, at
+            its leaf; nan elsewhere.
 
     Raises:
         StageError: when a channel or an estimate is no array of numbers or has another shape, a channel is not finite,
             or an estimate is infinite.
+        ValueError: when a column of `end_values` has another shape.
     """
 
     tree: Tree

@@ -26,8 +26,8 @@ class Steps:
 
         path  0 0 1 1      turn  0 1 0 1      node  1 3 1 5      reward  0 1 0 0
 
-    A turn may be written in pieces, several `ACTION` nodes in a row. It is one turn: it has one place, one state, one
-    reward. A path whose first turn is nodes 1 and 2, and a path that goes on from node 1 with node 3 instead:
+    A turn may consist of several `ACTION` nodes in a row, its pieces. It has one place, one state and one reward. A
+    path whose first turn is nodes 1 and 2, and a path that continues from node 1 with node 3 instead:
 
         path  0 1          first  1 1         node  2 3          piece  1 2 1 3      piece_step  0 0 1 1
 
@@ -45,8 +45,8 @@ class Steps:
         reward: [S] float64, what was paid from this action up to the next.
         key: [S] int64, the state that it was acted in, as in `Tree.state_key`; 0 when unknown.
         piece: [Q] int64, the `ACTION` nodes of all turns, turn by turn.
-        piece_step: [Q] int64, ascending: which turn each is a piece of.
-        whole: [S] int64, ascending: the number of the turn; several steps have one number in `by_node` and `by_fork`.
+        piece_step: [Q] int64, ascending: the turn of each piece.
+        whole: [S] int64, ascending: the number of the turn; steps share a number in `by_node` and `by_fork`.
         offset: [trees + 1] int64; the nodes of tree i are offset[i] : offset[i + 1].
         through: [N] int64, how many counted paths run through each node of the batch.
     """
@@ -97,7 +97,7 @@ class Steps:
 
     @cached_property
     def tokens(self) -> Ints:
-        """[S] int64: how many tokens each turn has."""
+        """[S] int64: the number of tokens of each turn."""
         return np.bincount(self.piece_step, self.lengths[self.piece], len(self.path)).astype(np.int64)
 
     @cached_property
@@ -129,33 +129,33 @@ class Steps:
         return Words(token=token, step=self.piece_step[piece])
 
     def token_at(self, step: Ints, offset: Ints | int = 0) -> Ints:
-        """[n] int64: which token of the batch is token `offset` [n] of turn `step` [n], counted over its pieces."""
+        """[n] int64: the index in the batch of token `offset` [n] of turn `step` [n], counted over its pieces."""
         return self.words.token[self._begin[step] + offset]
 
     @cached_property
     def _begin(self) -> Ints:
-        """[S] int64: where the tokens of each turn begin in `words`."""
+        """[S] int64: the start of each turn's tokens in `words`."""
         return np.cumsum(self.tokens) - self.tokens
 
     @cached_property
     def by_node(self) -> "Steps":
-        """The same paths with each `ACTION` node as a step: for rules whose unit is a segment, not a turn."""
+        """The same paths with each `ACTION` node as a step, for rules over segments."""
         return self._split(np.ones(len(self.piece), dtype=np.bool_))
 
     @cached_property
     def by_fork(self) -> "Steps":
-        """The same paths with turns split where paths part inside them: for rules that give nodes a value.
+        """The same paths with turns split at the forks inside them, for rules that value nodes.
 
-        A turn in which no two paths part is one step, in however many pieces it was written.
+        A turn without a fork inside is one step, whatever its number of pieces.
         """
         through = self.through[self.piece]
         begins = np.ones(len(self.piece), dtype=np.bool_)
-        # Paths only part on the way down, so equally many paths are the same paths.
+        # Paths only fork, never merge, so an equal count means the same paths.
         begins[1:] = (np.diff(self.piece_step) > 0) | (through[1:] != through[:-1])
         return self._split(begins)
 
     def _split(self, begins: Bools) -> "Steps":
-        """The pieces [Q] as steps, those that do not begin one joined to the piece before."""
+        """The pieces [Q] as steps; a piece whose `begins` is False joins the step of the piece before."""
         step = np.cumsum(begins) - 1
         whole = self.piece_step[begins]
         if len(whole) == len(self.path):
@@ -185,10 +185,10 @@ class Steps:
         return np.concatenate([np.zeros(0), *(_column(each, name) for each in self.rewarded)]).astype(np.float64)
 
     def of_ends(self, name: str) -> Floats:
-        """[P] float64: the value of a critic's head in the state in which each truncated path ends; nan elsewhere.
+        """[P] float64: a critic head's value of the final state of each truncated path; nan for other paths.
 
         Raises:
-            ValueError: when a tree with a truncated path has no such values.
+            ValueError: when a tree with a truncated path has no values of this head.
         """
         columns = [_end_column(each, name) for each in self.rewarded]
         return np.concatenate([np.zeros(0), *columns])[self.leaf]
@@ -209,7 +209,7 @@ def steps(rewarded: Sequence[Rewarded]) -> Steps:
     walked, length = _walk(parent, leaf)
     owner = np.repeat(np.arange(len(leaf)), length)
     acts = kind[walked] == Kind.ACTION
-    # A path begins with its root, which is no action.
+    # The first node of a path is its root, which is no action.
     begins, ends = acts.copy(), acts.copy()
     begins[1:] &= ~acts[:-1]
     ends[:-1] &= ~acts[1:]
@@ -255,7 +255,7 @@ class Words:
 
 
 def steps_info(view: Steps, name: str) -> list[object]:
-    """S values: what the `info` of each turn says under `name`, None where it says nothing."""
+    """S values: the entry `name` in the `info` of each turn, None where it is missing."""
     said, which = acts_info(view, name)
     return [said[act] for act in which.tolist()]
 

@@ -71,7 +71,7 @@ def paths_through(tree: Tree) -> Ints:
 
 
 def begins_turn(tree: Tree) -> Bools:
-    """[N] bool: the first `ACTION` node of each turn. Several in a row are the pieces of one turn."""
+    """[N] bool: whether each node is the first `ACTION` node of a turn."""
     # The root has no parent, and is no action.
     return (tree.kind == Kind.ACTION) & (tree.kind[tree.parent] != Kind.ACTION)
 
@@ -82,7 +82,7 @@ def turns(tree: Tree) -> Ints:
 
 
 def turn_start(tree: Tree) -> Ints:
-    """[N] int64: the first `ACTION` node of the turn that each `ACTION` node is a piece of; any other node itself."""
+    """[N] int64: for an `ACTION` node the first node of its turn; for any other node itself."""
     start, parent = list(range(tree.nodes)), tree.parent.tolist()
     for node in np.flatnonzero((tree.kind == Kind.ACTION) & ~begins_turn(tree)).tolist():
         start[node] = start[parent[node]]
@@ -107,9 +107,9 @@ def context(tree: Tree, node: int) -> Ints:
 
 
 def truncated_states(tree: Tree) -> dict[int, Ints]:
-    """By the leaf of each truncated path, the tokens that the policy would have read next, int32.
+    """By leaf of each truncated path, the tokens of the next context, int32.
 
-    A leaf that answers an action without tokens has none: the state did not fit the model's context.
+    A leaf without tokens after an action is missing: its state did not fit the model's context.
     """
     ends = leaves(tree)
     ends = ends[tree.outcome[ends] == Outcome.TRUNCATED]

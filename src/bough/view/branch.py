@@ -95,7 +95,7 @@ def text_of(credited: Credited, node: int) -> str:
 
 
 def instructions(credited: Credited) -> str:
-    """The instructions that stand in the prompt; "" when none were kept."""
+    """The instructions in the prompt; "" when the tree has none."""
     return str(credited.tree.info[0].get("instructions", ""))
 
 
@@ -132,7 +132,7 @@ def _turns(credited: Credited, chain: list[int], learn: Bools) -> Iterator[Turn]
 def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
     tree = credited.tree
     pieces = [node for node in nodes if tree.kind[node] == Kind.ACTION]
-    # What was found in an action stands at its last piece.
+    # The info of an action is at its last node.
     acts, last = bool(pieces), pieces[-1] if pieces else nodes[0]
     runs: list[Ints] = [np.arange(tree.span[node], tree.span[node + 1]) for node in pieces or nodes[:1]]
     tokens = np.concatenate(runs)

@@ -10,7 +10,7 @@ from html import escape
 from bough.view.numbers import percent, short, typeset
 
 LEFT, RIGHT, TOP, BOTTOM = 46, 12, 10, 26
-"""Space around the drawing, in units of its view box. Wide labels of the y axis get more on the left."""
+"""Margins of the drawing, in units of its view box; the left one grows with the labels of the y axis."""
 GAP, LETTER = 8, 7
 """Space between the labels of the y axis and the drawing; width of one letter of a label."""
 SIZE, WIDE_SIZE = (500, 200), (1040, 290)
@@ -154,7 +154,7 @@ def _frame(chart: Chart) -> tuple[_Frame, list[float]]:
 
 
 def _labels(chart: Chart, y_ticks: Sequence[float]) -> list[str]:
-    """The marks of the y axis as texts that differ, with as few digits as that takes."""
+    """The tick labels of the y axis: distinct, with as few digits as possible."""
     if chart.share:
         return [f"{100 * tick:g}%" for tick in y_ticks]
     written = ([_short(tick, digits) for tick in y_ticks] for digits in range(3, 16))

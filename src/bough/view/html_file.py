@@ -1,4 +1,4 @@
-"""An HTML file that a notebook shows in place."""
+"""An HTML file that a notebook displays inline."""
 
 import webbrowser
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ HEIGHT_PX = 800
 
 @dataclass(frozen=True, slots=True)
 class HtmlFile:
-    """A path that a notebook shows as the page at it; `open`, `Path` and `os.fspath` take it like any path.
+    """The path of an HTML page; a notebook displays the page. `open`, `Path` and `os.fspath` accept it.
 
     Attributes:
-        path: A page that loads nothing from elsewhere.
+        path: A self-contained page.
     """
 
     path: Path
@@ -25,7 +25,7 @@ class HtmlFile:
         return str(self.path)
 
     def open(self) -> bool:
-        """Open the page in a browser; returns whether there is one."""
+        """Open the page in a browser; returns whether one was found."""
         return webbrowser.open(self.path.resolve().as_uri())
 
     def _repr_html_(self) -> str:

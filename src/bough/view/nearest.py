@@ -1,13 +1,13 @@
-"""The message for a name that does not exist, with the names that come near."""
+"""The message for an unknown name, with the most similar known names."""
 
 import difflib
 from collections.abc import Iterable
 
 
 def unknown(name: str, known: Iterable[str], otherwise: str = "") -> str:
-    """`unknown name 'Rlo'; did you mean 'rloo'?`; where no name is near, `otherwise`, or all names.
+    """`unknown name 'Rlo'; did you mean 'rloo'?`; without a similar name `otherwise`, or all names.
 
-    Case does not matter. Without a near spelling, names that contain `name` are suggested: "grpo_sokoban" for "GRPO".
+    Case is ignored. Without a similar spelling, names that contain `name` are suggested: "grpo_sokoban" for "GRPO".
     """
     names = sorted(known)
     spelt = {each.lower(): each for each in names}

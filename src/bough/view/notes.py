@@ -7,7 +7,7 @@ from bough.tree import ActionCounts
 
 
 def failed_note(failures: Mapping[str, str]) -> str:
-    """How many tasks failed, and the most frequent cause; "" without failures.
+    """The number of failed tasks, and the most frequent cause; "" without failures.
 
     Args:
         failures: Cause by task id.
@@ -19,12 +19,12 @@ def failed_note(failures: Mapping[str, str]) -> str:
 
 
 def cause(failures: Mapping[str, str]) -> str:
-    """The most frequent cause, of equals the first."""
+    """The most frequent cause; the first of equally frequent ones."""
     return Counter(failures.values()).most_common(1)[0][0]
 
 
 def cut_note(counts: ActionCounts) -> str:
-    """How many actions ended at the token limit, and what to do; "" without any."""
+    """The number of actions cut off at the token limit, and the remedy; "" without any."""
     if not counts.cut:
         return ""
     share = f"{counts.cut:,} of {counts.actions:,} actions ({counts.cut / counts.actions:.1%})"
@@ -33,7 +33,7 @@ def cut_note(counts: ActionCounts) -> str:
 
 
 def invalid_note(counts: ActionCounts) -> str:
-    """How many actions the environment did not accept; "" without any."""
+    """The number of invalid actions; "" without any."""
     if not counts.invalid:
         return ""
     return f"{counts.invalid:,} of {counts.actions:,} actions ({counts.invalid / counts.actions:.1%}) were invalid"

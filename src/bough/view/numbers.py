@@ -33,7 +33,7 @@ def signed(value: float) -> str:
 
 
 def typeset(number: str) -> str:
-    """With the minus sign U+2212 in place of hyphens, for the report; plain lines and files keep to ASCII."""
+    """Replace hyphens by the minus sign U+2212, for the report; plain lines and files are ASCII."""
     return number.replace("-", "\u2212")
 
 

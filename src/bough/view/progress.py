@@ -20,7 +20,7 @@ SHARES = (
     ("train/cut_actions", "cut off", 0.0),
     ("train/valid_actions", "valid", 1.0),
 )
-"""The shares shown where they are not what they should be: metric, what it is called, what it should be."""
+"""Shares shown when they differ from their normal value: metric, label, normal value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

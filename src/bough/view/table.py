@@ -8,25 +8,25 @@ from bough.view.numbers import short
 from bough.view.progress import PLAIN
 
 SHOWN = ("step", "phase", "train/success", "heldout/success", *PLAIN)
-"""The columns that a notebook shows; a run has dozens."""
+"""The columns that a notebook displays; a run has dozens."""
 
 SHOWN_ROWS = 20
-"""Longer tables are shown without the rows in the middle."""
+"""Longer tables are displayed without their middle rows."""
 
 
 class MetricTable(list[dict[str, Value]]):
     """One row a step, each a mapping from the metric's name to its value; nan where a value is not finite.
 
-    `pandas.DataFrame(table)` takes it as it is. A notebook shows the main columns.
+    `pandas.DataFrame(table)` converts it. A notebook displays the main columns.
     """
 
     @property
     def columns(self) -> list[str]:
-        """The names of all metrics, in the order in which they first occur."""
+        """The names of all metrics, in order of first occurrence."""
         return list(dict.fromkeys(name for row in self for name in row))
 
     def column(self, name: str) -> list[Value]:
-        """The values of a metric, one a row; nan in rows that lack it.
+        """The values of a metric, one a row; nan in rows without it.
 
         Raises:
             KeyError: when no row has it.
@@ -39,7 +39,7 @@ class MetricTable(list[dict[str, Value]]):
         return f"MetricTable({len(self)} rows, {len(self.columns)} columns)"
 
     def to_html(self) -> str:
-        """The main columns as an HTML table; of many rows the first and the last."""
+        """The main columns as an HTML table; the first and last rows of a long one."""
         there = self.columns
         names = [name for name in SHOWN if name in there]
         half = SHOWN_ROWS // 2

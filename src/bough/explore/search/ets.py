@@ -21,10 +21,10 @@ MOST_CHOICES = 256
 
 @runtime_checkable
 class Similarity(Protocol):
-    """How alike two actions are: a frozen dataclass, as every piece."""
+    """The similarity of two actions; a frozen dataclass, like every piece."""
 
     def __call__(self, one: Sequence[int], other: Sequence[int]) -> float:
-        """The similarity of the tokens of two actions; 1 for equals."""
+        """The similarity of two token sequences, at most 1; 1 when they are equal."""
         ...
 
 

@@ -81,9 +81,9 @@ class Oracle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticValue:
-    """What the agent's critic thinks; needs a policy with a value head.
+    """The value of the agent's critic; needs a policy with a value head.
 
-    At the end of a path, where a search asks about it, it is the value before the last token of the last action.
+    The value of an ended path, for searches that need one, is that before the last token of the last action.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"critic"})

@@ -37,13 +37,13 @@ class Say:
 class Siblings:
     """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT).
 
-    The first action at a place is written without a hint, and is a sample of the policy. Each action is named once;
-    those that were carried out with what came of it, the environment's answer.
+    The first action in a state is sampled without a hint. Each action is named once; executed actions are followed by
+    the environment's observation.
 
     Attributes:
-        carry_out: Whether each action is carried out before the next is written, so that its answer is known. It is
-            not carried out again when the search gets there.
-        text: What is said; it may use the places {actions}, {instructions}, {turns} and {observation}.
+        carry_out: Whether each action is executed before the next is sampled, so that its observation is known. The
+            search does not execute it again.
+        text: The hint; it may use the placeholders {actions}, {instructions}, {turns} and {observation}.
     """
 
     carry_out: bool = False

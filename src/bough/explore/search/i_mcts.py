@@ -13,9 +13,9 @@ from bough.explore.search.search import Search
 def i_mcts(width: int = 3, rounds: int = 5) -> Search:
     """I-MCTS (arXiv 2502.14693): the open action of best hybrid score anywhere in the tree goes on; needs forks.
 
-    Actions are written one after another: each reads those before it, which have been carried out, with what came of
-    them. Then all are judged. As released, an action reads the earlier ones without what came of them, and the
-    children's judgements are never waited for, so their values stay 0; here every action has its own.
+    Actions are sampled one after another: the prompt of each has the earlier ones, already executed, with their
+    observations. Then all are judged. In the released code the prompt has no observations, and the judgements of the
+    children are never awaited, so that their values stay 0; here each action has its own.
     """
     return Search(
         select=Best(by=Hybrid()),

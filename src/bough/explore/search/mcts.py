@@ -16,9 +16,8 @@ def mcts(width: int = 4, rollouts: int = 1, simulations: int | None = None, revi
     Each round goes down to a place that was not looked at by UCT, plays `rollouts` paths on from there, and considers
     `width` actions of the policy for the next time. What is not visited yet comes first.
 
-    The first success ends the search. With `simulations` that many rounds run instead, whatever they find: data for
-    self-training needs more than one good path, and its values rest on more than one visit. `revisit` is that of
-    `Descend`.
+    The first success ends the search. With `simulations` that many rounds run regardless of success: self-training
+    needs several successful paths, and values from several visits. `revisit` is a field of `Descend`.
     """
     down = Descend(by=Uct(), revisit=revisit)
     search = Search(select=down, expand=Sample(width=width), evaluate=Rollouts(n=rollouts), backup=Mean())
@@ -37,5 +36,5 @@ def puct(width: int = 5, c: float = 1.5, simulations: int | None = None, revisit
 
 
 def _simulating(search: Search, simulations: int | None) -> Search:
-    """The search with a fixed number of rounds; the search itself for None."""
+    """The search with a fixed number of rounds; unchanged for None."""
     return search if simulations is None else replace(search, rounds=simulations, enough=None)

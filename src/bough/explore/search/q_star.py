@@ -14,7 +14,7 @@ from bough.explore.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likely:
-    """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call for a place.
+    """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call a state.
 
     Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `Way` it takes
     an unlikely action for a long way; nothing says that it is never too long.

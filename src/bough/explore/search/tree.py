@@ -139,9 +139,9 @@ class SearchTree:
             self._arrive(node, at)
 
     async def carry_out(self, draft: Draft) -> Cursor | Outcome | None:
-        """Step the environment by an action, the first time; where that led. None when the budget can't pay.
+        """Execute an action once; returns the stored result from then on. None when the budget does not allow it.
 
-        The action may be a node already, or become one later, which then is carried out from the beginning.
+        The action need not be a node yet; a node made from it later is executed from the start.
         """
         if draft.node not in self._came:
             at = await self.paid(self.player.act(draft))
@@ -151,7 +151,7 @@ class SearchTree:
         return self._came[draft.node]
 
     def observation(self, draft: Draft) -> str | None:
-        """What the environment answered to an action; None before it was carried out, or when that failed."""
+        """The observation after an action; None before it is executed, or when that failed."""
         number = self.player.answered.get(draft.node)
         return None if number is None else str(self.player.growth.nodes[number].info["text"])
 
@@ -212,7 +212,7 @@ class SearchTree:
         self._info(answer)[ANSWER] = True
 
     def _arrive(self, node: SearchNode, at: Cursor | Outcome) -> None:
-        """Store where the action of a node led."""
+        """Store the result of executing a node's action."""
         assert node.draft is not None
         node.at = at
         if at is Outcome.FAILED:
