@@ -94,7 +94,7 @@ def world():
 
 SEEN_AT_ONCE = [
     (("train", "grpo_frozenlak"), USAGE, "recipe: unknown name 'grpo_frozenlak'; did you mean 'grpo_frozenlake'?"),
-    (("train", "nowhere.py:run"), USAGE, "there is no file nowhere.py; need path/to/file.py:function"),
+    (("train", "nowhere.py:run"), USAGE, "there is no file nowhere.py; need path/to/file.py"),
     (("train", "syntax.py"), USAGE, "syntax.py cannot be imported: SyntaxError: invalid syntax (syntax.py, line 1)"),
     (("train", "pieces.py:rn"), USAGE, "recipe 'pieces.py:rn': unknown name 'rn'; did you mean 'run'?"),
     (("train", "pieces.py:number"), USAGE, "number() returned int; need a bough.train.Run"),

@@ -111,7 +111,7 @@ class Workshop:
             total_updates=run.steps * run.optimizer.epochs * run.optimizer.parts,
             temperature=run.sampling.temperature,
             critic=self.critic,
-            seed=derive(run.seed, "optimizer"),
+            seed=derive(run.seed, "optimizer") % 2**31,
         )
         self.advisers = Advisers(
             run.advisers, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
