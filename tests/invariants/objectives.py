@@ -106,7 +106,8 @@ def random_walk(rng: np.random.Generator) -> Walk:
     task = torch.tensor([0, 0, 0, 1, 1, 1])
     starts = torch.cat([torch.ones(1).bool(), path_of_turn.diff() > 0])
     fork = torch.where(starts, task[path_of_turn], 2 + torch.arange(len(lengths)))
-    return Walk(path=path_of_turn[turn], turn=turn, task=task, fork=fork, path_of_turn=path_of_turn)
+    end = torch.as_tensor(np.random.default_rng(int(turns.sum())).integers(-1, 2, size=6))
+    return Walk(path=path_of_turn[turn], turn=turn, task=task, fork=fork, path_of_turn=path_of_turn, end=end)
 
 
 def random_columns(
