@@ -108,7 +108,15 @@ def test_refused_failed_and_open_paths_move_nobodys_credit(rule: Credit, rng: np
     for one, stays, other in zip(rule(with_them), kept, rule(without), strict=True):
         words = stays[token_node(one.tree)]
         goals = {name: goal[words] for name, goal in one.goals.items()}
-        cut = replace(one, rewarded=other.rewarded, gain=one.gain[words], lose=one.lose[words], goals=goals)
+        left_out = np.flatnonzero(np.isin(np.flatnonzero(stays), one.left_out))
+        cut = replace(
+            one,
+            rewarded=other.rewarded,
+            gain=one.gain[words],
+            lose=one.lose[words],
+            goals=goals,
+            left_out=left_out,
+        )
         assert same(cut, other)
         assert not one.gain[~words].any()
         assert not one.lose[~words].any()
