@@ -158,7 +158,7 @@ def test_a_defect_keeps_its_traceback() -> None:
 def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ENVIRONMENT, "BOUGH_DEBUG", "1")
     said = alone("train", "grpo_nothing", folder=tmp_path)
-    assert said.status == 1
+    assert said.status == 2, "the status is the same as without"
     assert "Traceback" in said.err
     assert "ConfigError: recipe: unknown name 'grpo_nothing'" in said.err
 

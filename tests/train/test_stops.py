@@ -69,11 +69,14 @@ class FaultyLocal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exploding(PpoClip):
-    """A loss that is nan while `fault` is set."""
+    """A loss that is nan from its second value on while `fault` is set: the first is that of the dry pass."""
 
     def __call__(self, columns: Columns) -> Loss:
         loss = PpoClip.__call__(self, columns)
-        return replace(loss, value=loss.value * float("nan")) if "nan" in fault else loss
+        if "nan" not in fault:
+            return loss
+        fault["nan"] += 1
+        return replace(loss, value=loss.value * float("nan")) if fault["nan"] > 1 else loss
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
