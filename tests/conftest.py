@@ -1,5 +1,6 @@
 """Shapes are checked at run time, in tests only, where a module states any."""
 
+import signal
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,6 +30,9 @@ install_import_hook(list(_stating()), "beartype.beartype")
 # How long an example takes says more about what else the machine does than about the code; benchmarks measure speed.
 settings.register_profile("bough", deadline=None)
 settings.load_profile("bough")
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, which some of them send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # These tensors are small, and threads that wait for each other cost more than they save.
 torch.set_num_threads(1)

@@ -48,7 +48,7 @@ def test_a_broken_line_is_named_and_shown(tmp_path: Path, line: str, problem: st
 def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
     path = tmp_path / "tasks.jsonl"
     path.write_bytes(b'{"id": "\xff\xfe' + b"x" * 200 + b'"}\n')
-    with pytest.raises(ValueError, match=r"line 1: no JSON.*xxx\.\.\.;"):
+    with pytest.raises(ValueError, match=r"line 1: no UTF-8.*xxx\.\.\.;"):
         read_tasks(path)
 
 

@@ -227,7 +227,7 @@ class Wrong(Counting):
         del tasks
         return self.weights
 
-    def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         del teacher, seed
         return list(tasks[1:])
 
@@ -237,6 +237,11 @@ class Misleading(Count):
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> Wrong:
         del vocab_tokens, device, seed
         return Wrong()
+
+
+async def no_teacher(task: Task) -> tuple[str, ...]:
+    del task
+    return ()
 
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
@@ -249,7 +254,7 @@ def test_answers_that_do_not_fit_name_the_adviser() -> None:
         advisers.weigh(["a", "b"])
     tasks = [Task(id="a"), Task(id="b")]
     with pytest.raises(StageError, match=r"adviser_1_Misleading.begin: got 1 tasks for 2; need as many as were drawn"):
-        advisers.begin(tasks, lambda _: (), seed=0)
+        asyncio.run(advisers.begin(tasks, no_teacher, seed=0))
 
 
 def test_choosers_agree_by_their_product() -> None:

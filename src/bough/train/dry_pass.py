@@ -145,7 +145,10 @@ def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator
     made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *given)}
     if "reference" in needs:
         made["reference"] = rewarded.tree.logprob - 0.1 * generator.random(size)
-    return replace(rewarded, estimates={name: column.astype(np.float32) for name, column in made.items()})
+    ends = {name: generator.random(rewarded.tree.nodes) for name in heads} if "bootstrap" in needs else {}
+    return replace(
+        rewarded, estimates={name: column.astype(np.float32) for name, column in made.items()}, end_values=ends
+    )
 
 
 def _check_group(run: Run, credited: Sequence[Credited]) -> None:

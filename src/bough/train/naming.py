@@ -38,8 +38,9 @@ def find_piece(name: str, file: str | None, now: object, annotation: Any, where:
     place = "" if module is None else f" in {file}"
     found = known.get(name) if module is None else vars(module).get(name)
     if found is None:
-        own = "" if module is not None else "; a piece of your own is path/to/file.py:Name"
-        raise ConfigError(f"{where}: {unknown(name, offered)}{place}{own}")
+        hint = unknown(name, offered)
+        own = "" if module is not None or "did you mean" in hint else "; a piece of your own is path/to/file.py:Name"
+        raise ConfigError(f"{where}: {hint}{place}{own}")
     if not _is_maker(found):
         wrong = f"got {name}{place}; need a dataclass, or a function that makes one"
     else:
