@@ -106,8 +106,7 @@ def random_walk(rng: np.random.Generator) -> Walk:
     task = torch.tensor([0, 0, 0, 1, 1, 1])
     starts = torch.cat([torch.ones(1).bool(), path_of_turn.diff() > 0])
     fork = torch.where(starts, task[path_of_turn], 2 + torch.arange(len(lengths)))
-    end = torch.as_tensor(np.random.default_rng(int(turns.sum())).integers(-1, 2, size=6))
-    return Walk(path=path_of_turn[turn], turn=turn, task=task, fork=fork, path_of_turn=path_of_turn, end=end)
+    return Walk(path=path_of_turn[turn], turn=turn, task=task, fork=fork, path_of_turn=path_of_turn)
 
 
 def random_columns(
@@ -129,6 +128,9 @@ def random_columns(
     behaviour = logprob + draw(-0.6, 0.6)
     span, spans = (walk.path, 6) if rng.random() < 0.5 else (walk.turn, len(walk.path_of_turn))
     advantage = torch.as_tensor(rng.normal(size=spans) * (rng.random(spans) < 0.85)).to(dtype)[span]
+    # Paths that gain end with success.
+    ends = torch.zeros(6, dtype=dtype).index_add(0, walk.path, advantage).sign().long()
+    walk = dataclasses.replace(walk, end=ends)
     # The engine is near the learner on some paths, and far from it on others.
     old = behaviour + draw(-1.0, 1.0) * torch.tensor([0.001, 0.6, 0.001, 0.001, 0.6, 0.001], dtype=dtype)[walk.path]
     expert = (walk.path == 2) | (walk.path == 5)
