@@ -1,5 +1,6 @@
 """Every recipe trains: the real environment, engine, rule and loss, made small."""
 
+import asyncio
 import importlib
 import math
 import pkgutil
@@ -12,6 +13,7 @@ import pytest
 
 import bough.recipes
 from bough.context import Turn
+from bough.env import Inline
 from bough.explore import Chains, Draft, Explorer, Player, Slate
 from bough.explore.search import Search
 from bough.policy import Tiny, UtteranceCritic
@@ -114,7 +116,9 @@ def test_answers_are_long_enough_to_branch_inside(
 ) -> None:
     """A segment ends within an answer; a branch is compared after its first token."""
     run = importlib.import_module(f"bough.recipes.{recipe}").run()
-    texts = list(collect(run.env, run.env.tasks("train", 16, 0), run.parser, turns=run.limits.turns))
+    host, turns = Inline(env=run.env), run.limits.turns
+    shown = [asyncio.run(collect(host, task, run.parser, turns=turns)) for task in run.env.tasks("train", 16, 0)]
+    texts = [text for several in shown for text in several]
     renderer = run.policy.build(texts, tmp_path).renderer
     for past in ((), (Turn(observation="", action="down", tokens=(), marks={}),)):
         answer = run.parser.write("down", past, ("down", "right", "down"))
