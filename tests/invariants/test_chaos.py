@@ -125,7 +125,7 @@ def outcome(directory: Path) -> dict[str, object]:
 def test_runs_that_are_killed_again_and_again_end_like_undisturbed_ones(tmp_path: Path) -> None:
     seed = int(os.environ.get("BOUGH_CHAOS_SEED", random.SystemRandom().randrange(2**32)))
     print(f"BOUGH_CHAOS_SEED={seed}")
-    chance, kills = random.Random(seed), 0
+    chance, kills, disks = random.Random(seed), 0, 0
     undisturbed = [Victim(tmp_path / f"whole{staleness}", staleness) for staleness in (0, 1)]
     victims = [Victim(tmp_path / f"killed{staleness}", staleness) for staleness in (0, 1)]
     for each in (*undisturbed, *victims):
@@ -145,6 +145,9 @@ def test_runs_that_are_killed_again_and_again_end_like_undisturbed_ones(tmp_path
         full = turn % FULL_EVERY == 0
         largest_file = chance.randrange(2_000, 180_000) if full else resource.RLIM_INFINITY
         victim.go_on(twice=turn % DOUBLE_EVERY == 0 and not full, largest_file=largest_file)
+        if full:
+            # Not killed, so that it does meet the end of its disk.
+            victim.wait()
         victim.kill_at_s = time.monotonic() + chance.uniform(0.0, 0.35 * whole_s)
     for victim, whole in zip(victims, undisturbed, strict=True):
         victim.kill()
@@ -157,3 +160,5 @@ def test_runs_that_are_killed_again_and_again_end_like_undisturbed_ones(tmp_path
         logs = [log.read_text() for log in victim.folder.glob("*.log")]
         assert any("is in use by process" in log for log in logs)
         assert any("resumed after step" in log for log in logs)
+        disks += sum("disk full while writing" in log for log in logs)
+    assert disks, "no run met the end of its disk"
