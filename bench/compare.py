@@ -24,12 +24,13 @@ from pathlib import Path
 
 import numpy as np
 
+from bough.config import override
 from bough.credit import Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
 from bough.explore import Forks
 from bough.objective import Objective, Sum, ValueClip
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory, read_metrics
-from bough.train import Run, Warmup, override, read_heldout, start
+from bough.train import Run, Warmup, read_heldout, start
 from machine import machine
 
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}

@@ -23,12 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
+from bough.config import override
 from bough.credit import TurnPpo
 from bough.evaluate import evaluate, search
+from bough.learner import Optimizer
 from bough.objective import ValueClip
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory
-from bough.train import Optimizer, Run, Warmup, override, start
+from bough.train import Run, Warmup, start
 from compare import T_95, interval
 from curve import write_curves
 from machine import machine

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from bough.cli.recipe import find
 
+from bough.config import override
 from bough.store import read_metrics
-from bough.train import Run, override, start
+from bough.train import Run, start
 from machine import machine
 from page import section
 

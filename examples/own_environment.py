@@ -7,9 +7,11 @@ from typing import cast
 from bough.engine import Sampling
 from bough.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
-from bough.explore import Chains, Limits
+from bough.explore import Chains
+from bough.learner import Optimizer
 from bough.policy import Tiny
-from bough.train import Evaluation, Optimizer, Run, Tasks, Warmup
+from bough.rollout import Limits
+from bough.train import Evaluation, Run, Tasks, Warmup
 from bough.tree import Outcome, Task
 
 GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour", "honey", "milk", "oil", "tea", "rice")

@@ -6,11 +6,13 @@ The folder is one that `save_pretrained` of transformers writes: configuration, 
 from bough.context import Window
 from bough.engine import Local, Sampling
 from bough.env import FrozenLake
-from bough.explore import Chains, Limits
+from bough.explore import Chains
+from bough.learner import Optimizer
 from bough.objective import Kl, PpoClip, Sum
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, Format
-from bough.train import Evaluation, Optimizer, Run, Tasks
+from bough.rollout import Limits
+from bough.train import Evaluation, Run, Tasks
 
 
 def run() -> Run:

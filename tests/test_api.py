@@ -17,9 +17,10 @@ import torch
 from tests import small
 
 import bough
+from bough.config import ConfigError
 from bough.reward import EnvReward
 from bough.store import StoreError
-from bough.train import ConfigError, Run, Warmup
+from bough.train import Run, Warmup
 from bough.tree import Floats, Tree
 
 ARMED: list[bool] = []

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.config.test_config import RECIPES
 from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
-from tests.train.test_config import RECIPES
 
 import bough as bough_package
 from bough.cli import main

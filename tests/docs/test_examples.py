@@ -6,10 +6,11 @@ import pytest
 from typer.testing import CliRunner
 
 from bough.cli.app import app
-from bough.env import Oracle, load_module
+from bough.env import Oracle
 from bough.policy import Tiny
 from bough.store import RunDirectory, read_metrics
 from bough.tree import Outcome
+from bough.usercode import load_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ["threads=1", "steps=1", "batch_tasks=2", "explorer.n=2", "limits.turns=3", "evaluation.tasks.count=2"]

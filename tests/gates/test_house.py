@@ -16,7 +16,7 @@ HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "textworld", "pef
 EVERY_RECIPE = """
 import pkgutil
 import bough.recipes
-from bough.train import dump, load, override
+from bough.config import dump, load, override
 from bough.train.check import check
 
 for module in pkgutil.iter_modules(bough.recipes.__path__):

@@ -14,9 +14,10 @@ import pytest
 import bough.recipes
 from bough.context import Turn
 from bough.env import Inline
-from bough.explore import Chains, Draft, Explorer, Player, Slate
-from bough.explore.search import Search
+from bough.explore import Chains, Slate
 from bough.policy import Tiny, UtteranceCritic
+from bough.rollout import Draft, Explorer, Player
+from bough.search import Search
 from bough.store import Checkpoints, read_metrics
 from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
 from bough.train.texts import collect

@@ -4,19 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack
 
+from bough.config.fields import GROUP, set_fields
+from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
-from bough.curate import Admit, Signal, Tracker
+from bough.curate import Admit, Signal
 from bough.engine import Sampling
 from bough.env import Env
-from bough.explore import Chains, Explorer, Limits
+from bough.explore import Chains
+from bough.hooks import Tracker
+from bough.hooks.hook import AdviserRecipe
+from bough.learner.optimizer import Optimizer
 from bough.objective import Objective, PpoClip, Share, add
 from bough.policy import UtteranceCritic, ValueHead
 from bough.reward import EnvReward, Reward
-from bough.train.adviser import AdviserRecipe
-from bough.train.fields import GROUP, set_fields
-from bough.train.kinds import check_kinds
-from bough.train.optimizer import Optimizer
+from bough.rollout import Explorer, Limits
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,
