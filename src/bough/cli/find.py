@@ -50,12 +50,11 @@ class Function:
         """
         try:
             made = make(self.call, self.arguments, self.where, *given)
-        except ConfigError:
-            raise
         except Exception as error:
-            if not place(error):
+            raised = error.__cause__ if isinstance(error, ConfigError) and error.__cause__ else error
+            if not place(raised):
                 raise
-            raise ConfigError(f"{self.where}: {self.name}() raised {describe(error)}") from error
+            raise ConfigError(f"{self.where}: {self.name}() raised {describe(raised)}") from raised
         if not isinstance(made, kind):
             raise ConfigError(
                 f"{self.where}: {self.name}() returned {type(made).__name__}; need a bough.train.{kind.__name__}"

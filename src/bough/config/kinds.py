@@ -42,13 +42,13 @@ def wrong_kind(annotation: Any, cls: type) -> str:
     return "" if "" in reasons or not reasons else reasons[0]
 
 
-def check_kinds(settings: Any) -> None:
+def check_kinds(settings: object) -> None:
     """Check that the pieces in the fields of a dataclass fit the types of these fields.
 
     Raises:
         ValueError: names the first field whose piece does not fit.
     """
-    cls: type = type(settings)
+    cls = type(settings)
     for name, annotation in _piece_fields(cls).items():
         value: object = getattr(settings, name)
         several = isinstance(value, (list, tuple))

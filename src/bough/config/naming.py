@@ -1,10 +1,10 @@
-"""Resolves the name of a piece: one of Bough, from the package of the field's type, or one of a Python file."""
+"""Resolves the name of a piece: one that Bough exports, or one of a Python file."""
 
 import dataclasses
 import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias, cast, get_args, get_type_hints
@@ -18,6 +18,12 @@ from bough.usercode.origin import describe
 Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
+ROOMS = (
+    "env", "context", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate", "objective",
+    "learner", "train",
+)  # fmt: skip
+"""The packages whose pieces can be named without a file."""
+
 
 def find_piece(name: str, file: str | None, now: object, annotation: Any, where: str) -> Maker:
     """The dataclass or function with this name.
@@ -25,7 +31,7 @@ def find_piece(name: str, file: str | None, now: object, annotation: Any, where:
     Args:
         name: As written, `Grpo` or `rloo`.
         file: The Python file that defines it; None for a piece of Bough.
-        now: The present value of the field; the message lists pieces of its package.
+        now: The present value of the field; pieces of its class are known too.
         annotation: The type of the field; the message lists only pieces that fit it.
         where: The field, for messages.
 
@@ -33,7 +39,7 @@ def find_piece(name: str, file: str | None, now: object, annotation: Any, where:
         ConfigError: when the name is unknown, or its piece does not fit the field; lists the fitting pieces.
     """
     module = None if file is None else import_file(file, where)
-    known = _members(_kinds(now, annotation)) if module is None else _own(module)
+    known = _members(annotation, _kinds(now, annotation)) if module is None else _own(module)
     offered = {each: maker for each, maker in known.items() if not _wrong(annotation, maker)}
     place = "" if module is None else f" in {file}"
     found = known.get(name) if module is None else vars(module).get(name)
@@ -74,21 +80,20 @@ def _own(module: ModuleType) -> dict[str, Maker]:
     }
 
 
-def _members(kinds: Sequence[type]) -> dict[str, Maker]:
-    """The pieces exported by the packages of some classes and their subpackages, and the classes themselves."""
-    rooms = {".".join(kind.__module__.split(".")[:2]) for kind in kinds if kind.__module__.startswith("bough.")}
-    modules = [importlib.import_module(room) for room in sorted(rooms)]
-    for room in tuple(modules):
-        inner = (each.name for each in pkgutil.iter_modules(getattr(room, "__path__", ())) if each.ispkg)
-        modules += [importlib.import_module(f"{room.__name__}.{name}") for name in inner]
+@cache
+def _exported() -> Sequence[tuple[str, Maker]]:
+    """The dataclasses and functions that the rooms of pieces export, by name."""
+    modules = [importlib.import_module(f"bough.{room}") for room in ROOMS]
     # Names that a package imports on first use (`bough.lazy`) are not settings.
-    exported = {
-        name: vars(module)[name]
-        for module in modules
-        for name in getattr(module, "__all__", ())
-        if name in vars(module) and _is_maker(vars(module)[name])
-    }
-    return exported | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}
+    names = [(module, name) for module in modules for name in module.__all__ if name in vars(module)]
+    return [(name, vars(module)[name]) for module, name in names if _is_maker(vars(module)[name])]
+
+
+def _members(annotation: Any, kinds: Sequence[type]) -> dict[str, Maker]:
+    """Bough's pieces by name, and the classes that a field's type names; of two of one name the one that fits."""
+    found = dict(reversed(_exported()))
+    found |= {name: maker for name, maker in _exported() if not _wrong(annotation, maker)}
+    return found | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}
 
 
 def _is_maker(value: object) -> bool:

@@ -41,7 +41,7 @@ def override(run: Any, changes: Sequence[str]) -> Any:
         path, equals, text = change.partition("=")
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
-        cls: type = type(run)
+        cls = type(cast("object", run))
         whole = full_path(cls, path)
         groups = len(whole) - len(path.split("."))
         run = _set(run, whole, text, done="", annotation=cls, hidden=groups)

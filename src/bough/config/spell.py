@@ -21,9 +21,9 @@ BARE = re.compile(r"[A-Za-z_][\w./+-]*")
 """Strings that need no quotes."""
 
 
-def settings(run: Any) -> str:
+def settings(run: object) -> str:
     """All fields of a run and of its groups, one `FIELD=VALUE` each, valid as a change for `bough train`."""
-    cls: type = type(run)
+    cls = type(run)
     return "\n".join(f"{name}={_value(reduce(getattr, path, run))}" for name, path in leaf_fields(cls).items())
 
 

@@ -16,13 +16,13 @@ from bough.learner.harpg import Displaced, gradient_change
 from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import NO_AIDS, Aids, by_path, by_token, scales, shares
 from bough.learner.memory_forecast import Extent
+from bough.learner.optimizer import Optimizer
 from bough.learner.optimizer_set import Descent
 from bough.learner.packing_check import reads_forests
 from bough.learner.token_outputs import Forward, Seen, in_order, look, looks
 from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.learner.optimizer import Optimizer
 from bough.tree import StageError, describe
 
 

@@ -3,9 +3,9 @@
 from bough.engine import Engine
 from bough.learner.memory_forecast import Extent, foresee, nbytes
 from bough.learner.memory_meter import Gauge
+from bough.learner.optimizer import Optimizer
 from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
-from bough.learner.optimizer import Optimizer
 
 
 class Budget:

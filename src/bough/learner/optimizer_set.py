@@ -8,8 +8,8 @@ from torch import Tensor
 
 from bough.learner.harpg import Harpg
 from bough.learner.igt import Igt
-from bough.policy.critic import Critic
 from bough.learner.optimizer import Optimizer
+from bough.policy.critic import Critic
 
 
 class Descent:

@@ -12,11 +12,10 @@ from bough.curate import Admit, Signal
 from bough.engine import Sampling
 from bough.env import Env
 from bough.explore import Chains
-from bough.hooks import Tracker
 from bough.hooks.hook import AdviserRecipe
 from bough.learner.optimizer import Optimizer
 from bough.objective import Objective, PpoClip, Share, add
-from bough.policy import UtteranceCritic, ValueHead
+from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
 from bough.train.settings import (
@@ -75,7 +74,7 @@ class RunSettings(WorldSettings, total=False):
     world: "World"
     method: "Method"
     explorer: Explorer
-    hooks: Sequence[AdviserRecipe | Tracker | UtteranceCritic]
+    hooks: Sequence[AdviserRecipe]
     credit: Credit
     max_sampling_rounds: int
     objective: Objective
@@ -171,8 +170,7 @@ class Method:
     """
 
     explorer: Explorer = Chains()
-    # The last two of the union name the packages in which a name given as text is resolved.
-    hooks: Sequence[AdviserRecipe | Tracker | UtteranceCritic] = ()
+    hooks: Sequence[AdviserRecipe] = ()
     credit: Credit = Grpo()
     max_sampling_rounds: int = 1
     objective: Objective = PpoClip()

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
-from bough.usercode import origin
 from bough.env.workers import mib
 from bough.rollout import Waits
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
@@ -15,6 +14,7 @@ from bough.train.check import check
 from bough.train.event_loop import run_coroutine
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
+from bough.usercode import origin
 from bough.view import Live
 
 if TYPE_CHECKING:
