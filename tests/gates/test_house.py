@@ -19,8 +19,8 @@ from bough.config import dump, load, override
 from bough.train.check import check
 
 for name in names("methods", "recipes"):
-    run = override(find_run(name), ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu", "engine=Local(slots=8)"])
-    check(run)
+    run = override(find_run(name), ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu",
+    "engine=Local(slots=8)"]) check(run)
     assert load(dump(run)) == run
 """
 
