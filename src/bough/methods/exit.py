@@ -4,7 +4,7 @@ from bough.curate import ExIt
 from bough.train import Run, World
 
 
-def exit(world: World) -> Run:
+def exit(world: World) -> Run:  # noqa: A001 - the name of the paper
     """ExIt (arXiv 2509.04575): half of the tasks begin in the middle of earlier paths whose groups disagreed.
 
     Assumes an environment in which the same actions lead to the same state. Experimental: written from the abstract and
