@@ -178,10 +178,8 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
 
 
 def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
-    run = override(
-        find_run(arguments.recipe),
-        [*arguments.changes, f"seed={seed}", f"name={_directory(arguments, method, seed).path.name}"],
-    )
+    name = _directory(arguments, method, seed).path.name
+    run = override(find_run(arguments.recipe), [*arguments.changes, f"seed={seed}", f"name={name}"])
     if method == "warmup":
         run = run.replace(steps=0)
     else:
