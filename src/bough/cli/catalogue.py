@@ -54,7 +54,7 @@ PIECES: dict[str, Room] = {
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
     "read": ("Parts of judges: answers of engines", ("bough.explore",), Reader),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "advisers": ("Advisers", ("bough.curate", "bough.policy"), AdviserRecipe),
+    "hooks": ("Hooks", ("bough.curate", "bough.policy"), AdviserRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
     "curate": ("Curation", ("bough.curate",), Admit),
     "objective": ("Objectives", ("bough.objective",), Objective),
@@ -104,13 +104,13 @@ def _function(room: str, name: str) -> Entry:
     """A method, world, policy preset or recipe, read from its file without importing it."""
     parsed = ast.parse((PACKAGE / room / f"{name}.py").read_text(encoding="utf-8"))
     made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
-    arguments = ast.unparse(made.args).partition("*, ")[2]
-    return Entry(
-        room=room,
-        name=name,
-        text=ast.get_docstring(made) or "",
-        fields=tuple(arguments.split(", ")) if arguments else (),
-    )
+    defaults = [None] * (len(made.args.args) - len(made.args.defaults)) + made.args.defaults + made.args.kw_defaults
+    fields = [
+        f"{each.arg}: {ast.unparse(each.annotation)} = {ast.unparse(default)}"
+        for each, default in zip([*made.args.args, *made.args.kwonlyargs], defaults, strict=True)
+        if each.annotation and default
+    ]
+    return Entry(room=room, name=name, text=ast.get_docstring(made) or "", fields=tuple(fields))
 
 
 def show_all() -> str:
