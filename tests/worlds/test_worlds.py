@@ -15,7 +15,7 @@ WORLDS = list(names("worlds"))
 
 
 @pytest.mark.parametrize("method", ["grpo", "tree_grpo", "ppo"])
-@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("world", sorted({*WORLDS} - {"frozenlake"}))  # there tests/methods trains every method
 def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
     if world == "textworld":
         pytest.importorskip("textworld")
