@@ -150,7 +150,11 @@ def test_a_file_in_a_room_is_listed_and_found_by_its_name(tmp_path: Path) -> Non
 
     def listed(*names: str) -> str:
         ran = subprocess.run(
-            [sys.executable, *run, *names], check=False, capture_output=True, text=True, env=environment
+            [sys.executable, "-m", "bough", "list", *names],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment,
         )
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
