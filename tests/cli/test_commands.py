@@ -62,7 +62,7 @@ def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path:
         ("evaluate", ("Judge", "Rollouts"), ("mcts", "Uct")),
         ("env", ("FrozenLake", "Replay"), ("Inline", "Workers")),
         ("parser", ("Plain", "Tagged"), ("Full",)),
-        ("advisers", ("Tracker", "UtteranceCritic"), ("Signal", "ValueHead")),
+        ("hooks", ("Tracker", "UtteranceCritic"), ("Signal", "ValueHead")),
         ("curate", ("Signal", "SmallAdvantage"), ("Tracker",)),
         ("read", ("Words", "Number"), ("Chains",)),
     ):
