@@ -50,12 +50,12 @@ class Function:
         """
         try:
             made = make(self.call, self.arguments, self.where, *given)
-        except ConfigError:
-            raise
         except Exception as error:
-            if not place(error):
+            # `make` raises a ConfigError from a ValueError, whose traceback has the line in the user's file.
+            cause = error.__cause__ if isinstance(error, ConfigError) else error
+            if cause is None or not place(cause):
                 raise
-            raise ConfigError(f"{self.where}: {self.name}() raised {describe(error)}") from error
+            raise ConfigError(f"{self.where}: {self.name}() raised {describe(cause)}") from cause
         if not isinstance(made, kind):
             raise ConfigError(
                 f"{self.where}: {self.name}() returned {type(made).__name__}; need a bough.train.{kind.__name__}"
