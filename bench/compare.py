@@ -22,6 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from bough.config import override
 
 from bough.cli.find import find_run
 from bough.credit import Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
@@ -29,7 +30,7 @@ from bough.explore import Forks
 from bough.objective import ValueClip, add
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory, read_metrics
-from bough.train import Run, Warmup, load_run, override, read_heldout, start
+from bough.train import Run, Warmup, load_run, read_heldout, start
 from machine import machine
 
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}

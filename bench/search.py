@@ -20,6 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+from bough.config import override
+from bough.learner import Optimizer
 
 from bough.cli.find import find_run
 from bough.credit import TurnPpo
@@ -27,7 +29,7 @@ from bough.evaluate import evaluate, search
 from bough.objective import ValueClip
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory
-from bough.train import Optimizer, Run, Warmup, override, start
+from bough.train import Run, Warmup, start
 from compare import T_95, interval
 from curve import write_curves
 from machine import machine

@@ -10,9 +10,11 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from bough.config import override
+
 from bough.cli.find import find_run
 from bough.store import read_metrics
-from bough.train import Run, override, start
+from bough.train import Run, start
 from machine import machine
 from page import section
 

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 from random import Random
 from typing import cast
 
+from bough.learner import Optimizer
+from bough.rollout import Limits
+
 from bough.engine import Sampling
 from bough.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
-from bough.explore import Limits
 from bough.policy import Tiny
-from bough.train import Evaluation, Optimizer, Schedule, Tasks, Warmup, World
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 from bough.tree import Outcome, Task
 
 GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour", "honey", "milk", "oil", "tea", "rice")

@@ -3,14 +3,16 @@
 The folder is one that `save_pretrained` of transformers writes: configuration, weights, tokenizer with a chat template.
 """
 
+from bough.learner import Optimizer
+from bough.rollout import Limits
+
 from bough.context import Window
 from bough.engine import Local, Sampling
 from bough.env import FrozenLake
-from bough.explore import Limits
 from bough.objective import Kl, PpoClip
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, Format
-from bough.train import Evaluation, Execution, Optimizer, Run, Schedule, Tasks, World
+from bough.train import Evaluation, Execution, Run, Schedule, Tasks, World
 
 
 def world() -> World:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import typer
+from bough.config import override
 from typer.testing import CliRunner
 
 from bough.cli.app import app
 from bough.cli.find import find_run
-from bough.train import override
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

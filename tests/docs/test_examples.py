@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from bough.usercode import load_module
 from typer.testing import CliRunner
 
 from bough.cli.app import app
-from bough.env import Oracle, load_module
+from bough.env import Oracle
 from bough.policy import Tiny
 from bough.store import RunDirectory, read_metrics
 from bough.tree import Outcome

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from bough.rollout import Draft, Explorer, Player
+from bough.search import Search
 
-from bough.explore import Chains, Draft, Explorer, Player, Slate
-from bough.explore.search import Search
+from bough.explore import Chains, Slate
 from bough.policy import Tiny, UtteranceCritic
 from bough.store import Checkpoints, read_metrics
 from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from bough.engine import Sampling
 from bough.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
-from bough.explore import Limits
+from bough.rollout import Limits
 from bough.policy import Tiny
 from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 from bough.tree import Outcome, Task

@@ -9,17 +9,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from bough.config import ConfigError
+from bough.rollout import Explorer
+from bough.search import Search
 from tests.methods.small import train_small
 
 from bough.cli.catalogue import misfits
 from bough.cli.find import find_run, find_world, names
 from bough.context import Turn
 from bough.env import Branching, Inline, Sokoban
-from bough.explore import Explorer
-from bough.explore.search import Search
 from bough.objective import Kl
 from bough.reward import EnvReward
-from bough.train import ConfigError, World
+from bough.train import World
 from bough.train.check import check
 from bough.train.texts import collect
 

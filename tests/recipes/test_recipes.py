@@ -5,14 +5,15 @@ import inspect
 from collections.abc import Callable, Mapping
 
 import pytest
+from bough.learner import Optimizer
+from bough.rollout import Limits
+from bough.search import Descend, Mean, Rollouts, Sample, Search, Uct, puct
 
 from bough.cli.find import find_run, names
 from bough.context import Full, Window
 from bough.credit import Filtered, Gigpo, Process, RestMcts, Searched
 from bough.engine import Sampling
 from bough.env import FrozenLake, Sokoban, TextWorld
-from bough.explore import Limits
-from bough.explore.search import Descend, Mean, Rollouts, Sample, Search, Uct, puct
 from bough.objective import (
     Entropy,
     Imitation,
@@ -28,7 +29,7 @@ from bough.objective import (
 )
 from bough.policy import Tiny, ValueHead
 from bough.reward import EnvReward, InvalidAction
-from bough.train import Checkpointing, Demonstrations, Evaluation, Optimizer, Revise, Run, Tasks, Warmup, World
+from bough.train import Checkpointing, Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
 
 RECIPES = list(names("recipes"))

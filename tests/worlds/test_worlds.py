@@ -6,10 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from bough.config import dump, load
 from tests.methods.small import train_small
 
 from bough.cli.find import find_run, find_world, names
-from bough.train import World, dump, load
+from bough.train import World
 
 WORLDS = list(names("worlds"))
 

@@ -12,28 +12,29 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from bough.cli.find import PACKAGE, find_run, find_world, names
+from bough.config import ConfigError, unknown
+from bough.config.kinds import wrong_kind
+from bough.config.naming import made_by
+from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
 from bough.curate import Admit
 from bough.env import Env
-from bough.explore import Blame, Explorer, Quality
+from bough.explore import Blame, Quality
 from bough.explore.asking import Reader
-from bough.explore.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.hooks.hook import AdviserRecipe
 from bough.objective import Objective, Pairs
 from bough.policy import Lora, ValueHead
 from bough.reward import Reward
-from bough.train import ConfigError, EngineRecipe, PolicyRecipe
-from bough.train.adviser import AdviserRecipe
+from bough.rollout import Explorer
+from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.train import EngineRecipe, PolicyRecipe
 from bough.train.check import check
-from bough.train.kinds import wrong_kind
-from bough.train.naming import made_by
-from bough.train.spell import settings
-from bough.view import unknown
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
 """A title, the packages that export its pieces, and the type of its pieces."""
 
-SEARCH = ("bough.explore.search",)
+SEARCH = ("bough.search",)
 PIECES: dict[str, Room] = {
     "env": ("Environments", ("bough.env",), Env),
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bough.env.origin import describe, place
-from bough.train import ConfigError, Run, World
-from bough.train.naming import import_file
-from bough.train.override import PIECE, make
-from bough.view import unknown
+from bough.config import ConfigError, unknown
+from bough.config.naming import import_file
+from bough.config.override import PIECE, make
+from bough.train import Run, World
+from bough.usercode.origin import describe, place
 
 PACKAGE = Path(__file__).parent.parent
 WORLD = "frozenlake"

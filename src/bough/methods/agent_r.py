@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from bough.context import Full
 from bough.credit import Filtered
-from bough.explore.search import Descend, Uct, mcts
 from bough.methods.mcts_dpo import mcts_dpo
 from bough.objective import Imitation
+from bough.search import Descend, Uct, mcts
 from bough.train import Demonstrations, Revise, Run, World
 
 

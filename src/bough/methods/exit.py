@@ -1,6 +1,6 @@
 """ExIt (arXiv 2509.04575)."""
 
-from bough.curate import ExIt
+from bough.hooks import ExIt
 from bough.train import Run, World
 
 

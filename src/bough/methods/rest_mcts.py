@@ -1,8 +1,8 @@
 """ReST-MCTS* (arXiv 2406.03816)."""
 
 from bough.credit import Filtered, RestMcts
-from bough.explore.search import mcts
 from bough.methods.alpha_math import alpha_math
+from bough.search import mcts
 from bough.train import Run, World
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from bough import objective
-from bough.explore.search import mcts
 from bough.methods.mcts_dpo import mcts_dpo
+from bough.search import mcts
 from bough.train import Run, World
 
 

@@ -1,6 +1,6 @@
 """S3RL (arXiv 2403.00673)."""
 
-from bough.curate import Snapshots
+from bough.hooks import Snapshots
 from bough.train import Run, World
 
 

@@ -1,8 +1,8 @@
 """Single-stream PO (arXiv 2509.13232)."""
 
 from bough.credit import SingleStream
-from bough.curate import Tracker
 from bough.explore import Chains
+from bough.hooks import Tracker
 from bough.objective import PpoClip
 from bough.train import Run, World
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bough.curate import SuccessReplay
+from bough.hooks import SuccessReplay
 from bough.objective import PpoClip
 from bough.train import Run, World
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from bough.env import Sokoban
-from bough.explore import Limits
 from bough.methods.agent_r import agent_r
+from bough.rollout import Limits
 from bough.train import Run
 from bough.worlds.sokoban import sokoban
 

@@ -79,7 +79,9 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any,
     if name not in known:
         raise ConfigError(f"{where}: {unknown(name, known)} in {type(piece).__name__}")
     now = getattr(piece, name)
-    value = _set(now, rest, text, where, known[name], max(0, hidden - 1)) if rest else _read(text, now, known[name], where)
+    value = (
+        _set(now, rest, text, where, known[name], max(0, hidden - 1)) if rest else _read(text, now, known[name], where)
+    )
     try:
         return dataclasses.replace(piece, **{name: value})
     except (TypeError, ValueError) as error:
