@@ -51,7 +51,9 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
         assert "FrozenLake" not in out
     assert "arXiv 2402.03300" in bough("list", "grpo", folder=tmp_path).fine()
     assert "ClassVar" not in bough("list", "Gigpo", folder=tmp_path).fine(), "a constant is no setting"
-    assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough("list", "grpoo", folder=tmp_path).error(2)
+    assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough(
+        "list", "grpoo", folder=tmp_path
+    ).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
 
 

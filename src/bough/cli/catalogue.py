@@ -105,13 +105,13 @@ def _function(room: str, name: str) -> Entry:
     """A method, world, policy preset or recipe, read from its file without importing it."""
     parsed = ast.parse((PACKAGE / room / f"{name}.py").read_text(encoding="utf-8"))
     made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
-    arguments = ast.unparse(made.args).partition("*, ")[2]
-    return Entry(
-        room=room,
-        name=name,
-        text=ast.get_docstring(made) or "",
-        fields=tuple(arguments.split(", ")) if arguments else (),
-    )
+    defaults = [None] * (len(made.args.args) - len(made.args.defaults)) + made.args.defaults + made.args.kw_defaults
+    fields = [
+        f"{each.arg}: {ast.unparse(each.annotation)} = {ast.unparse(default)}"
+        for each, default in zip([*made.args.args, *made.args.kwonlyargs], defaults, strict=True)
+        if each.annotation and default
+    ]
+    return Entry(room=room, name=name, text=ast.get_docstring(made) or "", fields=tuple(fields))
 
 
 def show_all() -> str:

@@ -51,10 +51,11 @@ class Function:
         try:
             made = make(self.call, self.arguments, self.where, *given)
         except Exception as error:
-            raised = error.__cause__ if isinstance(error, ConfigError) and error.__cause__ else error
-            if not place(raised):
+            # `make` raises a ConfigError from a ValueError, whose traceback has the line in the user's file.
+            cause = error.__cause__ if isinstance(error, ConfigError) else error
+            if cause is None or not place(cause):
                 raise
-            raise ConfigError(f"{self.where}: {self.name}() raised {describe(raised)}") from raised
+            raise ConfigError(f"{self.where}: {self.name}() raised {describe(cause)}") from cause
         if not isinstance(made, kind):
             raise ConfigError(
                 f"{self.where}: {self.name}() returned {type(made).__name__}; need a bough.train.{kind.__name__}"
