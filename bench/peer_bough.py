@@ -16,7 +16,7 @@ from bough.engine import Engine, Local, Request, Sampling
 from bough.learner import Learner, Optimizer
 from bough.objective import PpoClip, Share
 from bough.policy import Pretrained
-from bough.rollout.builder import Growth, Node
+from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, leaves, path
 from peer_line import Line, arguments
 from peer_shapes import BETAS, CLIP, CLIP_NORM, EPSILON, LEARNING_RATE, SHAPES, SIZES, Shape, reward
@@ -30,7 +30,7 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
     texts = shape.texts(seed)
     rounds = seed * sum(shape.nodes)
 
-    async def branch(growth: Growth, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+    async def branch(growth: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
         completion = await engine.generate(
             Request(
                 prompt_tokens=text,
@@ -41,7 +41,7 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
         )
         goes_on = texts.goes_on[turn][node]
         number = growth.add(
-            Node(
+            NodeDraft(
                 parent=parent,
                 kind=Kind.ACTION,
                 branch=node,
@@ -55,16 +55,16 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
         )
         if goes_on:
             observation = texts.observations[turn][node].tolist()
-            number = growth.add(Node(parent=number, kind=Kind.OBSERVATION, tokens=observation))
+            number = growth.add(NodeDraft(parent=number, kind=Kind.OBSERVATION, tokens=observation))
             await fork(growth, number, (*text, *completion.tokens, *observation), turn + 1, node)
 
-    async def fork(growth: Growth, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+    async def fork(growth: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
         first = node * shape.forks[turn]
         await asyncio.gather(*(branch(growth, parent, text, turn, first + each) for each in range(shape.forks[turn])))
 
     async def tree(number: int, prompt: list[int]) -> Tree:
-        growth = Growth(Task(id=str(number)))
-        root = growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=prompt))
+        growth = TreeBuilder(Task(id=str(number)))
+        root = growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=prompt))
         await fork(growth, root, tuple(prompt), 0, number)
         return growth.done()
 

@@ -6,7 +6,7 @@ from typing import TypeAlias, Unpack, cast
 
 from bough.cli.find import find_run, run_or_directory
 from bough.config import ConfigError, override
-from bough.evaluate import Evaluation, Found
+from bough.evaluate import CheckpointResult, SearchResult
 from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
 from bough.evaluate.search import search as search_heldout
 from bough.store import RunDirectory
@@ -84,7 +84,7 @@ def load(run: str | Path) -> Result:
     return Result(directory=RunDirectory.open(Path(run)).path)
 
 
-def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> Evaluation:
+def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> CheckpointResult:
     """Measure a trained policy on the run's held-out tasks; nothing in the run's directory is changed.
 
         bough.evaluate(result, ["heldout.tasks.count=500", "heldout.temperature=0"])
@@ -109,7 +109,7 @@ def search(
     *,
     step: int | None = None,
     out: str | Path | None = None,
-) -> Found:
+) -> SearchResult:
     """Solve held-out tasks by search.
 
         bough.search(result, "mcts(width=4)", ["limits.tree_tokens=200"])

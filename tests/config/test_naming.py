@@ -10,7 +10,7 @@ from tests.small import run as small
 from bough.config import ConfigError, dump, load, override
 from bough.credit import Grpo, rloo
 from bough.reward import EnvReward
-from bough.search import Look, Search, mcts
+from bough.search import ExecuteAndEvaluate, Search, mcts
 from bough.train import Run
 from bough.usercode import load_module
 
@@ -90,7 +90,7 @@ def test_a_piece_of_a_file_inside_others(mine: Path) -> None:
     searched: Search = override(
         small(), ["explorer=Search(select=Best(by=Worth), rate=Look(evaluate=mine.py:MyValue(at=.1)))"]
     ).method.explorer
-    assert searched.rate == Look(evaluate=module.MyValue(at=0.1))
+    assert searched.rate == ExecuteAndEvaluate(evaluate=module.MyValue(at=0.1))
 
 
 @pytest.mark.parametrize("note", ["a, b", "a) and (b", "fade=1", "it's", 'say "x, y"', "[", "a\\b", "don't"])

@@ -18,9 +18,9 @@ from bough.config.config import dump, load
 from bough.context import Context, Full, Plain, Window
 from bough.engine import Completion, Engine, EngineFault, Finish, OpenAi, Request, Sampling
 from bough.engine.openai import OpenAiEngine, Usage
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Chains
-from bough.rollout import Agent, Grove, Limits, Waits
+from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import Outcome, Source, Task, Tree, leaves
 
 T = TypeVar("T")
@@ -183,10 +183,12 @@ def test_an_episode(context: Context) -> None:
         agent = Agent(
             engine=engine, renderer=engine.renderer, context=context, parser=Plain(), sampling=Sampling(max_tokens=8)
         )
-        host = Inline(env=World())
-        place = Grove(agent=agent, host=host, instructions="go", limits=Limits(tree_tokens=200), waits=Waits())
+        host = InProcessHost(env=World())
+        place = RolloutRunner(
+            agent=agent, host=host, instructions="go", limits=Limits(tree_tokens=200), deadlines=Deadlines()
+        )
         try:
-            (tree,) = (await place.grow(Chains(n=8), [Task(id="task")], seed=1)).trees
+            (tree,) = (await place.run(Chains(n=8), [Task(id="task")], seed=1)).trees
         finally:
             await host.close()
         return tree

@@ -10,8 +10,8 @@ from tests.explore.stage import STOP, Letters, World, grove
 
 from bough.context import Plain
 from bough.engine import Completion, Engine, Local, Request, Sampling, Scripted
-from bough.env import Inline
-from bough.rollout import Agent, Explorer, Grove, Growth, Limits, Player
+from bough.env import InProcessHost
+from bough.rollout import Agent, Explorer, Limits, Rollout, RolloutRunner, TreeBuilder
 from bough.tree import Kind, Outcome, Source, Task, Tree, context, leaves, path
 
 FREE = Limits()
@@ -32,23 +32,23 @@ def spelling(length: int, letters: str = "abcd") -> Callable[[Request], tuple[in
     return reply
 
 
-def place_of(engine: Engine, *, turns: int = 1, max_tokens: int = 40, limits: Limits = FREE) -> Grove:
+def place_of(engine: Engine, *, turns: int = 1, max_tokens: int = 40, limits: Limits = FREE) -> RolloutRunner:
     """A world in which every action adds its letters, and so many letters are the end."""
-    return grove(engine, Inline(env=World(length=turns)), max_tokens=max_tokens, limits=limits)
+    return grove(engine, InProcessHost(env=World(length=turns)), max_tokens=max_tokens, limits=limits)
 
 
-def grown(place: Grove, explorer: Explorer, *, seed: int = 0) -> Tree:
+def grown(place: RolloutRunner, explorer: Explorer, *, seed: int = 0) -> Tree:
     """The tree that an explorer grows."""
     return ledgered(place, explorer, seed=seed)[0]
 
 
-def ledgered(place: Grove, explorer: Explorer, *, seed: int = 0) -> tuple[Tree, Player]:
+def ledgered(place: RolloutRunner, explorer: Explorer, *, seed: int = 0) -> tuple[Tree, Rollout]:
     """The same, and the player that it was grown with."""
 
-    async def main() -> tuple[Tree, Player]:
-        growth = Growth(Task(id="t"))
-        player = Player(
-            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=seed, waits=place.waits
+    async def main() -> tuple[Tree, Rollout]:
+        growth = TreeBuilder(Task(id="t"))
+        player = Rollout(
+            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=seed, waits=place.deadlines
         )
         await explorer(player)
         player.finish()
@@ -108,7 +108,7 @@ class Told(Scripted):
         return completion
 
 
-def model_grove(*, turns: int = 3, max_tokens: int = 6) -> Grove:
+def model_grove(*, turns: int = 3, max_tokens: int = 6) -> RolloutRunner:
     """A small model of letters whose places matter, in the same world: what it writes is rarely an action."""
     engine = Local(slots=16).build(Toy(vocab_tokens=128, context_tokens=512))
     agent = Agent(
@@ -132,6 +132,6 @@ async def _scores(engine: Engine, tree: Tree) -> list[tuple[float, float]]:
     return said
 
 
-def scores(place: Grove, tree: Tree) -> list[tuple[float, float]]:
+def scores(place: RolloutRunner, tree: Tree) -> list[tuple[float, float]]:
     """For each sampled token, what the engine says of it after the whole text before it, and what the tree says."""
     return asyncio.run(_scores(place.agent.engine, tree))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from bough.context import Context, Full, Plain, Turn
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.engine.scripted import Reply
-from bough.env import Branching, Host, Inline, Split, State, Step
-from bough.rollout import Agent, Explorer, Grove, Grown, Limits, Waits
+from bough.env import Branching, Host, InProcessHost, Split, State, Step
+from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner, Rollouts
 from bough.tree import Outcome, Task
 
 STOP = 0
@@ -105,24 +105,26 @@ def grove(
     limits: Limits = LIMITS,
     context: Context = FULL,
     max_tokens: int = 8,
-    waits: Waits | None = None,
+    waits: Deadlines | None = None,
     at_once: int = 64,
-) -> Grove:
+) -> RolloutRunner:
     """Everything that a tree needs to grow."""
     agent = Agent(
         engine=engine, renderer=Letters(), context=context, parser=Plain(), sampling=Sampling(max_tokens=max_tokens)
     )
-    host = Inline(env=World()) if host is None else host
-    waits = Waits() if waits is None else waits
-    return Grove(agent=agent, host=host, instructions="go", limits=limits, waits=waits, at_once=at_once)
+    host = InProcessHost(env=World()) if host is None else host
+    waits = Deadlines() if waits is None else waits
+    return RolloutRunner(
+        agent=agent, host=host, instructions="go", limits=limits, deadlines=waits, max_concurrent=at_once
+    )
 
 
-def grow(place: Grove, explorer: Explorer, *names: str, seed: int = 0) -> Grown:
+def grow(place: RolloutRunner, explorer: Explorer, *names: str, seed: int = 0) -> Rollouts:
     """Trees of tasks with these names."""
 
-    async def main() -> Grown:
+    async def main() -> Rollouts:
         try:
-            return await place.grow(explorer, [Task(id=name) for name in names or ("task",)], seed=seed)
+            return await place.run(explorer, [Task(id=name) for name in names or ("task",)], seed=seed)
         finally:
             await place.host.close()
 

@@ -14,12 +14,12 @@ from tests.rollout.test_writing import play
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.engine import Engine, Mishap, Request, Scripted
-from bough.env import FrozenLake, Inline
-from bough.explore import Astray, Correct
+from bough.env import FrozenLake, InProcessHost
+from bough.explore import Correct, FirstOracleMistake
 from bough.reward import Success
-from bough.rollout import Attempt, Limits, Player
+from bough.rollout import Attempt, Limits, Rollout
 from bough.rollout.attempt import attempt
-from bough.train.teacher_paths import taught
+from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Tree, counted, leaves, path
 
 
@@ -34,7 +34,7 @@ def writes(text: str) -> Scripted:
 
 
 def grown(explorer: Correct, engine: Engine, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
-    place = grove(engine, Inline(env=World(length=length)), limits=limits or Limits())
+    place = grove(engine, InProcessHost(env=World(length=length)), limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -71,21 +71,21 @@ def test_so_many_are_put_right_and_each_place_once() -> None:
 
 
 def test_who_is_to_blame() -> None:
-    async def lost(player: Player) -> Attempt:
+    async def lost(player: Rollout) -> Attempt:
         return await attempt(player, await player.root(), branch=0)
 
-    def blamed(text: str, rule: Astray, **world: int) -> int | None:
+    def blamed(text: str, rule: FirstOracleMistake, **world: int) -> int | None:
         said: list[int | None] = []
 
-        async def script(player: Player) -> None:
+        async def script(player: Rollout) -> None:
             said.append(await rule(player, await lost(player)))
 
-        play(grove(writes(text), Inline(env=World(**world))), script)  # type: ignore[arg-type]
+        play(grove(writes(text), InProcessHost(env=World(**world))), script)  # type: ignore[arg-type]
         return said[0]
 
-    assert blamed("abb", Astray()) == 1
-    assert blamed("aab", Astray()) == 2, "the last step led to the end without success"
-    assert blamed("bbb", Astray()) == 0
+    assert blamed("abb", FirstOracleMistake()) == 1
+    assert blamed("aab", FirstOracleMistake()) == 2, "the last step led to the end without success"
+    assert blamed("bbb", FirstOracleMistake()) == 0
 
 
 def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
@@ -93,12 +93,12 @@ def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
     said: list[int | None] = []
     words = iter(["jump", "down"] * 2)
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         lost = await attempt(player, await player.root(), branch=0)
         assert lost.lost
-        said.extend([await Astray()(player, lost), await Astray(invalid=False)(player, lost)])
+        said.extend([await FirstOracleMistake()(player, lost), await FirstOracleMistake(invalid=False)(player, lost)])
 
-    play(grove(scripted(lambda _: next(words)), Inline(env=FrozenLake(size=2))), script, LAKE)
+    play(grove(scripted(lambda _: next(words)), InProcessHost(env=FrozenLake(size=2))), script, LAKE)
     assert said == [0, 1]
 
 
@@ -113,7 +113,7 @@ def test_groups_are_mixed_and_the_suffix_can_be_imitated() -> None:
     assert credited.lose[int(tree.span[own])] == pytest.approx(-0.7071, abs=2e-5)
     teacher = acts(tree, righted)[-1]
     assert not credited.gain[tree.span[teacher] : tree.span[teacher + 1]].any()
-    (shown,) = taught([credited])
+    (shown,) = teacher_paths([credited])
     batch = pack([credited], experts=[shown])
     assert int(batch.expert.sum()) == 3 * 2, "three moves of a letter and a stop"
     assert int((~batch.expert).sum()) == 5 * 2

@@ -10,7 +10,7 @@ from tests.search.talk import answer, talk
 from bough.engine import EngineFault, Mishap, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains
-from bough.explore.dream import Aside, Ask, Dream, Dreamt
+from bough.explore.dream import Ask, DirectLlmCall, Dream, Dreamt
 from bough.rollout import Limits
 from bough.search import mcts
 from bough.tree import Outcome, Task
@@ -18,8 +18,8 @@ from bough.tree import Outcome, Task
 SAMPLING = Sampling(max_tokens=100)
 
 
-def aside(engine: Scripted, **how: float) -> Aside:
-    return Aside(engine=engine, renderer=Letters(), sampling=SAMPLING, **how)
+def aside(engine: Scripted, **how: float) -> DirectLlmCall:
+    return DirectLlmCall(engine=engine, renderer=Letters(), sampling=SAMPLING, **how)
 
 
 def test_a_dream_is_asked_what_the_agent_reads() -> None:

@@ -11,15 +11,15 @@ from tests.rollout.test_builder import columns
 from bough.credit import TreeGrpo
 from bough.credit.branches import trunk_of
 from bough.engine import Mishap, Request, Scripted
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Forks
 from bough.reward import EnvReward
-from bough.rollout import Growth, Limits, Player, Waits
+from bough.rollout import Deadlines, Limits, Rollout, TreeBuilder
 from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, steps, turns
 
 
 def grown(explorer: Forks, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
-    world = Inline(env=World(length=length))
+    world = InProcessHost(env=World(length=length))
     place = grove(scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
@@ -86,7 +86,7 @@ def test_the_seed_decides_and_the_order_of_arrival_does_not() -> None:
     plain = scripted(lambda chance: chance.choice("ab"))
 
     def all_of(engine: object, seed: int) -> list[dict[str, bytes]]:
-        place = grove(engine, Inline(env=World(length=5)))  # type: ignore[arg-type]
+        place = grove(engine, InProcessHost(env=World(length=5)))  # type: ignore[arg-type]
         return [columns(tree) for tree in grow(place, Forks(rounds=2), "x", "y", "x", seed=seed).trees]
 
     expected = all_of(plain, 3)
@@ -102,7 +102,7 @@ def test_the_seed_decides_and_the_order_of_arrival_does_not() -> None:
 
 def test_every_draw_has_a_seed_of_its_own() -> None:
     engine = scripted(lambda chance: chance.choice("ab"))
-    grow(grove(engine, Inline(env=World(length=5))), Forks(rounds=3), "x", "y", "x", seed=3)
+    grow(grove(engine, InProcessHost(env=World(length=5))), Forks(rounds=3), "x", "y", "x", seed=3)
     seeds = [request.seed for request in engine.requests]
     assert len(set(seeds)) == len(seeds)
 
@@ -117,7 +117,7 @@ def test_what_fails_is_tried_again_from_where_it_forked() -> None:
 
     for seed in range(10):
         (tree,) = grow(
-            grove(Scripted(script=reply), Inline(env=World(length=4))),  # type: ignore[arg-type]
+            grove(Scripted(script=reply), InProcessHost(env=World(length=4))),  # type: ignore[arg-type]
             Forks(retries=50),
             seed=seed,
         ).trees
@@ -180,9 +180,9 @@ def test_a_path_drawn_from_the_prompt_is_compared_within_its_tree() -> None:
 def test_seeds_for_choices_are_not_those_of_completions() -> None:
     place = grove(scripted(lambda _: "a"))
 
-    def player(seed: int) -> Player:
-        growth = Growth(Task(id="t"))
-        return Player(growth, place.agent, place.host, instructions="", limits=Limits(), seed=seed, waits=Waits())
+    def player(seed: int) -> Rollout:
+        growth = TreeBuilder(Task(id="t"))
+        return Rollout(growth, place.agent, place.host, instructions="", limits=Limits(), seed=seed, waits=Deadlines())
 
     assert player(0).seed("forks", 0, 1) == player(0).seed("forks", 0, 1)
     assert len({player(0).seed("forks", 0, 1), player(0).seed("forks", 1, 0), player(1).seed("forks", 0, 1)}) == 3

@@ -14,12 +14,12 @@ from bough.batch import pack
 from bough.context import Context, Full, Window
 from bough.credit import Grpo
 from bough.engine import Engine, Mishap, Request, Scripted
-from bough.env import Inline, Split, State, Step
+from bough.env import InProcessHost, Split, State, Step
 from bough.explore import Guided
 from bough.reward import Success
 from bough.rollout import Limits
 from bough.train.summary import summarize
-from bough.train.teacher_paths import taught
+from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Tree, counted, leaves, path
 
 
@@ -38,7 +38,7 @@ def grown(
     limits: Limits | None = None,
     context: Context | None = None,
 ) -> Tree:
-    world = Inline(env=env or World())  # type: ignore[arg-type]
+    world = InProcessHost(env=env or World())  # type: ignore[arg-type]
     place = grove(engine, world, limits=limits or Limits(), context=context or Full())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
@@ -108,7 +108,7 @@ def test_what_was_told_is_not_learned_from_unless_it_is_asked_for() -> None:
     assert credited.lose.any(), "those that failed are compared with those that were told"
     batch = pack([credited])
     assert len(batch.at) == 3 * 3 * 2
-    (shown,) = taught([credited])
+    (shown,) = teacher_paths([credited])
     assert len(counted(shown)) == 2
     both = pack([credited], paths=True, experts=[shown])
     assert int(both.expert.sum()) == 2 * 3 * 2
@@ -127,7 +127,7 @@ def _rows(batch: object, *, expert: bool) -> list[list[int]]:
 def test_only_what_led_to_success_is_shown() -> None:
     failed = grown(Guided(n=2, again=2), scripted(lambda _: "b"))
     alone = grown(Guided(n=2, again=2), scripted(lambda _: "a"))
-    assert taught(Grpo()([paid(failed), paid(alone)])) == []
+    assert teacher_paths(Grpo()([paid(failed), paid(alone)])) == []
 
 
 def test_success_is_that_of_the_policy_alone() -> None:

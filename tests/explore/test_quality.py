@@ -8,10 +8,10 @@ from tests.explore.stage import World, grove, scripted
 from tests.rollout.test_writing import play, written
 
 from bough.engine import Mishap, Scripted
-from bough.env import FrozenLake, Inline
-from bough.explore import Advised, Asked, Early, Number, Proper, Quality
+from bough.env import FrozenLake, InProcessHost
+from bough.explore import EarlyAnswerBonus, FormatScore, LlmJudge, NumberParser, OracleMatch, Quality
 from bough.explore.quality import rate
-from bough.rollout import Cost, Cursor, Draft, Limits, Player
+from bough.rollout import Cursor, Limits, PendingAction, Rollout, Usage
 from bough.tree import Task
 
 LAKE = Task(id="lake", data={"rows": ["SF", "HG"]})
@@ -21,40 +21,40 @@ def found(quality: Quality, *actions: str) -> list[float | None]:
     """What the quality says of actions at the beginning of a lake, where right and then down is the way."""
     said: list[float | None] = []
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         for branch, action in enumerate(actions):
             draft = player.put(root, [*map(ord, action), 0], branch=branch)
             said.append(await quality(player, draft))
 
-    play(grove(scripted(lambda _: "a"), Inline(env=FrozenLake(size=2))), script, LAKE)
+    play(grove(scripted(lambda _: "a"), InProcessHost(env=FrozenLake(size=2))), script, LAKE)
     return said
 
 
 def test_form_and_meaning() -> None:
-    assert found(Proper(), "right", " down ", "jump") == [2.0, 2.0, 1.0]
+    assert found(FormatScore(), "right", " down ", "jump") == [2.0, 2.0, 1.0]
 
 
 def test_where_nobody_knows_what_has_a_meaning_the_form_decides() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
-        assert await Proper()(player, await written(player, root)) == 2.0
-        assert await Proper()(player, await written(player, root, branch=1)) == 1.0
+        assert await FormatScore()(player, await written(player, root)) == 2.0
+        assert await FormatScore()(player, await written(player, root, branch=1)) == 1.0
 
     texts = iter(["b", "bbbbbbbbbbbbbbb"])
-    play(grove(scripted(lambda _: next(texts)), Inline(env=World())), script)
+    play(grove(scripted(lambda _: next(texts)), InProcessHost(env=World())), script)
 
 
 def test_an_oracle_advises() -> None:
-    assert found(Advised(), "right", "down", "up", "jump") == [1.0, 0.0, 0.0, -1.0]
+    assert found(OracleMatch(), "right", "down", "up", "jump") == [1.0, 0.0, 0.0, -1.0]
 
 
 def test_an_oracle_that_knows_no_way_says_nothing() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         lost = await player.advance(root, action="b")
         assert not isinstance(lost, int)
-        assert await Advised()(player, await written(player, lost)) is None
+        assert await OracleMatch()(player, await written(player, lost)) is None
 
     play(grove(scripted(lambda _: "a")), script)
 
@@ -65,17 +65,17 @@ class Flat:
 
     value: float | None
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
         del player, draft
         return self.value
 
 
 def test_an_early_answer_is_worth_more() -> None:
     """The golden case: thought 1, answer 1, at turn 2 of 4."""
-    early = Early(quality=Flat(value=2.0), answer="a")
+    early = EarlyAnswerBonus(quality=Flat(value=2.0), answer="a")
     said: list[float | None] = []
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         place = await player.root()
         for _ in range(6):
             said.append(await early(player, player.put(place, [ord("a"), 0], branch=1)))
@@ -83,9 +83,9 @@ def test_an_early_answer_is_worth_more() -> None:
             assert await early(player, other) == 2.0
             place = await player.advance(place)  # type: ignore[assignment]
 
-    play(grove(scripted(lambda _: "b"), Inline(env=World(length=9))), script)
+    play(grove(scripted(lambda _: "b"), InProcessHost(env=World(length=9))), script)
     assert said == pytest.approx([2.075, 2.05, 2.025, 2.0, 2.0, 2.0])
-    assert asyncio.run(Early(quality=Flat(value=None), answer="")(None, None)) is None  # type: ignore[arg-type]
+    assert asyncio.run(EarlyAnswerBonus(quality=Flat(value=None), answer="")(None, None)) is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -94,11 +94,11 @@ def test_an_early_answer_is_worth_more() -> None:
 def test_a_judge_says_what_an_action_is_worth(answer: str, score: float | None) -> None:
     engine = scripted(lambda _: answer)
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         draft = player.put(await player.root(), [*map(ord, "{turns}"), 0])
-        assert await rate(player, Asked(prompt="{observation} then {action}?"), draft) == score
+        assert await rate(player, LlmJudge(prompt="{observation} then {action}?"), draft) == score
         assert player.growth.nodes[draft.node].info.get("quality") == score
-        assert player.ledger.spent == Cost(tokens=len(answer) + 1, calls=1)
+        assert player.ledger.spent == Usage(tokens=len(answer) + 1, calls=1)
 
     play(grove(engine, max_tokens=20), script)
     (request,) = engine.requests
@@ -108,10 +108,10 @@ def test_a_judge_says_what_an_action_is_worth(answer: str, score: float | None) 
 def test_a_judge_is_told_what_a_judge_of_a_search_is_told() -> None:
     engine = scripted(lambda _: "3")
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         place = await player.advance(await player.root(), action="a")
         assert isinstance(place, Cursor)
-        judge = Asked(prompt="{instructions}|{turns}|{observation}|{action}", read=Number(low=1.0, high=5.0))
+        judge = LlmJudge(prompt="{instructions}|{turns}|{observation}|{action}", read=NumberParser(low=1.0, high=5.0))
         assert await rate(player, judge, player.put(place, [ord("b"), 0])) == 0.5
 
     play(grove(engine), script)
@@ -122,19 +122,19 @@ def test_a_judge_is_told_what_a_judge_of_a_search_is_told() -> None:
 def test_two_actions_are_two_questions() -> None:
     engine = scripted(lambda _: "1")
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         for branch in (0, 1):
-            await rate(player, Asked(), player.put(root, [ord("a"), 0], branch=branch))
+            await rate(player, LlmJudge(), player.put(root, [ord("a"), 0], branch=branch))
 
     play(grove(engine), script)
     assert len({request.seed for request in engine.requests}) == 2
 
 
 def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         draft = player.put(await player.root(), [ord("a"), 0])
-        assert await rate(player, Asked(), draft) is None
+        assert await rate(player, LlmJudge(), draft) is None
         assert "quality" not in player.growth.nodes[draft.node].info
 
     play(grove(Scripted(script=lambda _: Mishap.FAULT)), script)
@@ -143,6 +143,6 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
 
 def test_ranges() -> None:
     with pytest.raises(ValueError, match=r"Asked\.prompt: got the places \['done'\]; need some of"):
-        Asked(prompt="{done}")
+        LlmJudge(prompt="{done}")
     with pytest.raises(ValueError, match=r"Early\.turns: got 0; need at least 1"):
-        Early(quality=Proper(), answer="", turns=0)
+        EarlyAnswerBonus(quality=FormatScore(), answer="", turns=0)

@@ -10,14 +10,14 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tr
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.hooks import SuccessReplay
-from bough.hooks.success_replay import Successes
+from bough.hooks.success_replay import SuccessReplayState
 from bough.learner import Learner, Optimizer
 from bough.objective import PpoClip, Share
 from bough.policy import Tiny
 from bough.tree import Outcome, Rewarded, counted, is_replayed, leaves
 
 
-def replay(**settings: float) -> Successes:
+def replay(**settings: float) -> SuccessReplayState:
     return SuccessReplay(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
 
 

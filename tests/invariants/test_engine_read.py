@@ -13,8 +13,8 @@ from tests.small import run as small
 
 from bough.batch import Batch, pack
 from bough.context import Context, Full, Window
-from bough.rollout import Waits
-from bough.train import Workshop
+from bough.rollout import Deadlines
+from bough.train import Runtime
 from bough.train.loop import reward
 from bough.tree import Credited, Kind, Tree, counted
 
@@ -40,7 +40,7 @@ def trained(batch: Batch) -> Counter[Read]:
     )
 
 
-def gap(shop: Workshop, batch: Batch) -> float:
+def gap(shop: Runtime, batch: Batch) -> float:
     """The largest difference between behaviour and learner, nats."""
     return float((shop.learner.logprobs(batch) - batch.behaviour).abs().max())
 
@@ -49,16 +49,16 @@ def gap(shop: Workshop, batch: Batch) -> float:
 def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path) -> None:
     run = small().replace(context=context, engine=Fronted(front=Recorder))
 
-    async def grown(shop: Workshop, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
+    async def grown(shop: Runtime, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
         trees = (
-            await shop.grove.grow(
+            await shop.rollouts.run(
                 run.method.explorer, await shop.tasks_from(seed * run.world.schedule.batch_tasks), seed=seed
             )
         ).trees
         return run.credit(reward(trees, run.world.rewards)), trees
 
     async def main() -> None:
-        shop = Workshop(run, tmp_path, Waits())
+        shop = Runtime(run, tmp_path, Deadlines())
         recorder = cast("Recorder", shop.engine)
         await shop.sync(moved=False)
         for seed in range(2):

@@ -14,8 +14,8 @@ from bough.engine.scripted import Reply
 from bough.env import Workers
 from bough.explore import Chains
 from bough.reward import EnvReward
-from bough.rollout import Grown
-from bough.train import DeadRun
+from bough.rollout import Rollouts
+from bough.train import NoLearningSignal
 from bough.train.health import check_paths
 from bough.train.loop import reward
 from bough.train.summary import summarize
@@ -25,7 +25,7 @@ from bough.usercode import load_module
 stage = load_module(Path(__file__).parents[1] / "explore" / "stage.py")
 
 
-def check(grown: Grown, chains: int, faults: tuple[str, ...]) -> None:
+def check(grown: Rollouts, chains: int, faults: tuple[str, ...]) -> None:
     """Nothing that failed counts; everything that counts is as if nothing had failed."""
     credited = Grpo()(reward(grown.trees, (EnvReward(),)))
     failures = 0
@@ -100,5 +100,7 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
 
 def test_a_batch_in_which_everything_failed() -> None:
     grown = grow(grove(Scripted(script=lambda _: Mishap.FAULT)), Chains(n=2, retries=1), "x", "never")
-    with pytest.raises(DeadRun, match=r"none of 5 paths came to a regular end.*The last fault: the script asked"):
+    with pytest.raises(
+        NoLearningSignal, match=r"none of 5 paths came to a regular end.*The last fault: the script asked"
+    ):
         check_paths(grown.trees, grown.unstarted)

@@ -14,7 +14,7 @@ from bough.credit import Filtered
 from bough.engine import Local
 from bough.learner import Optimizer
 from bough.objective import Imitation
-from bough.rollout import Limits, Player
+from bough.rollout import Limits, Rollout
 from bough.search import mcts
 from bough.train import Checkpointing, Run, resume, start
 
@@ -27,7 +27,7 @@ class Fused:
     grown: ClassVar[list[str]] = []
     fuse: ClassVar[list[int]] = []
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         await mcts(width=2)(player)
         if player.limits.turns < rounds().limits.turns:
             return  # The dry pass, which every start and resume makes.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.talk import ONE_STEP, Bough, alone
 
-from bough.rollout import Stuck, Waits
+from bough.rollout import DeadlineExceeded, Deadlines
 
 STUCK = 75
 
@@ -119,10 +119,10 @@ def test_an_environment_that_blocks_the_process(recipes: Path, block: str) -> No
 
 def test_a_wait_is_named_and_ends() -> None:
     async def main() -> None:
-        waits = Waits()
+        waits = Deadlines()
         long = asyncio.create_task(waits.until(asyncio.sleep(60), owner="A", thing="a letter", deadline_s=50.0))
         await asyncio.sleep(0)
-        with pytest.raises(Stuck) as stuck:
+        with pytest.raises(DeadlineExceeded) as stuck:
             await waits.until(asyncio.sleep(60), owner="B", thing="an answer", deadline_s=0.05)
         lines = str(stuck.value).splitlines()
         assert lines[:2] == ["B waited 0.05 s for an answer", "waiting:"]

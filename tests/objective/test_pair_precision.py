@@ -12,7 +12,7 @@ from tests.objective.test_search_pairs import view_of
 
 from bough.batch import pack
 from bough.credit import Searched
-from bough.env import Branching, Inline, Split, State, Step
+from bough.env import Branching, InProcessHost, Split, State, Step
 from bough.objective import Pairs
 from bough.rollout import Limits
 from bough.search import mcts
@@ -65,7 +65,7 @@ class Words:
 def searched() -> list[Credited]:
     place = grove(
         scripted(lambda dice: dice.choice(LETTERS)),
-        Inline(env=Words()),
+        InProcessHost(env=Words()),
         limits=Limits(turns=LENGTH, tree_turns=80),
         max_tokens=2,
     )

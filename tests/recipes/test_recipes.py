@@ -28,7 +28,7 @@ from bough.objective import (
 from bough.policy import Tiny, ValueHead
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
-from bough.search import Descend, Mean, Rollouts, Sample, Search, Uct, puct
+from bough.search import Descend, MeanBackup, RolloutValue, Sample, Search, Uct, puct
 from bough.train import Checkpointing, Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
 
@@ -109,8 +109,8 @@ def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct(
     return Search(
         select=Descend(by=Uct(c=c), revisit=revisit),
         expand=Sample(width=4),
-        evaluate=Rollouts(n=1),
-        backup=Mean(),
+        evaluate=RolloutValue(n=1),
+        backup=MeanBackup(),
         lost=lost,
         rounds=simulations,
         enough=None,

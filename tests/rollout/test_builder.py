@@ -9,7 +9,7 @@ from tests.engines import Late
 from tests.explore.stage import World, grove, grow, scripted
 
 from bough.explore import Chains
-from bough.rollout import Cost, Cursor, Growth, Limits, Node, Player, Waits
+from bough.rollout import Cursor, Deadlines, Limits, NodeDraft, Rollout, TreeBuilder, Usage
 from bough.tree import DTYPES, Kind, Outcome, Source, Task, Tree, derive
 
 
@@ -18,12 +18,12 @@ def columns(tree: Tree) -> dict[str, bytes]:
 
 
 def test_done_puts_nodes_depth_first_and_siblings_by_branch() -> None:
-    growth = Growth(Task(id="t"))
-    root = growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=(1,)))
-    late = growth.add(Node(parent=root, kind=Kind.ACTION, branch=7, tokens=(7,)))
-    early = growth.add(Node(parent=root, kind=Kind.ACTION, branch=2, tokens=(2, 2)))
-    growth.add(Node(parent=late, kind=Kind.OBSERVATION, tokens=(70,), outcome=Outcome.TERMINATED))
-    growth.add(Node(parent=early, kind=Kind.OBSERVATION, tokens=(), outcome=Outcome.TRUNCATED, state="here"))
+    growth = TreeBuilder(Task(id="t"))
+    root = growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=(1,)))
+    late = growth.add(NodeDraft(parent=root, kind=Kind.ACTION, branch=7, tokens=(7,)))
+    early = growth.add(NodeDraft(parent=root, kind=Kind.ACTION, branch=2, tokens=(2, 2)))
+    growth.add(NodeDraft(parent=late, kind=Kind.OBSERVATION, tokens=(70,), outcome=Outcome.TERMINATED))
+    growth.add(NodeDraft(parent=early, kind=Kind.OBSERVATION, tokens=(), outcome=Outcome.TRUNCATED, state="here"))
     tree = growth.done()
     assert tree.token.tolist() == [1, 2, 2, 7, 70]
     assert tree.parent.tolist() == [-1, 0, 1, 0, 3]
@@ -33,23 +33,23 @@ def test_done_puts_nodes_depth_first_and_siblings_by_branch() -> None:
 
 
 def test_a_parent_must_be_there() -> None:
-    growth = Growth(Task(id="t"))
+    growth = TreeBuilder(Task(id="t"))
     with pytest.raises(ValueError, match="got parent 0 with 0 nodes; need a node there is"):
-        growth.add(Node(parent=0, kind=Kind.PROMPT))
-    growth.add(Node(parent=-1, kind=Kind.PROMPT))
+        growth.add(NodeDraft(parent=0, kind=Kind.PROMPT))
+    growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT))
     for parent in (-1, 1):
         with pytest.raises(ValueError, match=f"got parent {parent} with 1 nodes"):
-            growth.add(Node(parent=parent, kind=Kind.ACTION))
+            growth.add(NodeDraft(parent=parent, kind=Kind.ACTION))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bushy:
     """Two branches from every place, all at once."""
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         await self._grow(player, await player.root())
 
-    async def _grow(self, player: Player, place: Cursor) -> None:
+    async def _grow(self, player: Rollout, place: Cursor) -> None:
         async def one(branch: int) -> None:
             after = await player.advance(place, branch=branch)
             if isinstance(after, Cursor):
@@ -98,9 +98,9 @@ def test_derive() -> None:
 
 def test_demonstrations_and_samples_are_told_apart() -> None:
     async def main() -> Tree:
-        growth = Growth(Task(id="t"))
+        growth = TreeBuilder(Task(id="t"))
         place = grove(scripted(lambda _: "b"))
-        player = Player(growth, place.agent, place.host, instructions="go", limits=Limits(), seed=0, waits=Waits())
+        player = Rollout(growth, place.agent, place.host, instructions="go", limits=Limits(), seed=0, waits=Deadlines())
         root = await player.root()
         first = await player.advance(root, action="a", source=Source.FORCED)
         assert isinstance(first, Cursor)
@@ -109,7 +109,7 @@ def test_demonstrations_and_samples_are_told_apart() -> None:
         assert await player.advance(second) is Outcome.TERMINATED
         # A cursor is a value: acting from it again makes another branch.
         assert await player.advance(second, branch=1, action="a") is Outcome.TERMINATED
-        assert player.ledger.spent == Cost(turns=4, tokens=2, calls=1)
+        assert player.ledger.spent == Usage(turns=4, tokens=2, calls=1)
         return growth.done()
 
     tree = asyncio.run(main())

@@ -4,7 +4,7 @@ from tests.explore.stage import STOP, World, grove, grow, scripted
 
 from bough.context import Full, Window
 from bough.engine import Mishap, Scripted
-from bough.env import Inline, State, Step
+from bough.env import InProcessHost, State, Step
 from bough.explore import Chains, Demonstration
 from bough.rollout import Limits
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, truncated_states, turns
@@ -31,7 +31,7 @@ def why(tree: Tree) -> list[object]:
     ],
 )
 def test_budgets(limits: Limits, reason: str, length: int) -> None:
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     tree = only(grow(grove(scripted(lambda _: "b"), long, limits=limits, max_tokens=3), Chains(n=1)))
     assert why(tree) == [reason]
     assert turns(tree)[leaves(tree)].tolist() == [length]
@@ -39,7 +39,7 @@ def test_budgets(limits: Limits, reason: str, length: int) -> None:
 
 
 def test_a_budget_of_the_tree_is_for_all_its_paths() -> None:
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     tree = only(grow(grove(scripted(lambda _: "b"), long, limits=Limits(turns=4, tree_turns=10)), Chains(n=4)))
     # In turn, so that as many as can be are whole; one for which nothing is left does not begin.
     assert why(tree) == ["turns", "turns", "tree_turns"]
@@ -48,7 +48,7 @@ def test_a_budget_of_the_tree_is_for_all_its_paths() -> None:
 
 def test_a_budget_of_tokens_is_never_exceeded() -> None:
     """What is under way may cost the most it can, so others wait until it is known what it did cost."""
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     for most in (8, 9, 23, 24, 25):
         engine = scripted(lambda _: "b")
         tree = only(grow(grove(engine, long, limits=Limits(turns=50, tree_tokens=most)), Chains(n=4)))
@@ -59,14 +59,14 @@ def test_a_budget_of_tokens_is_never_exceeded() -> None:
 
 
 def test_a_path_has_no_more_tokens_than_it_may() -> None:
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     tree = only(grow(grove(scripted(lambda _: "bb"), long, limits=Limits(turns=50, tokens=4)), Chains(n=1)))
     assert [int(length) for length in np.diff(tree.span)[tree.kind == Kind.ACTION]] == [3, 1]
     assert why(tree) == ["tokens"]
 
 
 def test_replayed_steps_are_paid_for() -> None:
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     tree = only(grow(grove(scripted(lambda _: "r"), long, limits=Limits(turns=50, tree_turns=6)), Chains(n=1)))
     assert turns(tree)[leaves(tree)].tolist() == [2]
     assert [info["replayed_steps"] for info in tree.info if "replayed_steps" in info] == [2, 2]
@@ -81,7 +81,7 @@ def test_the_end_of_an_episode_beats_a_budget() -> None:
 
 def test_a_context_that_grows_over_the_models_ends_the_path_and_not_the_run() -> None:
     # "{go: }{.}" is 9 tokens, a turn 2 and what is said after it 3 or more.
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     engine = scripted(lambda _: "b", context_tokens=24)
     grown = grow(grove(engine, long, limits=Limits(turns=50)), Chains(n=2), "x", "y")
     for tree in grown.trees:
@@ -126,7 +126,7 @@ def test_a_demonstration() -> None:
 
 
 def test_a_demonstration_without_an_oracle() -> None:
-    nowhere = Inline(env=World(length=0))
+    nowhere = InProcessHost(env=World(length=0))
     with pytest.raises(ValueError, match="task x: got no plan from the environment; need an environment with a method"):
         grow(grove(scripted(lambda _: "a"), nowhere), Demonstration(), "x")
 
@@ -165,14 +165,16 @@ def test_a_truncated_path_keeps_the_text_of_the_state_in_which_it_ends(context: 
     ends, reads = [], []
     for most in (2, 3):
         engine = scripted(lambda _: "b")
-        long = Inline(env=World(length=100))
+        long = InProcessHost(env=World(length=100))
         tree = only(grow(grove(engine, long, limits=Limits(turns=most), context=context), Chains(n=1)))
         (end,) = truncated_states(tree).values()
         ends.append(tuple(end.tolist()))
         reads.append([request.prompt_tokens for request in engine.requests])
     assert ends[0] == reads[1][2]
     assert reads[0] == reads[1][:2]
-    full = grove(scripted(lambda _: "b", context_tokens=24), Inline(env=World(length=100)), limits=Limits(turns=50))
+    full = grove(
+        scripted(lambda _: "b", context_tokens=24), InProcessHost(env=World(length=100)), limits=Limits(turns=50)
+    )
     assert truncated_states(only(grow(full, Chains(n=1)))) == {}, "there is no room to read it"
 
 
@@ -185,7 +187,7 @@ def test_a_demonstration_that_fails_is_played_again() -> None:
                 raise faults.pop()
             return World.step(self, state, action)
 
-    shaky = Inline(env=Shaky())
+    shaky = InProcessHost(env=Shaky())
     tree = only(grow(grove(scripted(lambda _: "b"), shaky), Demonstration()))
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.TERMINATED]
     assert len(counted(tree)) == 1

@@ -5,7 +5,7 @@ import pytest
 from tests.explore.shapes import grown, place_of, spelling
 
 from bough.engine import Scripted
-from bough.explore import Chains, EntropyForks, Forks, Levels, Segments, Surprisal
+from bough.explore import Chains, EntropyForks, EpTree, Forks, FullTree, Segments
 from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Tree, leaves, path
 
@@ -15,9 +15,9 @@ TURNS, TOKENS = 6, 4
 SHAPES = [
     Chains(n=5),
     Forks(chains=2, draws=3, rounds=2),
-    Levels(width=2, depth=3),
+    FullTree(width=2, depth=3),
     Segments(width=8, tokens=3),
-    Surprisal(chains=2, spots=3),
+    EpTree(chains=2, spots=3),
     EntropyForks(paths=8, chains=3),
 ]
 

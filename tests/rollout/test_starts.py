@@ -11,16 +11,16 @@ from bough.batch import pack
 from bough.context import Window
 from bough.credit import Grpo
 from bough.engine import Scripted
-from bough.env import EnvFault, Inline, Replay
+from bough.env import EnvFault, InProcessHost, Replay
 from bough.explore import Chains, Demonstration
 from bough.reward import EnvReward
-from bough.rollout import Cost, Cursor, Explorer, Limits, Player
-from bough.rollout.runner import Grove, Grown
+from bough.rollout import Cursor, Explorer, Limits, Rollout, Usage
+from bough.rollout.runner import RolloutRunner, Rollouts
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, counted, turns
 
 
-def grown(place: Grove, explorer: Explorer, *tasks: Task) -> Grown:
-    return asyncio.run(place.grow(explorer, tasks, seed=0))
+def grown(place: RolloutRunner, explorer: Explorer, *tasks: Task) -> Rollouts:
+    return asyncio.run(place.run(explorer, tasks, seed=0))
 
 
 @pytest.mark.parametrize("context", [Window(turns=1), Window(turns=9)], ids=str)
@@ -36,7 +36,7 @@ def test_the_agent_goes_on_from_where_the_task_begins(context: Window) -> None:
 
 
 def test_the_limit_of_turns_is_for_what_the_agent_does() -> None:
-    place = grove(scripted(lambda _: "a"), Inline(env=World(length=9)), limits=Limits(turns=2))
+    place = grove(scripted(lambda _: "a"), InProcessHost(env=World(length=9)), limits=Limits(turns=2))
     (tree,) = grown(place, Chains(n=1), Task(id="t").after(["a", "b", "a"])).trees
     assert turns(tree)[counted(tree)].tolist() == [5]
 
@@ -52,11 +52,11 @@ def test_what_was_played_again_is_not_learned_from() -> None:
 
 
 def test_it_costs_turns() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         assert len((await player.root()).past) == 2
-        assert player.ledger.spent == Cost(turns=2)
+        assert player.ledger.spent == Usage(turns=2)
 
-    async def replayed(player: Player) -> None:
+    async def replayed(player: Rollout) -> None:
         root = await player.root()
         for branch in (0, 1):
             assert isinstance(await player.advance(root, branch=branch), Cursor)
@@ -65,7 +65,7 @@ def test_it_costs_turns() -> None:
 
     task = Task(id="t").after(["a", "b"])
     play(grove(scripted(lambda _: "a")), script, task)
-    play(grove(scripted(lambda _: "a"), Inline(env=Replay(env=World(length=5)))), replayed, task)
+    play(grove(scripted(lambda _: "a"), InProcessHost(env=Replay(env=World(length=5)))), replayed, task)
 
 
 def test_an_oracle_shows_the_rest() -> None:
@@ -94,7 +94,7 @@ def test_a_fault_on_the_way_is_a_start_that_failed() -> None:
     (fault,) = result.unstarted.values()
     assert "a step too far" in fault
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         with pytest.raises(EnvFault):
             await player.root()
 

@@ -10,21 +10,21 @@ from tests.explore.stage import STOP, World, grove, scripted
 
 from bough.context import Window
 from bough.engine import Mishap, Sampling, Scripted
-from bough.env import Inline, Replay
-from bough.rollout import Cost, Cursor, Draft, Growth, Ledger, Limits, Player, Spent
-from bough.rollout.runner import Grove
+from bough.env import InProcessHost, Replay
+from bough.rollout import Budget, BudgetExceeded, Cursor, Limits, PendingAction, Rollout, TreeBuilder, Usage
+from bough.rollout.runner import RolloutRunner
 from bough.tree import Kind, Outcome, Source, Task, Tree, counted, leaves, path, turns
 
 TASK = Task(id="t")
 
 
-def play(place: Grove, script: Callable[[Player], Awaitable[None]], task: Task = TASK) -> Tree:
+def play(place: RolloutRunner, script: Callable[[Rollout], Awaitable[None]], task: Task = TASK) -> Tree:
     """The tree that a script grows."""
 
     async def main() -> Tree:
-        growth = Growth(task)
-        player = Player(
-            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=0, waits=place.waits
+        growth = TreeBuilder(task)
+        player = Rollout(
+            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=0, waits=place.deadlines
         )
         await script(player)
         player.finish()
@@ -33,23 +33,23 @@ def play(place: Grove, script: Callable[[Player], Awaitable[None]], task: Task =
     return asyncio.run(main())
 
 
-async def written(player: Player, at: Cursor | Draft, **how: object) -> Draft:
+async def written(player: Rollout, at: Cursor | PendingAction, **how: object) -> PendingAction:
     draft = await player.write(at, **how)  # type: ignore[arg-type]
-    assert isinstance(draft, Draft)
+    assert isinstance(draft, PendingAction)
     return draft
 
 
 def test_what_is_written_is_done_later_or_never() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         one, two = await written(player, root), await written(player, root, branch=1)
-        assert (one.parsed.action, one.whole, one.sampled_tokens) == ("a", True, 2)
+        assert (one.parsed.action, one.complete, one.sampled_tokens) == ("a", True, 2)
         assert one.logprob < 0
-        assert player.ledger.spent == Cost(turns=0, tokens=4, calls=2)
+        assert player.ledger.spent == Usage(turns=0, tokens=4, calls=2)
         after = await player.act(two)
         assert isinstance(after, Cursor)
         assert (after.state.observation, after.sampled_tokens, after.branches) == ("a", 2, (1,))
-        assert player.ledger.spent == Cost(turns=1, tokens=4, calls=2)
+        assert player.ledger.spent == Usage(turns=1, tokens=4, calls=2)
 
     tree = play(grove(scripted(lambda _: "a")), script)
     assert tree.kind.tolist() == [Kind.PROMPT, Kind.ACTION, Kind.ACTION, Kind.OBSERVATION]
@@ -59,10 +59,10 @@ def test_what_is_written_is_done_later_or_never() -> None:
 
 
 def test_both_ways_make_the_same_tree() -> None:
-    async def whole(player: Player) -> None:
+    async def whole(player: Rollout) -> None:
         await player.follow(await player.root())
 
-    async def halves(player: Player) -> None:
+    async def halves(player: Rollout) -> None:
         at: Cursor | Outcome = await player.root()
         while isinstance(at, Cursor):
             at = await player.act(await written(player, at))
@@ -73,12 +73,12 @@ def test_both_ways_make_the_same_tree() -> None:
 
 
 def test_an_action_in_pieces() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         first = await written(player, root, most=2)
-        assert (first.tokens, first.whole) == ((ord("a"), ord("b")), False)
+        assert (first.tokens, first.complete) == ((ord("a"), ord("b")), False)
         rest = await written(player, first)
-        assert (rest.parsed.action, rest.whole) == ("abab", True)
+        assert (rest.parsed.action, rest.complete) == ("abab", True)
         other = await written(player, first, branch=1, most=1)
         forced = player.put(other, [ord("c")], branch=2)
         assert (forced.tokens, forced.sampled_tokens) == ((ord("a"), ord("b"), ord("a"), ord("c")), 3)
@@ -101,21 +101,21 @@ def test_an_action_in_pieces() -> None:
 
 
 def test_a_piece_that_is_put_may_end_the_action() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         stopped = player.put(player.put(root, [ord("a")]), [STOP])
-        assert (stopped.whole, stopped.parsed.action, stopped.parsed.well_formed) == (True, "a", True)
+        assert (stopped.complete, stopped.parsed.action, stopped.parsed.well_formed) == (True, "a", True)
         assert isinstance(await player.act(stopped), Cursor)
         full = player.put(player.put(root, [ord("b")] * 7, branch=1), [ord("b")])
-        assert (full.whole, full.parsed.well_formed) == (True, False)
-        assert not player.put(root, [ord("b")] * 7, branch=2).whole
+        assert (full.complete, full.parsed.well_formed) == (True, False)
+        assert not player.put(root, [ord("b")] * 7, branch=2).complete
 
     tree = play(grove(scripted(lambda _: "a")), script)
     assert [info.get("text") for info in tree.info] == [".", None, "a", "a", None, "b" * 8, None]
 
 
 def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         forgotten, stopped, gone_on = [await written(player, root, most=1, branch=branch) for branch in range(3)]
         for draft in (stopped, gone_on):
@@ -142,7 +142,7 @@ def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
 def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
     """Five letters and a stop, cut anywhere, in any order: the path reads, costs and ends as if it never had been."""
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         draft = await written(player, await player.root())
         end = await player.act(draft)
         assert end is Outcome.TERMINATED
@@ -155,7 +155,7 @@ def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
 
     place = grove(scripted(lambda _: "babab"))
 
-    async def plain(player: Player) -> None:
+    async def plain(player: Rollout) -> None:
         await player.act(await written(player, await player.root()))
 
     tree, whole = play(place, script), play(place, plain)
@@ -172,7 +172,7 @@ def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
 
 
 def test_cuts_need_something_on_either_side() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         draft = await written(player, await player.root())
         for at in (0, 2):
             with pytest.raises(ValueError, match=f"cut: got token {at} of 2; need at least one on either side"):
@@ -185,7 +185,7 @@ def test_cuts_need_something_on_either_side() -> None:
 def test_a_hint_is_read_once_and_is_no_part_of_the_tree(context: Window) -> None:
     engine = scripted(lambda _: "a")
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         at = await player.act(await written(player, root, hint="try a"))
         assert isinstance(at, Cursor)
@@ -205,7 +205,7 @@ def test_a_hint_is_read_once_and_is_no_part_of_the_tree(context: Window) -> None
 
 
 def test_greedy_tokens_are_not_samples() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         await written(player, await player.root(), sampling=Sampling(temperature=0.0, max_tokens=3))
 
     tree = play(grove(scripted(lambda _: "a")), script)
@@ -214,7 +214,7 @@ def test_greedy_tokens_are_not_samples() -> None:
 
 
 def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_there_is_on_none() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         after = await player.act(await written(player, root, branch=0))
         assert isinstance(after, Cursor)
@@ -233,11 +233,11 @@ def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_ther
 def test_questions_are_paid_for_and_leave_no_trace() -> None:
     engine = scripted(lambda _: "yes")
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         root = await player.root()
         assert await player.ask("judge", "is it good?", "judge", 1) == "yes"
-        assert player.ledger.spent == Cost(tokens=4, calls=1)
-        with pytest.raises(Spent, match=r"got no room left in Limits\.tree_calls"):
+        assert player.ledger.spent == Usage(tokens=4, calls=1)
+        with pytest.raises(BudgetExceeded, match=r"got no room left in Limits\.tree_calls"):
             await player.ask("judge", "again?", "judge", 2)
         with pytest.raises(ValueError, match="got an agent without a critic"):
             await player.value(root)
@@ -247,9 +247,9 @@ def test_questions_are_paid_for_and_leave_no_trace() -> None:
 
 
 def test_a_fault_costs_the_call() -> None:
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         assert await player.write(await player.root()) is Outcome.FAILED
-        assert player.ledger.spent == Cost(calls=1)
+        assert player.ledger.spent == Usage(calls=1)
 
     tree = play(grove(Scripted(script=lambda _: Mishap.FAULT)), script)
     assert tree.outcome.tolist() == [Outcome.OPEN, Outcome.FAILED]
@@ -258,7 +258,7 @@ def test_a_fault_costs_the_call() -> None:
 def test_what_may_have_to_be_replayed_is_set_aside() -> None:
     """Going on costs one step; going on from elsewhere costs every step up to there again."""
 
-    async def script(player: Player) -> None:
+    async def script(player: Rollout) -> None:
         places = [await player.root()]
         for _ in range(3):
             at = await player.advance(places[-1], action="b")
@@ -271,7 +271,7 @@ def test_what_may_have_to_be_replayed_is_set_aside() -> None:
         assert await player.advance(places[2], branch=1, action="b") is Outcome.TRUNCATED
         assert player.ledger.spent.turns == 5
 
-    host = Inline(env=Replay(env=World(length=9), keep=1))
+    host = InProcessHost(env=Replay(env=World(length=9), keep=1))
     play(grove(scripted(lambda _: "b"), host, limits=Limits(tree_turns=6)), script)
 
 
@@ -282,15 +282,15 @@ def test_what_may_have_to_be_replayed_is_set_aside() -> None:
 )
 def test_a_ledger_is_never_overdrawn_and_leaves_nothing_unused(limit: int, jobs: list[tuple[int, int]]) -> None:
     async def main() -> None:
-        ledger = Ledger(Limits(tree_tokens=limit))
+        ledger = Budget(Limits(tree_tokens=limit))
         refused: list[int] = []
 
         async def job(most: int, real: int) -> None:
             try:
-                async with ledger.holding(Cost(tokens=most)) as cost:
+                async with ledger.holding(Usage(tokens=most)) as cost:
                     await asyncio.sleep(0)
                     cost.tokens = min(most, real)
-            except Spent:
+            except BudgetExceeded:
                 refused.append(most)
 
         await asyncio.gather(*(job(*each) for each in jobs))

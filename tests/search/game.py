@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from tests.explore.stage import grove, grow, says
 
 from bough.engine import Completion, Engine, Request, Scripted
-from bough.env import Branching, Env, Inline, Split, State, Step
-from bough.rollout import Limits, Player
+from bough.env import Branching, Env, InProcessHost, Split, State, Step
+from bough.rollout import Limits, Rollout
 from bough.search import Commit, Search, SearchNode, SearchTree
 from bough.tree import Kind, Outcome, Task, Tree, path
 
@@ -73,7 +73,7 @@ class Watched:
     search: Search | Commit
     known: list[SearchTree] = field(default_factory=list)
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         inner = self.search.search if isinstance(self.search, Commit) else self.search
         tree = SearchTree(player, await player.root(), won=inner.won, lost=inner.lost)
         self.known.append(tree)
@@ -112,7 +112,9 @@ def search(
     """What a search knew in the end, and its tree."""
     watched = Watched(search=how)
     place = grove(
-        engine or Scripted(script=says(lambda luck: luck.choice("ab"))), Inline(env=env), limits=limits or Limits()
+        engine or Scripted(script=says(lambda luck: luck.choice("ab"))),
+        InProcessHost(env=env),
+        limits=limits or Limits(),
     )
     (tree,) = grow(replace(place), watched, task.id).trees if task is TASK else _one(place, watched, task)
     return watched.known[0], tree

@@ -5,7 +5,7 @@ from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.engine import Mishap
-from bough.env import Branching, Inline
+from bough.env import Branching, InProcessHost
 from bough.rollout import Limits
 from bough.search import Best, Dreamer, Imagine, Sample, Search
 from bough.tree import Outcome, Source, leaves
@@ -29,7 +29,7 @@ def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
     engine = talk(letter, mind(liked))
     explorer = Dreamer(width=6, imagine=Imagine(n=2, answers=2))
     assert not explorer.forks
-    tree = search(engine, explorer, host=Inline(env=World(branching=Branching.NONE)))
+    tree = search(engine, explorer, host=InProcessHost(env=World(branching=Branching.NONE)))
     assert answer(tree) == liked * 3
     assert tree.info[0]["cost"]["turns"] == 3  # type: ignore[index]
     assert sum(tree.outcome[leaf] == Outcome.TERMINATED for leaf in leaves(tree)) == 1

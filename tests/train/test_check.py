@@ -188,12 +188,12 @@ def test_forks_by_entropy_need_entropies() -> None:
 
 
 def test_credit_for_judged_actions_needs_an_explorer_that_judges() -> None:
-    run = small().replace(credit=credit.Slate())
+    run = small().replace(credit=credit.SlateCredit())
     with pytest.raises(
         ConfigError, match=r"credit=Slate: needs the quality of actions .* got Chains, which rates none"
     ):
         check(run)
-    check(run.replace(explorer=explore.Slate(quality=explore.Proper())))
+    check(run.replace(explorer=explore.Slate(quality=explore.FormatScore())))
 
 
 def test_a_batch_larger_than_the_pool() -> None:

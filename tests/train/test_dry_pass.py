@@ -14,20 +14,20 @@ from tests.small import run as small
 
 from bough.config import ConfigError, override
 from bough.credit import Gae, Grpo, ReinforcePlusPlus
-from bough.curate import Admitted
+from bough.curate import FilterResult
 from bough.explore import Chains
 from bough.objective import Columns, Loss, Need, PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
-from bough.rollout import Waits, paths_of
-from bough.train import Run, Workshop, start
+from bough.rollout import Deadlines, paths_of
+from bough.train import Run, Runtime, start
 from bough.train.check import check
 from bough.train.dry_pass import dry_pass
 from bough.tree import Credited, Floats, Rewarded, StageError, Tree
 
 
-def rehearsed(run: Run, folder: Path) -> Workshop:
-    shop = Workshop(run, folder, Waits())
+def rehearsed(run: Run, folder: Path) -> Runtime:
+    shop = Runtime(run, folder, Deadlines())
     asyncio.run(dry_pass(shop))
     return shop
 
@@ -136,12 +136,12 @@ class Keeps:
 
     returned: str
 
-    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         made = {
             "list": lambda: list(credited),
-            "copies": lambda: Admitted(trees=tuple(Grpo()([_copy(each)])[0] for each in credited), dropped={}),
-            "twice": lambda: Admitted(trees=(*credited, *credited), dropped={}),
-            "rewarded": lambda: Admitted(trees=tuple(each.rewarded for each in credited), dropped={}),  # type: ignore[misc]
+            "copies": lambda: FilterResult(trees=tuple(Grpo()([_copy(each)])[0] for each in credited), dropped={}),
+            "twice": lambda: FilterResult(trees=(*credited, *credited), dropped={}),
+            "rewarded": lambda: FilterResult(trees=tuple(each.rewarded for each in credited), dropped={}),  # type: ignore[misc]
         }
         return made[self.returned]()  # type: ignore[return-value]
 
@@ -222,7 +222,7 @@ def test_one_path_a_task_and_a_rule_that_compares_them(tmp_path: Path) -> None:
 def test_nothing_changes(tmp_path: Path) -> None:
     fronts: list[Recorder] = []
     run = small().replace(engine=Fronted(front=lambda engine: fronts.append(Recorder(engine)) or fronts[-1]))
-    shop = Workshop(run, tmp_path, Waits())
+    shop = Runtime(run, tmp_path, Deadlines())
     weights = {name: weight.clone() for name, weight in shop.policy.parameters().items()}
     random.seed(1)
     states = (random.getstate(), torch.get_rng_state(), np.random.get_state()[1].copy())  # type: ignore[index]

@@ -13,9 +13,9 @@ from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import Aids
 from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
 from bough.policy import Tiny
-from bough.train import DeadRun, Health
-from bough.train.health import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
-from bough.train.loop import admit
+from bough.train import Health, NoLearningSignal
+from bough.train.health import HealthState, check_gap, check_paths, check_signal, is_flat, is_solved, next_health
+from bough.train.loop import apply_filters
 from bough.train.summary import summarize
 from bough.tree import Outcome
 
@@ -33,41 +33,43 @@ def test_schedules() -> None:
 
 
 def test_a_pulse() -> None:
-    guards, pulse = Health(dead_batches=3), feel(Pulse(), lively=0, success=0.0)
-    assert pulse == Pulse(flat=1, unsolved=1)
-    assert feel(pulse, lively=1, success=0.5) == Pulse()
-    pulse = feel(pulse, lively=0, success=0.0)
+    guards, pulse = Health(dead_batches=3), next_health(HealthState(), lively=0, success=0.0)
+    assert pulse == HealthState(flat=1, unsolved=1)
+    assert next_health(pulse, lively=1, success=0.5) == HealthState()
+    pulse = next_health(pulse, lively=0, success=0.0)
     assert not is_flat(pulse, guards)
     check_signal(pulse, guards)
     for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "all earn the same"), (0.4, "all earn the same")):
-        flat = feel(pulse, lively=0, success=success)
+        flat = next_health(pulse, lively=0, success=success)
         assert is_flat(flat, guards)
         assert not is_solved(flat, guards)
-        with pytest.raises(DeadRun, match=f"3 batches in a row had no advantage: .*{why}"):
+        with pytest.raises(NoLearningSignal, match=f"3 batches in a row had no advantage: .*{why}"):
             check_signal(flat, guards)
 
 
 def test_a_pulse_of_solved_batches() -> None:
-    guards, pulse = Health(dead_batches=3), Pulse()
+    guards, pulse = Health(dead_batches=3), HealthState()
     for flat in range(1, 4):
-        pulse = feel(pulse, lively=0, success=1.0)
-        assert pulse == Pulse(flat=flat, solved=flat)
+        pulse = next_health(pulse, lively=0, success=1.0)
+        assert pulse == HealthState(flat=flat, solved=flat)
         assert is_solved(pulse, guards) == (flat == 3)
     check_signal(pulse, guards)
     assert not is_solved(pulse, Health(dead_batches=4)), "a run goes on when its guard is raised"
-    assert not is_solved(feel(Pulse(flat=1), lively=0, success=1.0), Health(dead_batches=2)), "one was not solved"
+    assert not is_solved(next_health(HealthState(flat=1), lively=0, success=1.0), Health(dead_batches=2)), (
+        "one was not solved"
+    )
 
 
 def test_a_gap() -> None:
     check_gap(0.2, Health(gap=0.2))
-    with pytest.raises(DeadRun, match=r"differ by 0.3 nats on average; need at most 0.2 \(health.gap\)"):
+    with pytest.raises(NoLearningSignal, match=r"differ by 0.3 nats on average; need at most 0.2 \(health.gap\)"):
         check_gap(0.3, Health(gap=0.2))
 
 
 def test_paths() -> None:
     failed = chains([0.0], outcomes=[Outcome.FAILED])
     check_paths([failed, chains([1.0])], {"x": "no"})
-    with pytest.raises(DeadRun, match=r"none of 2 paths came to a regular end.*The last fault: no$"):
+    with pytest.raises(NoLearningSignal, match=r"none of 2 paths came to a regular end.*The last fault: no$"):
         check_paths([failed], {"x": "no"})
 
 
@@ -91,11 +93,13 @@ def test_a_batch_in_numbers() -> None:
 
 def test_rules_of_admission_choose_in_turn() -> None:
     flat, uneven = chains([1.0, 1.0], task="flat"), chains([1.0, 0.0], task="uneven")
-    kept, dropped = admit(Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters))
+    kept, dropped = apply_filters(
+        Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters)
+    )
     assert [one.tree.task.id for one in kept] == ["uneven"]
     assert dropped == {"no_signal": 1}
     everything = Grpo()([rewarded(flat)])
-    assert admit(everything, ()) == (everything, {})
+    assert apply_filters(everything, ()) == (everything, {})
 
 
 def learner(**settings: object) -> Learner:

@@ -24,12 +24,12 @@ from bough.hooks import Tracker
 from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
 from bough.policy import ValueHead
-from bough.rollout import Grown, Waits
+from bough.rollout import Deadlines, Rollouts
 from bough.search import puct
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import Checkpointing, DeadRun, Health, Run, resume, start
+from bough.train import Checkpointing, Health, NoLearningSignal, Run, resume, start
 from bough.train.check import check
-from bough.train.pipeline import Ahead
+from bough.train.pipeline import PrefetchedRollouts
 from bough.tree import Credited, Source
 
 EPOCHS, STEPS = 14, 5
@@ -179,29 +179,29 @@ def test_an_error_in_growth_waits_for_the_update() -> None:
         ended.set()
         return 1
 
-    async def growth() -> Grown:
+    async def growth() -> Rollouts:
         raise Broken("no more trees")
 
-    ahead = Ahead()
+    ahead = PrefetchedRollouts()
     with pytest.raises(Broken, match="no more trees"):
-        asyncio.run(ahead.beside(update, growth(), Waits(), owner="step 1"))
+        asyncio.run(ahead.beside(update, growth(), Deadlines(), owner="step 1"))
     assert ended.is_set()
     assert ahead.take() is None
 
 
 def test_both_at_once_in_as_many_threads_as_the_run_asked_for() -> None:
-    growing, waits = threading.Event(), Waits()
+    growing, waits = threading.Event(), Deadlines()
 
     def update() -> tuple[int, str]:
         assert growing.wait(10), "growth goes on beside it"
         return torch.get_num_threads(), waits.table()
 
-    async def growth() -> Grown:
+    async def growth() -> Rollouts:
         await asyncio.sleep(0.01)
         growing.set()
-        return Grown(trees=(), unstarted={"a": "fault"})
+        return Rollouts(trees=(), unstarted={"a": "fault"})
 
-    ahead = Ahead()
+    ahead = PrefetchedRollouts()
     threads, table = asyncio.run(ahead.beside(update, growth(), waits, owner="step 7"))
     assert threads == torch.get_num_threads()
     assert "step 7  <-  end of the update" in table
@@ -211,18 +211,18 @@ def test_both_at_once_in_as_many_threads_as_the_run_asked_for() -> None:
     assert ahead.take() is None
 
 
-async def ready(grown: Grown) -> Grown:
+async def ready(grown: Rollouts) -> Rollouts:
     return grown
 
 
 def test_what_was_grown_ahead_survives_a_checkpoint() -> None:
     trees = (chains([1.0, 0.0]), chains([0.5], turns=2))
-    ahead, other = Ahead(), Ahead()
+    ahead, other = PrefetchedRollouts(), PrefetchedRollouts()
     assert ahead.state() == {}
     ahead.load_state({})
     assert ahead.take() is None
-    for grown in (Grown(trees=trees, unstarted={"b": "no"}), Grown(trees=(), unstarted={})):
-        asyncio.run(ahead.beside(lambda: None, ready(grown), Waits(), owner="step 1"))
+    for grown in (Rollouts(trees=trees, unstarted={"b": "no"}), Rollouts(trees=(), unstarted={})):
+        asyncio.run(ahead.beside(lambda: None, ready(grown), Deadlines(), owner="step 1"))
         other.load_state(ahead.state())
         found = other.take()
         assert found is not None
@@ -250,13 +250,13 @@ class FailingEngine(LocalEngine):
 
 
 def test_a_dead_run_is_noticed(tmp_path: Path) -> None:
-    with pytest.raises(DeadRun, match="The last fault: gone"):
+    with pytest.raises(NoLearningSignal, match="The last fault: gone"):
         start(brief(staleness=1, engine=Failing()), tmp_path, terminal=False)
     assert len(read_metrics(tmp_path / "small" / "metrics.jsonl")) == EPOCHS + 2, (
         "two batches of version 0 were learned from"
     )
     flat = brief(staleness=1, name="flat", rewards=()).replace(health=Health(dead_batches=2))
-    with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+    with pytest.raises(NoLearningSignal, match="2 batches in a row had no advantage"):
         start(flat, tmp_path, terminal=False)
 
 

@@ -14,7 +14,7 @@ from bough.batch import pack_demonstrations
 from bough.context import Context, Full, Plain, Window
 from bough.credit import Filtered, Gae, Poad, Process, Searched
 from bough.engine import Scripted
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.objective import Imitation
 from bough.reward import Success
@@ -164,7 +164,7 @@ def test_the_same_words_twice_are_one_step_and_luck_is_no_mistake() -> None:
 @given(seed=strategies.integers(0, 30))
 def test_what_is_read_is_what_would_have_been_read(window: Context, seed: int) -> None:
     engine = Scripted(script=says(lambda chance: chance.choice("ab")))
-    place = grove(engine, Inline(env=World(length=3)), context=window)
+    place = grove(engine, InProcessHost(env=World(length=3)), context=window)
     tree = grow(place, Chains(n=6), seed=seed).trees[0]
     reader = Reader(renderer=Letters(), context=window, parser=Plain())
     for made in revise(Rewarded(tree=tree, channels=Success()([tree])[0]), reader=reader):

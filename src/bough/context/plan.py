@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.context import Context, Extension, Parsed, Renderer, Turn
+from bough.context import Context, ContextUpdate, Parsed, Renderer, Turn
 from bough.context.full import Full
 
 DECISION = re.compile(r"<(switch|keep)>")
@@ -88,7 +88,7 @@ class Planned:
 
     context: Context = Full()
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """See `Context.extend`."""
         for age, turn in enumerate(reversed(past), start=1):
             if goal := turn.marks.get("subgoal"):

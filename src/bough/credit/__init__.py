@@ -114,7 +114,7 @@ from bough.credit.salt import Salt  # noqa: E402
 from bough.credit.searched import Searched  # noqa: E402
 from bough.credit.segment_po import SegmentPo  # noqa: E402
 from bough.credit.single_stream import SingleStream  # noqa: E402
-from bough.credit.slate import Slate  # noqa: E402
+from bough.credit.slate import SlateCredit  # noqa: E402
 from bough.credit.srgpo import Srgpo  # noqa: E402
 from bough.credit.step_grpo import StepGrpo  # noqa: E402
 from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
@@ -151,7 +151,7 @@ __all__ = [
     "Searched",
     "SegmentPo",
     "SingleStream",
-    "Slate",
+    "SlateCredit",
     "Srgpo",
     "StepGrpo",
     "StepwiseGrpo",

@@ -13,7 +13,7 @@ from bough.tree import Credited, Rewarded, spread_steps, steps, steps_info
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slate:
+class SlateCredit:
     """SLATE (arXiv 2602.23440): candidates for one turn, by how they were judged; needs `explore.Slate`'s trees.
 
     With q the "quality" in the info of an action, and ddof 1 over the candidates of one place, each of which counts

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.curate import Admitted
+from bough.curate import FilterResult
 from bough.tree import Credited, Ints, groups, leave_out, steps
 
 
@@ -26,7 +26,7 @@ class SmallAdvantage:
         if not self.threshold > 0:
             raise ValueError(f"SmallAdvantage.threshold: got {self.threshold}; need a number above 0")
 
-    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Leave paths out, and drop the groups that are then empty."""
         thinned = [self._thin(each) for each in credited]
         kept: list[Credited] = []
@@ -36,7 +36,7 @@ class SmallAdvantage:
             kept += left
             dropped += not left
         order = {id(each): place for place, each in enumerate(thinned)}
-        return Admitted(
+        return FilterResult(
             trees=tuple(sorted(kept, key=lambda each: order[id(each)])), dropped={"small_advantage": dropped}
         )
 

@@ -156,8 +156,8 @@ class EnvHost(Host, Protocol):
 
 # Last, because every piece imports the protocol from above.
 from bough.env.frozenlake import FrozenLake  # noqa: E402
-from bough.env.inline import Inline  # noqa: E402
-from bough.env.joint import Joint  # noqa: E402
+from bough.env.inline import InProcessHost  # noqa: E402
+from bough.env.joint import ParallelCalls  # noqa: E402
 from bough.env.replay import Replay  # noqa: E402
 from bough.env.sokoban import Sokoban  # noqa: E402
 from bough.env.textworld import TextWorld  # noqa: E402
@@ -170,8 +170,8 @@ __all__ = [
     "EnvHost",
     "FrozenLake",
     "Host",
-    "Inline",
-    "Joint",
+    "InProcessHost",
+    "ParallelCalls",
     "Oracle",
     "Replay",
     "Sokoban",

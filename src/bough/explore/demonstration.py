@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bough.env import EnvFault
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
 
 
@@ -16,7 +16,7 @@ class Demonstration:
     where the oracle knows no way on.
     """
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the path.
 
         Raises:

@@ -32,7 +32,7 @@ class Ask(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
+class DirectLlmCall:
     """Asks an engine outside of any tree.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
 from bough.rollout.piece import Piece, write_on
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 
 FIRST_TOKENS = 20
@@ -113,7 +113,7 @@ class EntropyForks:
                 f"EntropyForks: got vocab_tokens={self.vocab_tokens}, retries={self.retries}; need at least 2 and 0"
             )
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         root = await player.root()
         chains = self.chains if self.balance is None else await self._probe(player, root)
@@ -147,14 +147,14 @@ class EntropyForks:
         first = list(entropies[:FIRST_TOKENS])
         return sum(first) / (math.log(self.vocab_tokens) if self.as_released else max(len(first), 1))
 
-    async def _catch_up(self, player: Player, forked: Sequence[Path]) -> list[Path]:
+    async def _catch_up(self, player: Rollout, forked: Sequence[Path]) -> list[Path]:
         """Let forks take the turn that the paths have already taken that they left; those that go on."""
         pieces = await self._round(player, forked)
         for path, piece in zip(forked, pieces, strict=True):
             self._moved(player, path, piece, False, 0)
         return [path for path, piece in zip(forked, pieces, strict=True) if isinstance(piece.after, Cursor)]
 
-    async def _probe(self, player: Player, root: Cursor) -> int:
+    async def _probe(self, player: Rollout, root: Cursor) -> int:
         """Play the first chain; how many chains there are to be."""
         heights: list[float] = []
         path = Path(number=0, at=root)
@@ -170,7 +170,7 @@ class EntropyForks:
         share = 1 / (1 + math.exp(-(self.balance or 0.0) * gap))
         return max(1, min(round(self.paths * share), self.paths))
 
-    async def _round(self, player: Player, live: Sequence[Path]) -> list[Piece]:
+    async def _round(self, player: Rollout, live: Sequence[Path]) -> list[Piece]:
         """A turn for each path."""
         # The first turn of no two paths has one number; later turns are branch 0.
         numbers = [path.number if path.fresh else 0 for path in live]
@@ -180,7 +180,7 @@ class EntropyForks:
         )
         return await together(player, calls)
 
-    def _moved(self, player: Player, path: Path, piece: Piece, room: bool, number: int) -> Path | None:
+    def _moved(self, player: Rollout, path: Path, piece: Piece, room: bool, number: int) -> Path | None:
         """Move a path on by the turn that it took; the path that forks from it, when one does."""
         if piece.draft is None:
             return None
@@ -200,7 +200,7 @@ class EntropyForks:
         path.streak += 1
         return Path(number=number, at=place, first=None if self.as_released else first, streak=path.streak)
 
-    def _height(self, player: Player, piece: Piece) -> float:
+    def _height(self, player: Rollout, piece: Piece) -> float:
         assert piece.draft is not None
         entropies = player.growth.nodes[piece.draft.node].entropies
         if entropies is None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import TRUNK, Outcome
 
@@ -54,7 +54,7 @@ class Forks:
         """How many paths a tree has when nothing fails and no budget runs out."""
         return self.chains * (1 + self.draws * self.rounds)
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         root = await player.root()
         # By chain: where a path of its tree can fork.
@@ -73,14 +73,14 @@ class Forks:
                 node.info[TRUNK] = self._trunk(node.branch)
 
     async def _play(
-        self, player: Player, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
+        self, player: Rollout, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
     ) -> None:
         """Play a path from each drawn place, and add where it came by to the places of its chain."""
         calls = (self._path(player, place, number) for number, (_, place) in enumerate(drawn, start=first))
         for (chain, _), path in zip(drawn, await together(player, calls), strict=True):
             places[chain] += path
 
-    async def _path(self, player: Player, place: Cursor, number: int) -> list[Cursor]:
+    async def _path(self, player: Rollout, place: Cursor, number: int) -> list[Cursor]:
         """Where path `number` came by on its way to the end; nowhere, when all attempts failed."""
         for attempt in range(self.retries + 1):
             # The first turn of no two paths has one number; later turns are branch 0.

@@ -7,7 +7,7 @@ from typing import ClassVar
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, Hints, insist
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 
 
@@ -52,7 +52,7 @@ class Guided:
                 "ahead >= 1 and the others >= 0"
             )
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         root = await player.root()
         attempts = await together(player, [self._play(player, root, number, None) for number in range(self.n)])
@@ -62,11 +62,11 @@ class Guided:
         hints = [self._hints(player, lost[number % len(lost)]) for number in range(self.again)]
         await together(player, [self._play(player, root, self.n + at, hint) for at, hint in enumerate(hints)])
 
-    async def _play(self, player: Player, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
+    async def _play(self, player: Rollout, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
         step = self.n + self.again
         return await insist(player, root, number=number, step=step, retries=self.retries, hints=hints)
 
-    def _hints(self, player: Player, lost: Attempt) -> Hints:
+    def _hints(self, player: Rollout, lost: Attempt) -> Hints:
         """What is told after an attempt that was lost."""
         nodes = player.growth.nodes
         done = [str(nodes[action].info["text"]) for action in lost.actions]

@@ -5,10 +5,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
-from bough.explore.asking import Reader, Words, check_places, story
-from bough.rollout.budget import Spent
-from bough.rollout.cursor import Draft
-from bough.rollout.rollout import Player
+from bough.explore.asking import LabelParser, Reader, check_places, story
+from bough.rollout.budget import BudgetExceeded
+from bough.rollout.cursor import PendingAction
+from bough.rollout.rollout import Rollout
 
 QUALITY = "quality"
 """In the info of an action that was judged before it was done: how good it was found."""
@@ -18,24 +18,24 @@ QUALITY = "quality"
 class Quality(Protocol):
     """Says how good an action is that was written and not yet done: a frozen dataclass."""
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
         """Higher is better; None when nobody can say.
 
         Raises:
-            Spent: when a budget of the tree can't pay for the answer.
+            BudgetExceeded: when a budget of the tree can't pay for the answer.
             EngineFault: when the engine that was asked broke.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proper:
+class FormatScore:
     """1 for an answer in the right form, and 1 more for an action that the environment knows; costs nothing.
 
     Where the environment does not say which actions have a meaning, every action is taken to have one.
     """
 
-    async def __call__(self, player: Player, draft: Draft) -> float:
+    async def __call__(self, player: Rollout, draft: PendingAction) -> float:
         """0, 1 or 2."""
         del player
         known = draft.cursor.state.admissible
@@ -43,7 +43,7 @@ class Proper:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advised:
+class OracleMatch:
     """1 for what the environment's oracle would do, 0 for anything else, -1 for what is not `Proper`; needs an oracle.
 
     An oracle knows one best action: another that is as good gets 0.
@@ -51,16 +51,16 @@ class Advised:
 
     needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""
-        if await Proper()(player, draft) < 2:
+        if await FormatScore()(player, draft) < 2:
             return -1.0
         plan = await player.plan(draft.cursor)
         return float(draft.parsed.action.strip() == plan[0]) if plan else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LlmJudge:
     """What the engine says of an action when it is asked; LLM-as-a-judge (arXiv 2306.05685).
 
     It is asked once for each action, and pays for it in tokens and calls. An answer that can't be read says nothing.
@@ -76,12 +76,12 @@ class Asked:
         "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
     )
     system: str = "You judge the next step of an agent."
-    read: Reader[float] = field(default_factory=lambda: Words(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
 
     def __post_init__(self) -> None:
         check_places("Asked.prompt", self.prompt, "action")
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
         """What the answer is worth."""
         here = draft.cursor
         told = str(player.growth.nodes[0].info["instructions"])
@@ -91,7 +91,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Early:
+class EarlyAnswerBonus:
     """Another quality, and a bonus for an answer that comes early, as SLATE's (arXiv 2602.23440).
 
     An action that begins with `answer` at turn t, 1 for the first, gets weight * (turns - t) / turns more, 0 at least.
@@ -113,7 +113,7 @@ class Early:
         if self.turns < 1:
             raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""
         found = await self.quality(player, draft)
         if found is None or not draft.parsed.action.strip().startswith(self.answer):
@@ -122,11 +122,11 @@ class Early:
         return found + self.weight * max(0, left) / self.turns
 
 
-async def rate(player: Player, quality: Quality, draft: Draft) -> float | None:
+async def rate(player: Rollout, quality: Quality, draft: PendingAction) -> float | None:
     """How good an action is, written down with it; None when nobody could say, or a budget or the engine gave out."""
     try:
         found = await quality(player, draft)
-    except (Spent, EngineFault, EnvFault):
+    except (BudgetExceeded, EngineFault, EnvFault):
         return None
     if found is not None:
         player.growth.nodes[draft.node].info[QUALITY] = found

@@ -6,13 +6,13 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, write_on
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 
-Trail: TypeAlias = tuple[Cursor | Draft, ...]
+Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
 """Where the segments of a path begin, the prompt first."""
 
 
@@ -81,7 +81,7 @@ class Segments:
         """How many paths a tree has when nothing fails and no budget runs out."""
         return self.width
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         live: list[Trail] = [(await player.root(),)]
         over: list[tuple[Outcome, Trail]] = []
@@ -104,7 +104,7 @@ class Segments:
                     over.append((after, trail))
             used += just
 
-    async def _round(self, player: Player, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
+    async def _round(self, player: Rollout, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
         """A segment for each of the trails; `branches` counts those from every place."""
         calls: list[Coroutine[None, None, Piece]] = []
         for trail in starts:
@@ -119,7 +119,7 @@ class Segments:
         each, left = divmod(total, len(live))
         return [trail for place, trail in enumerate(live) for _ in range(each + (place < left))]
 
-    def _again(self, player: Player, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
+    def _again(self, player: Rollout, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
         """Beginnings of ended paths, to be written anew from there."""
         luck = random.Random(player.seed("segments", used))
         starts: list[Trail] = []
@@ -127,10 +127,10 @@ class Segments:
             starts += [trail[: luck.randint(1, len(trail))]] * self.divergence
         return starts[: self.width - used]
 
-    def _unless_looping(self, player: Player, piece: Piece) -> Cursor | Draft | Outcome:
+    def _unless_looping(self, player: Rollout, piece: Piece) -> Cursor | PendingAction | Outcome:
         """Where a path goes on, unless it repeats itself."""
         after = piece.after
-        if not isinstance(after, Draft):
+        if not isinstance(after, PendingAction):
             return after
         grams = Counter(zip(*(after.tokens[shift:] for shift in range(self.loop_tokens)), strict=False))
         if max(grams.values(), default=0) < self.loop_times:

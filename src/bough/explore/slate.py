@@ -10,9 +10,9 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.explore.quality import Quality, rate
-from bough.rollout.budget import Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.rollout.budget import BudgetExceeded
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import STUB, Outcome
 
@@ -68,13 +68,13 @@ class Slate:
         weight = np.exp(apart - apart.max(initial=-np.inf))
         return (weight / weight.sum()).tolist()
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         place: Cursor | Outcome = await player.root()
         while isinstance(place, Cursor):
             place = await self._turn(player, place)
 
-    async def _turn(self, player: Player, place: Cursor) -> Cursor | Outcome:
+    async def _turn(self, player: Rollout, place: Cursor) -> Cursor | Outcome:
         """Where the chosen candidate leads."""
         for attempt in range(self.retries + 1):
             first = attempt * self.candidates
@@ -89,7 +89,7 @@ class Slate:
                 draft, _ = drafts.pop(taken)
                 try:
                     after = await player.act(draft)
-                except Spent as short:
+                except BudgetExceeded as short:
                     _end(player, [draft, *(each for each, _ in drafts)], short.budget)
                     return Outcome.TRUNCATED
                 if after is not Outcome.FAILED:
@@ -99,18 +99,18 @@ class Slate:
                 break
         return Outcome.TRUNCATED
 
-    async def _judged(self, player: Player, place: Cursor, branch: int) -> tuple[Draft, float] | None:
+    async def _judged(self, player: Rollout, place: Cursor, branch: int) -> tuple[PendingAction, float] | None:
         """A candidate and how good it is."""
         try:
             draft = await player.write(place, branch=branch)
-        except Spent as short:
+        except BudgetExceeded as short:
             player.stop(place, short.budget)
             return None
-        score = await rate(player, self.quality, draft) if isinstance(draft, Draft) else None
-        return None if score is None or not isinstance(draft, Draft) else (draft, score)
+        score = await rate(player, self.quality, draft) if isinstance(draft, PendingAction) else None
+        return None if score is None or not isinstance(draft, PendingAction) else (draft, score)
 
 
-def _end(player: Player, drafts: Sequence[Draft], reason: str) -> None:
+def _end(player: Rollout, drafts: Sequence[PendingAction], reason: str) -> None:
     """Let what was judged end here."""
     for draft in drafts:
         player.stop(draft, reason)

@@ -15,7 +15,7 @@ from bough.config.config import ConfigError
 from bough.config.override import override
 from bough.credit import compute_credit
 from bough.export.pair_filter import ANY, Apart
-from bough.export.transcriber import Teller, Untold
+from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
 from bough.objective import Columns, Objective, Pairs, Share
 from bough.objective.pairs import Bundles, Duels
@@ -35,7 +35,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mined:
+class Exported:
     """What was found in trees.
 
     Attributes:
@@ -51,7 +51,7 @@ class Mined:
 class _Sieve:
     """Rows, and what fell through."""
 
-    teller: Teller
+    teller: Transcriber
     apart: Apart
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
@@ -60,11 +60,11 @@ class _Sieve:
         """Keep a row, if it can be said."""
         try:
             self.rows.append(make(self.teller, *told))
-        except Untold as why:
+        except NotRepresentable as why:
             self.left_out[str(why)] += 1
 
 
-def mine(
+def export(
     target: Path,
     changes: Sequence[str] = (),
     *,
@@ -73,7 +73,7 @@ def mine(
     apart: Apart = ANY,
     trees: Path | None = None,
     out: Path | None = None,
-) -> Mined:
+) -> Exported:
     """Mine the trees of a run. Each file of trees is a batch: credited and admitted as the run does, or as changed.
 
     The rows are what TRL (0.24) calls prompt-preference, prompt-completion and stepwise supervision, as text with the
@@ -112,7 +112,7 @@ def mine(
     files = _files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         run = override(load_run(directory), changes)
-        teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        teller = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
         sieve = _Sieve(teller=teller, apart=apart)
         for file in files:
             kept, dropped = _admit(run, file)
@@ -123,7 +123,7 @@ def mine(
         raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
     if out is not None:
         write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sieve.rows).encode())
-    return Mined(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
+    return Exported(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
 
 
 def _renderer(run: Run, directory: RunDirectory) -> Any:
@@ -142,7 +142,7 @@ def _files(place: Path) -> list[Path]:
 def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     """The credited trees of a file that the run's filters admit, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.train.loop import admit, reward
+    from bough.train.loop import apply_filters, reward
 
     stages = read_trees(file)
     bare = reward([each for each in stages if isinstance(each, Tree)], run.world.rewards)
@@ -157,7 +157,7 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
             "and the values of searches, not those of critics: take a rule without a critic, such as "
             "credit='Searched()'"
         ) from error
-    return admit(credited, run.world.filters)
+    return apply_filters(credited, run.world.filters)
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
@@ -229,12 +229,12 @@ def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]
     return sides
 
 
-def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
+def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
     prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
-        raise Untold("its sides were written after different texts")
+        raise NotRepresentable("its sides were written after different texts")
     if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
-        raise Untold("its sides are too much alike")
+        raise NotRepresentable("its sides are too much alike")
     chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
 
@@ -269,7 +269,7 @@ def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             sieve.left_out["turns without gain"] += 1
 
 
-def _example(teller: Teller, tree: Tree, node: int, weight: float) -> Row:
+def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
     prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
 
@@ -293,7 +293,7 @@ def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
                     sieve.add(_value, tree, node, written, float(goal[token]), name)
 
 
-def _value(teller: Teller, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
+def _value(teller: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
     return {"prompt": teller.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
 
 
@@ -314,7 +314,7 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             sieve.add(_path, each.tree, nodes, each.by_turn[at].tolist())
 
 
-def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
+def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
     """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
     prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
     said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
@@ -336,7 +336,7 @@ def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
         sieve.add(_revision, tree)
 
 
-def _revision(teller: Teller, tree: Tree) -> Row:
+def _revision(teller: Transcriber, tree: Tree) -> Row:
     taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
     prompt, completion = teller.read(tree, taught[0]), teller.wrote(tree, taught, by=Source.TEACHER)
     row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}

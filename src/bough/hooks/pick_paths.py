@@ -55,13 +55,13 @@ class PickPaths:
         few = min(len(good), max(half, self.keep - len(bad)))
         return sorted([*good[:few], *bad[: self.keep - few]])
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Picked":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "PickPathsState":
         """It remembers nothing."""
         del vocab_tokens, device, seed
-        return Picked(self)
+        return PickPathsState(self)
 
 
-class Picked:
+class PickPathsState:
     """A picker at work."""
 
     ready: bool = True

@@ -8,7 +8,7 @@ from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
 
 
-class Budget:
+class MemoryBudget:
     """How large the stretches of a run may be.
 
     Attributes:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.tree import COUNTED, Kind, Outcome
 
 Hints: TypeAlias = Callable[[Cursor], Awaitable[str]]
@@ -36,7 +36,7 @@ class Attempt:
         return self.outcome in COUNTED and not self.success
 
 
-async def attempt(player: Player, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
+async def attempt(player: Rollout, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
     """Play from a place to the end; `branch` names the first turn, later turns are branch 0."""
     places, actions, here, leaf = list[Cursor](), list[int](), place, place.node
     while True:
@@ -54,7 +54,7 @@ async def attempt(player: Player, place: Cursor, *, branch: int, hints: Hints | 
 
 
 async def insist(
-    player: Player, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
+    player: Rollout, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
 ) -> Attempt | None:
     """Play a path, anew when it fails: as branch `number`, then `number + step`, and so on; None when all failed."""
     for again in range(retries + 1):
@@ -64,7 +64,7 @@ async def insist(
     return None
 
 
-def _below(player: Player, node: int, branch: int) -> int | None:
+def _below(player: Rollout, node: int, branch: int) -> int | None:
     """The action that a branch wrote below a node."""
     nodes = player.growth.nodes
     for number in range(len(nodes) - 1, node, -1):

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from bough.rollout.builder import Growth, Node
+from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import EXPLORER, TRUNCATED_BY, Kind, Outcome
 
 
-def end_open(growth: Growth, stopped: Mapping[int, str]) -> None:
+def end_open(growth: TreeBuilder, stopped: Mapping[int, str]) -> None:
     """End what is left open.
 
     A place at which nothing was done is where a path was truncated, also when actions were written there: they stay
@@ -26,11 +26,11 @@ def end_open(growth: Growth, stopped: Mapping[int, str]) -> None:
     last = {node.parent: node.branch for node in sorted(growth.nodes, key=lambda node: node.branch)}
     for place in _left(growth, inner):
         info: dict[str, object] = {"success": False, TRUNCATED_BY: stopped.get(place, EXPLORER)}
-        added = growth.add(Node(parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], info=info))
+        added = growth.add(NodeDraft(parent=place, kind=Kind.OBSERVATION, branch=1 + last[place], info=info))
         growth.nodes[added].outcome = Outcome.TRUNCATED
 
 
-def _left(growth: Growth, inner: set[int]) -> list[int]:
+def _left(growth: TreeBuilder, inner: set[int]) -> list[int]:
     """The places, among nodes with children, in which actions were written and none of them was done."""
     nodes = growth.nodes
     gone_on: set[int] = set()

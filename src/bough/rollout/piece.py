@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.rollout.budget import Cost, Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.rollout.budget import BudgetExceeded, Usage
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
 
 
@@ -19,13 +19,13 @@ class Piece:
             path ended.
     """
 
-    draft: Draft | None
-    after: Cursor | Draft | Outcome
+    draft: PendingAction | None
+    after: Cursor | PendingAction | Outcome
 
 
 async def write_on(
-    player: Player,
-    at: Cursor | Draft,
+    player: Rollout,
+    at: Cursor | PendingAction,
     *,
     branch: int,
     retries: int,
@@ -46,12 +46,12 @@ async def write_on(
         most: Most tokens of the piece; None for the rest of the action.
         sampling: How, if not as the agent does.
     """
-    if isinstance(at, Cursor) and not player.ledger.affords(Cost(turns=1)):
+    if isinstance(at, Cursor) and not player.ledger.affords(Usage(turns=1)):
         # What could not be done need not be written.
         player.stop(at, "tree_turns")
         return Piece(draft=None, after=Outcome.TRUNCATED)
     piece = Piece(draft=None, after=Outcome.FAILED)
-    whole = isinstance(at, Draft) and at.whole
+    whole = isinstance(at, PendingAction) and at.complete
     for attempt in range(1 if whole else retries + 1):
         piece = await _attempt(player, at, first_branch(branch, retries) + attempt, most, sampling)
         if piece.after is not Outcome.FAILED:
@@ -65,17 +65,17 @@ def first_branch(branch: int, retries: int) -> int:
 
 
 async def _attempt(
-    player: Player, at: Cursor | Draft, branch: int, most: int | None, sampling: Sampling | None
+    player: Rollout, at: Cursor | PendingAction, branch: int, most: int | None, sampling: Sampling | None
 ) -> Piece:
     stands, draft = at, None
     try:
-        whole = isinstance(at, Draft) and at.whole
+        whole = isinstance(at, PendingAction) and at.complete
         written = at if whole else await player.write(at, branch=branch, most=most, sampling=sampling)
-        if not isinstance(written, Draft):
+        if not isinstance(written, PendingAction):
             return Piece(draft=None, after=Outcome.FAILED)
         stands = draft = written
-        after = await player.act(draft) if draft.whole else draft
+        after = await player.act(draft) if draft.complete else draft
         return Piece(draft=None if after is Outcome.FAILED else draft, after=after)
-    except Spent as short:
+    except BudgetExceeded as short:
         player.stop(stands, short.budget)
         return Piece(draft=draft, after=Outcome.TRUNCATED)

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 
 Result = TypeVar("Result")
 
 
-async def together(player: Player, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+async def together(player: Rollout, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """The results of all calls, in their order; they run at once, unless the tree has a budget of its own.
 
     With a budget for all branches together, it would be left to chance which of them still gets something. So they are

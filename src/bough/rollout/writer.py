@@ -4,13 +4,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import Form, Parsed
+from bough.context import Parsed, PromptedParser
 from bough.engine import Completion, EngineFault, Finish, Request, Sampling
 from bough.rollout.agent import Agent, Limits
-from bough.rollout.budget import Cost
-from bough.rollout.builder import Growth, Node
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.deadlines import Waits
+from bough.rollout.budget import Usage
+from bough.rollout.builder import NodeDraft, TreeBuilder
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.deadlines import Deadlines
 from bough.tree import Kind, Outcome, Source
 from bough.tree.seeds import derive
 
@@ -28,23 +28,23 @@ class Writer:
         waits: The run's register of pending awaits.
     """
 
-    growth: Growth
+    growth: TreeBuilder
     agent: Agent
     instructions: str
     limits: Limits
     seed: int
-    waits: Waits
+    waits: Deadlines
 
-    def dearest(self, at: Cursor | Draft, sampling: Sampling, most: int | None = None) -> Cost:
+    def dearest(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
         """What a completion may cost; its tokens are how many may be sampled."""
         room = sampling.max_tokens - _begun(at)
         if self.limits.tokens is not None:
             room = min(room, self.limits.tokens - _sampled(at))
-        return Cost(tokens=max(1, room if most is None else min(room, most)), calls=1)
+        return Usage(tokens=max(1, room if most is None else min(room, most)), calls=1)
 
     async def write(
-        self, at: Cursor | Draft, branch: int, sampling: Sampling, most: Cost, *, hint: str, cost: Cost
-    ) -> Draft | Outcome:
+        self, at: Cursor | PendingAction, branch: int, sampling: Sampling, most: Usage, *, hint: str, cost: Usage
+    ) -> PendingAction | Outcome:
         """Let the policy write; see `Player.write`.
 
         Args:
@@ -56,8 +56,14 @@ class Writer:
             cost: Gets what it really cost.
         """
         branches, limited = _below(at, branch), replace(sampling, max_tokens=most.tokens)
-        node = Node(parent=at.node, kind=Kind.ACTION, branch=branch)
-        prompt = (*at.cursor.text, *at.tokens) if isinstance(at, Draft) else self._told(at, hint) if hint else at.text
+        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch)
+        prompt = (
+            (*at.cursor.text, *at.tokens)
+            if isinstance(at, PendingAction)
+            else self._told(at, hint)
+            if hint
+            else at.text
+        )
         cost.calls = 1
         try:
             completion = await self.complete(prompt, limited, derive(self.seed, *branches), owner=self.name(branches))
@@ -81,33 +87,37 @@ class Writer:
         if completion.finish is Finish.LENGTH:
             # An action cut off at the token limit is not what the policy meant to say in full.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
-        if draft.whole:
+        if draft.complete:
             self.note(draft)
         return replace(draft, alternatives=completion.alternatives or ())
 
-    def put(self, at: Cursor | Draft, tokens: Sequence[int], *, branch: int, source: Source, whole: bool) -> Draft:
+    def put(
+        self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
+    ) -> PendingAction:
         """Write tokens in the place of the policy; `whole` says that there is no more to come, whatever they are."""
-        node = Node(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
+        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
         ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
         full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
         draft = self._standing(_cursor(at), self.growth.add(node), _below(at, branch), whole=ends or full)
         if full and not ends:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
-        if draft.whole and not whole:
+        if draft.complete and not whole:
             self.note(draft)
         return draft
 
-    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> Draft:
+    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> PendingAction:
         """Write an action in the place of the policy, in the form that the parser asks for."""
         renderer, parser = self.agent.renderer, self.agent.parser
-        written = parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, Form) else action
+        written = (
+            parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
+        )
         draft = self.put(cursor, renderer.write(written), branch=branch, source=source, whole=True)
-        found = parser(written) if isinstance(parser, Form) else Parsed(action=action, well_formed=True)
+        found = parser(written) if isinstance(parser, PromptedParser) else Parsed(action=action, well_formed=True)
         draft = replace(draft, parsed=replace(found, action=action))
         self.note(draft, written)
         return draft
 
-    def cut(self, draft: Draft, at: int) -> Draft:
+    def cut(self, draft: PendingAction, at: int) -> PendingAction:
         """See `Player.cut`."""
         if not 0 < at < len(draft.tokens):
             raise ValueError(f"cut: got token {at} of {len(draft.tokens)}; need at least one on either side")
@@ -119,7 +129,7 @@ class Writer:
         inside = nodes[number].parent if begin == at else self.growth.split(number, at - begin)
         return self._standing(draft.cursor, inside, draft.branches, whole=False)
 
-    def note(self, draft: Draft, raw: str | None = None) -> None:
+    def note(self, draft: PendingAction, raw: str | None = None) -> None:
         """Write down what was found in an action, at its last piece; `raw` is its text."""
         info, parsed = self.growth.nodes[draft.node].info, draft.parsed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
@@ -153,9 +163,11 @@ class Writer:
             )
         return completion
 
-    def reads(self, said: Draft | tuple[str, str, str]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def reads(
+        self, said: PendingAction | tuple[str, str, str]
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """What is read before an action, or an answer to a question, what is written then, and the branches there."""
-        if isinstance(said, Draft):
+        if isinstance(said, PendingAction):
             return said.cursor.text, said.tokens, said.branches
         (system, text, answer), renderer = said, self.agent.renderer
         words = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
@@ -165,21 +177,21 @@ class Writer:
         """A place, for people."""
         return f"task {self.growth.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
 
-    def _standing(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> Draft:
+    def _standing(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> PendingAction:
         """What was written from a cursor down to a node."""
-        pieces: list[Node] = []
+        pieces: list[NodeDraft] = []
         last = number
         while number != cursor.node:
             pieces.insert(0, self.growth.nodes[number])
             number = pieces[0].parent
         tokens = tuple(token for piece in pieces for token in piece.tokens)
-        return Draft(
+        return PendingAction(
             cursor=cursor,
             node=last,
             tokens=tokens,
             sampled_tokens=sum(len(piece.tokens) for piece in pieces if piece.policy_version >= 0),
             logprob=float(sum(sum(piece.logprobs or ()) for piece in pieces)),
-            whole=whole,
+            complete=whole,
             parsed=self.agent.parser(self.agent.renderer.text(tokens)),
             branches=branches,
         )
@@ -206,19 +218,19 @@ class Writer:
         return (*cursor.text[: len(cursor.text) - added], *extension.tokens)
 
 
-def _below(at: Cursor | Draft, branch: int) -> tuple[int, ...]:
+def _below(at: Cursor | PendingAction, branch: int) -> tuple[int, ...]:
     return (*at.branches, branch if isinstance(at, Cursor) else -1 - branch)
 
 
-def _begun(at: Cursor | Draft) -> int:
+def _begun(at: Cursor | PendingAction) -> int:
     """How many tokens the action has so far."""
-    return len(at.tokens) if isinstance(at, Draft) else 0
+    return len(at.tokens) if isinstance(at, PendingAction) else 0
 
 
-def _sampled(at: Cursor | Draft) -> int:
+def _sampled(at: Cursor | PendingAction) -> int:
     """How many tokens were sampled on the path so far."""
-    return at.cursor.sampled_tokens + at.sampled_tokens if isinstance(at, Draft) else at.sampled_tokens
+    return at.cursor.sampled_tokens + at.sampled_tokens if isinstance(at, PendingAction) else at.sampled_tokens
 
 
-def _cursor(at: Cursor | Draft) -> Cursor:
-    return at.cursor if isinstance(at, Draft) else at
+def _cursor(at: Cursor | PendingAction) -> Cursor:
+    return at.cursor if isinstance(at, PendingAction) else at

@@ -9,8 +9,8 @@ from bough.rollout.cursor import Cursor
 from bough.search.expand import Sample
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
-from bough.search.prune import Seen
-from bough.search.score import Way, known
+from bough.search.prune import DedupeStates
+from bough.search.score import AStarCost, known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
@@ -57,10 +57,10 @@ def a_star(width: int = 4, weight: float = 1.0) -> Search:
     agreement with itself, take any `evaluate` that says minus the turns to go.
     """
     return Search(
-        select=Best(by=Way(weight=weight), deepest=True),
+        select=Best(by=AStarCost(weight=weight), deepest=True),
         expand=Sample(width=width),
         evaluate=TurnsToGo(),
-        prune=(Seen(), Bounded()),
+        prune=(DedupeStates(), Bounded()),
         eager=True,
         enough=None,
     )

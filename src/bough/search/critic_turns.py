@@ -37,7 +37,7 @@ class CriticTurns:
         """The value.
 
         Raises:
-            Spent: when the budget of calls can't pay for it.
+            BudgetExceeded: when the budget of calls can't pay for it.
         """
         value = await tree.player.value(node.at) if isinstance(node.at, Cursor) else tree.lost
         return -math.log(min(1.0, max(self.least, value))) / math.log(self.discount)

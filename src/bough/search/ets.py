@@ -9,7 +9,7 @@ from bough.explore.text_similarity import rouge_l
 from bough.search import Score
 from bough.search.node import SearchNode
 from bough.search.rebase import rebase, split
-from bough.search.score import Worth
+from bough.search.score import NodeValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
@@ -69,7 +69,7 @@ class Sparse:
     spread: float = 1.4
     alike: Similarity = RougeL()
     cut: float = 0.05
-    by: Score = Worth()
+    by: Score = NodeValue()
 
     def __post_init__(self) -> None:
         if self.width < 1 or not self.temperature > 0 or not self.cost >= 0 or not self.spread >= 0:

@@ -10,7 +10,7 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nothing:
+class ConstantValue:
     """One value for every open place.
 
     Attributes:
@@ -26,7 +26,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollouts:
+class RolloutValue:
     """The mean worth of paths that the policy plays on from a place, as in classic Monte-Carlo tree search.
 
     The paths stay in the growing tree, and one that succeeds can be the answer of the search. Needs an environment
@@ -55,7 +55,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Oracle:
+class OracleValue:
     """What the environment's oracle says: discount^turns to go, 0 where there is no way; needs an oracle.
 
     The best that a learned value could do, and a heuristic for searches that need one. It costs nothing: what `Replay`
@@ -92,7 +92,7 @@ class CriticValue:
         """The value.
 
         Raises:
-            Spent: when the budget of calls can't pay for it.
+            BudgetExceeded: when the budget of calls can't pay for it.
         """
         at = node.at if isinstance(node.at, Cursor) else node.draft
         return tree.lost if at is None else await tree.player.value(at)

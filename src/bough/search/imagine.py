@@ -6,15 +6,15 @@ from typing import ClassVar
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
-from bough.explore.asking import Reader, Text, Words, check_places
+from bough.explore.asking import LabelParser, Reader, Text, check_places
 from bough.explore.dream import Dream, Dreamt
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import PLACE
 from bough.search.judge import SYSTEM as JUDGE
-from bough.search.no_return import NoReturn
+from bough.search.no_return import CommitToExecuted
 from bough.search.node import SearchNode
 from bough.search.question import asked, unanswered
 from bough.search.search import Search
@@ -53,7 +53,7 @@ class Imagine:
     answers: int = 1
     prompt: str = PLACE
     next: str = NEXT
-    read: Reader[float] = Words()
+    read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
@@ -67,7 +67,7 @@ class Imagine:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for all of it.
+            BudgetExceeded: when a budget can't pay for all of it.
         """
         if len(children) < 2 or not isinstance(node.at, Cursor):
             return [1.0] * len(children)
@@ -131,13 +131,13 @@ class Dreamer:
     width: int = 4
     imagine: Imagine = Imagine()
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         search = Search(
             select=Level(),
             expand=Sample(width=self.width),
             rate=self.imagine,
-            prune=(NoReturn(),),
+            prune=(CommitToExecuted(),),
             eager=True,
             lead=1,
         )

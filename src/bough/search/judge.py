@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.explore.asking import Reader, Words, check_places
+from bough.explore.asking import LabelParser, Reader, check_places
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
@@ -43,7 +43,7 @@ class Judge:
     n: int = 1
     prompt: str = PLACE
     system: str = SYSTEM
-    read: Reader[float] = Words()
+    read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Judge:
         """The value.
 
         Raises:
-            Spent: when a budget can't pay for all the answers.
+            BudgetExceeded: when a budget can't pay for all the answers.
         """
         text = self.prompt.format_map(story(tree, node))
         return await _mean(self, "judge", tree, node, text)
@@ -76,7 +76,7 @@ class JudgeAction:
     n: int = 1
     prompt: str = ACTION
     system: str = SYSTEM
-    read: Reader[float] = Words()
+    read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class JudgeAction:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for all the answers.
+            BudgetExceeded: when a budget can't pay for all the answers.
         """
         told = story(tree, node)
         texts = [self.prompt.format_map(told | {"action": child.action}) for child in children]
@@ -126,7 +126,7 @@ class Confidence:
         """The value.
 
         Raises:
-            Spent: when a budget can't pay for it.
+            BudgetExceeded: when a budget can't pay for it.
             EngineFault: when the engine broke.
         """
         text = self.prompt.format_map(story(tree, node))

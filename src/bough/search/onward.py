@@ -9,7 +9,7 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Onward:
+class FinishPathFirst:
     """Goes on from what was found last, as long as that is open, and only then selects as another selector says.
 
     So a search plays every path to its end, each turn of it a round and a node that can be selected later. `Rollouts`

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from bough.search.expand import Admissible
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
-from bough.search.prune import Seen
-from bough.search.score import Way
+from bough.search.prune import DedupeStates
+from bough.search.score import AStarCost
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
@@ -29,7 +29,7 @@ class Likely:
         """A number for each child.
 
         Raises:
-            Spent: when the budget of calls can't pay for it.
+            BudgetExceeded: when the budget of calls can't pay for it.
         """
         del node
         drafts = [child.draft for child in children if child.draft is not None]
@@ -47,8 +47,8 @@ def q_star(weight: float = 1.0) -> Search:
     environment does not say what can be done.
     """
     return Search(
-        select=Best(by=Way(weight=weight), deepest=True),
+        select=Best(by=AStarCost(weight=weight), deepest=True),
         expand=Admissible(),
         rate=Likely(),
-        prune=(Seen(),),
+        prune=(DedupeStates(),),
     )

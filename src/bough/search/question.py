@@ -62,7 +62,7 @@ async def asked(
         The answer; None when there is none, which is then counted as `UNANSWERED`.
 
     Raises:
-        Spent: when a budget can't pay for it.
+        BudgetExceeded: when a budget can't pay for it.
     """
     for attempt in range(2):
         try:

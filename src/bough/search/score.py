@@ -83,7 +83,7 @@ class Puct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class QValue:
     """What the search found at a node and below: its q; 0 where nobody has looked."""
 
     def __call__(self, node: SearchNode) -> float:
@@ -92,7 +92,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visited:
+class VisitCount:
     """How often the search was at a node or below: what classic Monte-Carlo tree search decides by."""
 
     def __call__(self, node: SearchNode) -> float:
@@ -101,7 +101,7 @@ class Visited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class NodeValue:
     """What the evaluation says of a place alone; of one that nobody has carried out, what it says of its parent.
 
     The second is the frontier of Tree Search for LM Agents (arXiv 2407.01476), which carries actions out when it takes
@@ -117,7 +117,7 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
+class RatedValue:
     """What a rating said of the action; 0 where nobody was asked."""
 
     fixed: ClassVar[bool] = True
@@ -128,7 +128,7 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class AStarCost:
     """A*'s order: minus the turns so far and the turns to go, which an evaluation (or a rating) says as a minus.
 
         -weight * depth + value          value: minus an estimate of the turns from here to success

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
-from bough.rollout.budget import Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.rollout.budget import BudgetExceeded
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.search.node import SearchNode
 from bough.tree import ANSWER, Outcome
@@ -32,7 +32,7 @@ class SearchTree:
         lost: What any other end is worth.
     """
 
-    def __init__(self, player: Player, root: Cursor, *, won: float | None, lost: float) -> None:
+    def __init__(self, player: Rollout, root: Cursor, *, won: float | None, lost: float) -> None:
         self.player = player
         self.side: list[SearchNode] = []
         self.won, self.lost = won, lost
@@ -80,19 +80,21 @@ class SearchTree:
         """What is asked for; None when a budget can't pay for all of it (`spent` says so) or the engine broke."""
         try:
             return await call
-        except Spent:
+        except BudgetExceeded:
             self.spent = True
         except EngineFault:
             self.faults += 1
         except BaseExceptionGroup as errors:
             # What is asked for at once fails in a group.
-            if errors.split((Spent, EngineFault))[1] is not None:
+            if errors.split((BudgetExceeded, EngineFault))[1] is not None:
                 raise
-            self.spent = self.spent or errors.subgroup(Spent) is not None
+            self.spent = self.spent or errors.subgroup(BudgetExceeded) is not None
             self.faults += errors.subgroup(EngineFault) is not None
         return None
 
-    async def write(self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = "") -> Draft | None:
+    async def write(
+        self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = ""
+    ) -> PendingAction | None:
         """Let the policy write an action at a node; None when the engine failed or the budget can't pay.
 
         Calls at one node draw in the order in which they were made, however they are answered.
@@ -101,15 +103,15 @@ class SearchTree:
             raise ValueError(f"SearchTree.write: got {node}, from which nobody can act; need one that is carried out")
         branch = self._branch(node)
         draft = await self.paid(self.player.write(node.at, branch=branch, sampling=sampling, hint=hint))
-        return draft if isinstance(draft, Draft) else None
+        return draft if isinstance(draft, PendingAction) else None
 
-    def put(self, node: SearchNode, action: str) -> Draft:
+    def put(self, node: SearchNode, action: str) -> PendingAction:
         """Write an action in the place of the policy, which costs nothing."""
         if not isinstance(node.at, Cursor):
             raise ValueError(f"SearchTree.put: got {node}, from which nobody can act; need one that is carried out")
         return self.player.do(node.at, action, branch=self._branch(node))
 
-    def add(self, parent: SearchNode, draft: Draft, *, prior: float) -> SearchNode:
+    def add(self, parent: SearchNode, draft: PendingAction, *, prior: float) -> SearchNode:
         """A child, not yet carried out; what was closed above it is open again, unless it was given up."""
         depth, reward = parent.depth + 1, parent.reward
         node = SearchNode(number=len(self.nodes), parent=parent, draft=draft, depth=depth, reward=reward, prior=prior)
@@ -138,7 +140,7 @@ class SearchTree:
         if at is not None:
             self._arrive(node, at)
 
-    async def carry_out(self, draft: Draft) -> Cursor | Outcome | None:
+    async def carry_out(self, draft: PendingAction) -> Cursor | Outcome | None:
         """Execute an action once; returns the stored result from then on. None when the budget does not allow it.
 
         The action need not be a node yet; a node made from it later is executed from the start.
@@ -150,7 +152,7 @@ class SearchTree:
             self._came[draft.node] = at
         return self._came[draft.node]
 
-    def observation(self, draft: Draft) -> str | None:
+    def observation(self, draft: PendingAction) -> str | None:
         """The observation after an action; None before it is executed, or when that failed."""
         number = self.player.answered.get(draft.node)
         return None if number is None else str(self.player.growth.nodes[number].info["text"])
@@ -168,7 +170,7 @@ class SearchTree:
                 end.success = self._info(end).get("success") is True
                 return end
             more = await self.paid(self.player.write(at))
-            draft = more if isinstance(more, Draft) else None
+            draft = more if isinstance(more, PendingAction) else None
         return None
 
     def give_up(self, node: SearchNode) -> None:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from bough.engine import Sampling
 from bough.explore.asking import Choice, Text, check_places
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
@@ -108,7 +108,7 @@ class TreePlanner:
         check_places("TreePlanner.plan", self.plan)
         check_places("TreePlanner.decide", self.decide, "failures", "choices")
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, player: Rollout) -> None:
         """Grow the tree."""
         tree = SearchTree(player, await player.root(), won=1.0, lost=-1.0)
         try:

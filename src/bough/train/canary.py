@@ -9,8 +9,8 @@ from torch import Tensor
 from bough.batch import Reading, chosen_logprobs, plant
 from bough.engine import Engine
 from bough.policy.policy import Policy
-from bough.rollout import Waits
-from bough.train.health import DeadRun
+from bough.rollout import Deadlines
+from bough.train.health import NoLearningSignal
 
 
 class Canary:
@@ -26,7 +26,7 @@ class Canary:
         self.tolerance = tolerance
         self._last: tuple[float, ...] | None = None
 
-    async def check(self, engine: Engine, policy: Policy, waits: Waits, *, moved: bool, deadline_s: float) -> float:
+    async def check(self, engine: Engine, policy: Policy, waits: Deadlines, *, moved: bool, deadline_s: float) -> float:
         """Compare after a sync.
 
         Args:
@@ -49,12 +49,12 @@ class Canary:
         true = self._learner(policy)
         gap = float((torch.tensor(seen) - true).abs().max())
         if not gap <= self.tolerance:
-            raise DeadRun(
+            raise NoLearningSignal(
                 f"after a weight sync the engine's log-probabilities differ from the learner's by {gap:.3g} nats; "
                 f"need at most {self.tolerance:g}. The engine did not take the new weights, or computes another model"
             )
         if moved and seen == self._last:
-            raise DeadRun(
+            raise NoLearningSignal(
                 "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
                 "changed; the sync delivered nothing"
             )

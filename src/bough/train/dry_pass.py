@@ -10,15 +10,15 @@ import torch
 
 from bough.batch import pack
 from bough.config.config import ConfigError
-from bough.context import Form
+from bough.context import PromptedParser
 from bough.credit import compute_credit, needs_of
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import Aids
 from bough.rollout import paths_of
-from bough.train.loop import admit, reward
+from bough.train.loop import apply_filters, reward
 from bough.train.run import Run
-from bough.train.runtime import Workshop
+from bough.train.runtime import Runtime
 from bough.tree import (
     DTYPES,
     Credited,
@@ -46,7 +46,7 @@ CALLS = 64
 """Most engine calls, and most environment steps, of one of its trees."""
 
 
-async def dry_pass(shop: Workshop) -> None:
+async def dry_pass(shop: Runtime) -> None:
     """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
 
     The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
@@ -71,14 +71,14 @@ async def dry_pass(shop: Workshop) -> None:
         ]
         credited = compute_credit(run.method.credit, rewarded)
         _check_group(run, credited)
-        kept, _ = admit(credited, run.world.filters)
+        kept, _ = apply_filters(credited, run.world.filters)
         _learn(shop, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
 
 
-async def _grow(shop: Workshop) -> Sequence[Tree]:
+async def _grow(shop: Runtime) -> Sequence[Tree]:
     """Trees of the run's first tasks, with a few short paths."""
     run, tasks = shop.run, shop.train_tasks[:TASKS]
-    grove = shop.grove
+    grove = shop.rollouts
     engine = Scripted(script=await _script(shop, tasks[0]), context_tokens=grove.agent.engine.context_tokens)
     begun = 1 + max(len(task.start) for task in tasks)
     limits = replace(
@@ -88,17 +88,17 @@ async def _grow(shop: Workshop) -> Sequence[Tree]:
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )
     agent = replace(grove.agent, engine=engine, critic=_value if grove.agent.critic else None)
-    grown = await replace(grove, agent=agent, limits=limits).grow(
+    grown = await replace(grove, agent=agent, limits=limits).run(
         run.method.explorer, tasks, seed=derive(run.seed, "dry pass")
     )
     return grown.trees
 
 
-async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[int]]:
+async def _script(shop: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
     """A script that replies with admissible actions of the first state, else words of its observation."""
     run, renderer = shop.run, shop.policy.renderer
     try:
-        state = await shop.waits.until(
+        state = await shop.deadlines.until(
             shop.host.start(task),
             owner="dry pass",
             thing="environment start",
@@ -107,7 +107,7 @@ async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[in
         actions = [*(state.admissible or state.observation.split())][:ACTIONS]
     except EnvFault:
         actions = []
-    parser = run.world.parser if isinstance(run.world.parser, Form) else None
+    parser = run.world.parser if isinstance(run.world.parser, PromptedParser) else None
     texts = [parser.write(each, (), (each,)) if parser else each for each in actions or ["go"]]
     replies = [renderer.write(text) for text in texts]
     return lambda request: replies[request.seed % len(replies)]
@@ -179,7 +179,7 @@ def _with_advantage(credited: Credited) -> Credited:
     return replace(made, goals=credited.goals)
 
 
-def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
+def _learn(shop: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
     run, needs = shop.run, shop.run.loss.needs
     shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []

@@ -14,30 +14,30 @@ import numpy as np
 
 from bough.batch import Batch, pack
 from bough.credit import compute_credit
-from bough.curate import Admit, select
+from bough.curate import Filter, select
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import Aids
 from bough.reward import Reward, pay
-from bough.rollout import Grown, Stuck
-from bough.train.evaluation import Score, measure
-from bough.train.health import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
-from bough.train.pipeline import Ahead, newest
-from bough.train.recorder import Journal, Memory, Progress
-from bough.train.runtime import Workshop
+from bough.rollout import DeadlineExceeded, Rollouts
+from bough.train.evaluation import HeldoutResult, measure
+from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
+from bough.train.pipeline import PrefetchedRollouts, newest
+from bough.train.recorder import Checkpointable, RunRecorder, TrainState
+from bough.train.runtime import Runtime
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
-from bough.train.teacher_paths import taught
+from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, usual
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Rewarded, Tree, derive, groups
 
-STOPS = (DeadRun, Diverged, Stuck, EnvFault, EngineFault)
+STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""
 
 
-async def train(shop: Workshop, journal: Journal) -> str:
+async def train(shop: Runtime, journal: RunRecorder) -> str:
     """Train from where the journal left off to the end of the run.
 
     A run that is stopped after its warm-up first writes a checkpoint and `final/`. A step counts once its first trees
@@ -52,12 +52,12 @@ async def train(shop: Workshop, journal: Journal) -> str:
         Stuck: when something that was waited for did not come.
         EnvFault, EngineFault: when the environment or the engine breaks outside of a path.
     """
-    run, progress, ahead = shop.run, Progress(), Ahead()
+    run, progress, ahead = shop.run, TrainState(), PrefetchedRollouts()
     memories = {**shop.memories, **({"ahead": ahead} if run.world.execution.staleness else {})}
     resumed = journal.restore(shop.learner, progress, shop.reference, memories)
     await shop.sync(moved=False)
     if not resumed:
-        journal.note(shop.env_metrics())
+        journal.log(shop.env_metrics())
         if run.warmup_steps:
             await warm_up(shop, journal)
         shop.reference.take()
@@ -66,7 +66,7 @@ async def train(shop: Workshop, journal: Journal) -> str:
         if run.warmup_steps and not resumed:
             await shop.sync(moved=True)
         await _reinforce(shop, journal, progress, ahead, memories)
-        check_signal(progress.pulse, run.health)
+        check_signal(progress.health, run.health)
     except STOPS:
         journal.stop(shop.learner, progress, shop.reference, memories)
         raise
@@ -74,19 +74,23 @@ async def train(shop: Workshop, journal: Journal) -> str:
     if done >= run.world.schedule.steps:
         return ""
     return (
-        f"ended after step {done} of {run.world.schedule.steps}: every path of the last {progress.pulse.flat} batches "
+        f"ended after step {done} of {run.world.schedule.steps}: every path of the last {progress.health.flat} batches "
         "succeeded, so nothing is left to learn from these tasks (health.dead_batches)"
     )
 
 
 async def _reinforce(
-    shop: Workshop, journal: Journal, progress: Progress, ahead: Ahead, memories: Mapping[str, Memory]
+    shop: Runtime,
+    journal: RunRecorder,
+    progress: TrainState,
+    ahead: PrefetchedRollouts,
+    memories: Mapping[str, Checkpointable],
 ) -> None:
     """Run the remaining steps of reinforcement, each with its evaluation, rows and checkpoint."""
     run, before = shop.run, shop.run.warmup_steps
 
     def is_last() -> bool:
-        return progress.step >= before + run.world.schedule.steps or is_flat(progress.pulse, run.health)
+        return progress.step >= before + run.world.schedule.steps or is_flat(progress.health, run.health)
 
     def is_due(every: int) -> bool:
         return (progress.step - before) % every == 0 or is_last()
@@ -106,7 +110,7 @@ async def _reinforce(
 
 
 async def _step(
-    shop: Workshop, journal: Journal, progress: Progress, experts: Sequence[Tree], ahead: Ahead
+    shop: Runtime, journal: RunRecorder, progress: TrainState, experts: Sequence[Tree], ahead: PrefetchedRollouts
 ) -> list[Credited]:
     """One batch: grow, reward, credit, admit, pack, learn, sync."""
     run, watch = shop.run, Stopwatch()
@@ -119,12 +123,12 @@ async def _step(
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
     shop.report_cuts([each.tree for each in harvest.grown])
     shop.report_faults([each.tree for each in harvest.grown])
-    journal.note(metrics)
-    ready, divergence = shop.advisers.ready, _still
+    journal.log(metrics)
+    ready, divergence = shop.hooks.ready, _still
     batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
     if ready:
         lively = 0 if batch is None else sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
-        progress.pulse = feel(progress.pulse, lively=lively, success=metrics["train/success"])
+        progress.health = next_health(progress.health, lively=lively, success=metrics["train/success"])
     if batch is not None:
         with watch("learn"):
             stale = run.world.execution.staleness > 0 and newest(harvest.kept) < shop.learner.updates
@@ -137,19 +141,19 @@ async def _step(
         if stale:
             # The sampling weights are overwritten, so this is drift, not the engine gap; the canary checks the engine.
             metrics["policy/drift"] = metrics.pop("policy/gap")
-        journal.note(metrics)
+        journal.log(metrics)
         with watch("sync"):
             metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
-    metrics |= shop.advisers.observe(divergence)
+    metrics |= shop.hooks.observe(divergence)
     progress.entropies = add_entropies(progress.entropies, harvest.grown)
     metrics |= shop.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
-    journal.note(metrics | {"phase": "rl"})
+    journal.log(metrics | {"phase": "rl"})
     check_gap(metrics.get("policy/gap", 0.0), run.health)
     return harvest.credited
 
 
 @dataclass(slots=True, kw_only=True)
-class _Harvest:
+class StepData:
     """What a step has to learn from.
 
     Attributes:
@@ -168,7 +172,7 @@ class _Harvest:
 
 
 async def _learn(
-    shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, batch: Batch, ahead: Ahead
+    shop: Runtime, journal: RunRecorder, progress: TrainState, watch: Stopwatch, batch: Batch, ahead: PrefetchedRollouts
 ) -> dict[str, float]:
     """Update the policy; meanwhile, where the run allows it, trees of the next step grow."""
     run, step = shop.run, progress.step
@@ -186,23 +190,27 @@ async def _learn(
     if not run.world.execution.staleness or step == run.warmup_steps + run.world.schedule.steps:
         return update()
     growth = _grow(shop, journal, watch, step + 1, progress.drawn)
-    return await ahead.beside(update, growth, shop.waits, owner=f"step {step}")
+    return await ahead.beside(update, growth, shop.deadlines, owner=f"step {step}")
 
 
-async def _grow(shop: Workshop, journal: Journal, watch: Stopwatch, step: int, drawn: int, number: int = 0) -> Grown:
+async def _grow(
+    shop: Runtime, journal: RunRecorder, watch: Stopwatch, step: int, drawn: int, number: int = 0
+) -> Rollouts:
     """Grow one round of a step's trees, on the tasks from number `drawn` on."""
     run, seed = shop.run, derive(shop.run.seed, "step", step)
     with watch("grow", engine=shop.engine, env=shop.host):
         tasks = await shop.tasks_from(drawn)
-        shelf = journal.shelf(step, number) if run.checkpointing.as_grown else None
-        return await shop.grove.grow(
+        shelf = journal.partial_trees(step, number) if run.checkpointing.as_grown else None
+        return await shop.rollouts.run(
             run.method.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf
         )
 
 
-async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, ahead: Ahead) -> _Harvest:
+async def _gather(
+    shop: Runtime, journal: RunRecorder, progress: TrainState, watch: Stopwatch, ahead: PrefetchedRollouts
+) -> StepData:
     """Grow, reward, credit and admit, in rounds, until the batch is full or the rounds are over."""
-    run, harvest, step = shop.run, _Harvest(), progress.step + 1
+    run, harvest, step = shop.run, StepData(), progress.step + 1
     seed = derive(run.seed, "step", step)
     rewarded: list[Rewarded] = []
     for number in range(run.method.max_sampling_rounds):
@@ -215,9 +223,9 @@ async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: S
         with watch("credit"):
             fresh = reward(grown.trees, run.world.rewards)
             harvest.grown += fresh
-            rewarded += shop.appraise(fresh, derive(seed, number) if number else seed)
+            rewarded += shop.add_estimates(fresh, derive(seed, number) if number else seed)
             harvest.credited = compute_credit(run.method.credit, rewarded)
-            harvest.kept, harvest.dropped = admit(harvest.credited, run.world.filters)
+            harvest.kept, harvest.dropped = apply_filters(harvest.credited, run.world.filters)
         if len(groups(harvest.kept)) >= run.world.schedule.batch_tasks:
             break
     harvest.kept = [each for group in groups(harvest.kept)[: run.world.schedule.batch_tasks] for each in group]
@@ -225,8 +233,8 @@ async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: S
 
 
 def _pack(
-    shop: Workshop,
-    harvest: _Harvest,
+    shop: Runtime,
+    harvest: StepData,
     experts: Sequence[Tree],
     seed: int,
     watch: Stopwatch,
@@ -253,13 +261,13 @@ def _still() -> float:
 
 
 def _shown(
-    shop: Workshop, kept: Sequence[Credited], experts: Sequence[Tree], seed: int, metrics: dict[str, float]
+    shop: Runtime, kept: Sequence[Credited], experts: Sequence[Tree], seed: int, metrics: dict[str, float]
 ) -> list[Tree]:
     """The demonstrations of a batch: some of those of the start, others at every step, and what the trees teach."""
     mixed = shop.run.method.demonstrations
     order = np.random.default_rng(derive(seed, "experts")).permutation(len(experts))
     shown: list[Tree] = [experts[i] for i in order[: mixed.per_step]]
-    shown += taught(kept) if mixed.from_trees else []
+    shown += teacher_paths(kept) if mixed.from_trees else []
     if mixed.revise:
         revised = shop.revise([each.rewarded for each in kept])
         metrics["train/revisions"] = float(len(revised))
@@ -267,15 +275,17 @@ def _shown(
     return shown
 
 
-async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
+async def _evaluate(shop: Runtime, journal: RunRecorder, step: int) -> HeldoutResult:
     """Measure the held-out tasks. Always with the same seeds, so that only the policy differs between evaluations."""
     run, watch = shop.run, Stopwatch()
     with watch("evaluate"):
         seed = derive(run.seed, "heldout")
-        result = await measure(shop.grove, shop.heldout_tasks, temperature=run.world.evaluation.temperature, seed=seed)
-    journal.note_score(step, result)
+        result = await measure(
+            shop.rollouts, shop.heldout_tasks, temperature=run.world.evaluation.temperature, seed=seed
+        )
+    journal.log_evaluation(step, result)
     shop.report_cuts(result.trees)
-    journal.note(watch.metrics())
+    journal.log(watch.metrics())
     return result
 
 
@@ -284,7 +294,7 @@ def reward(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     return [rewarded for group in groups(trees) for rewarded in pay(group, rewards)]
 
 
-def admit(credited: Sequence[Credited], admits: Sequence[Admit]) -> tuple[list[Credited], dict[str, int]]:
+def apply_filters(credited: Sequence[Credited], admits: Sequence[Filter]) -> tuple[list[Credited], dict[str, int]]:
     """Let every rule choose in turn; returns what is left and how many groups were dropped, by reason."""
     kept, dropped = list(credited), dict[str, int]()
     for rule in admits:

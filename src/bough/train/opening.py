@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from bough.config.config import ConfigError
-from bough.context import told
+from bough.context import full_instructions
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import read_tasks
 from bough.train.check import check_state
 from bough.train.run import Run, Tasks
@@ -37,7 +37,7 @@ class TimedHost:
     """
 
     host: EnvHost
-    waits: Waits
+    waits: Deadlines
     deadline_s: float
     faults: list[str] = field(default_factory=list[str])
 
@@ -195,9 +195,10 @@ async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list
         found += [texts for texts in await asyncio.gather(*map(one, batch)) if texts is not None]
         if not found:
             raise _nothing(len(batch), host)
-    return [told(run.world.env.instructions, run.world.parser), *(text for texts in found for text in texts)], len(
-        tasks
-    ) - len(found)
+    return [
+        full_instructions(run.world.env.instructions, run.world.parser),
+        *(text for texts in found for text in texts),
+    ], len(tasks) - len(found)
 
 
 def _nothing(count: int, host: TimedHost) -> EnvFault:

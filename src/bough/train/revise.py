@@ -9,7 +9,7 @@ import numpy as np
 from bough.config.finite import INFINITE
 from bough.context import Context, Parser, Renderer, Turn
 from bough.credit import Credit, Searched, compute_credit, needs_of
-from bough.rollout import Growth, Node
+from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, steps
 
 ROUNDING = 1e-9
@@ -203,32 +203,34 @@ class _Writer:
     """Writes a path as it would have been read."""
 
     def __init__(self, tree: Tree, info: dict[str, object], reader: Reader) -> None:
-        self.growth = Growth(tree.task)
+        self.growth = TreeBuilder(tree.task)
         self.longest = self._length = len(tree.tokens_of(0))
         self._tree, self._reader = tree, reader
         self._past: list[Turn] = []
         told = {"text": tree.info[0].get("text", ""), "instructions": tree.info[0].get("instructions", "")}
         self._system = str(told["instructions"])
-        self.growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
+        self.growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
 
-    def turn(self, seen: str, tokens: Sequence[int], source: Source) -> Node:
+    def turn(self, seen: str, tokens: Sequence[int], source: Source) -> NodeDraft:
         """An action in answer to what was seen; returns its node."""
         renderer = self._reader.renderer
         if self._past:
             extension = self._reader.context.extend(renderer, self._system, self._past, seen)
             self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
-            self._add(Node(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
+            self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
         parsed = self._reader.parser(renderer.text(tokens))
         self._past.append(Turn(observation=seen, action=parsed.action, tokens=tuple(tokens), marks=parsed.marks))
         self._length += len(tokens)
         self.longest = max(self.longest, self._length)
-        return self._add(Node(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action}))
+        return self._add(
+            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action})
+        )
 
     def end(self, seen: str, success: object, outcome: Outcome) -> None:
         """What was seen at the end, which nobody reads."""
-        self._add(Node(parent=0, kind=Kind.OBSERVATION, outcome=outcome, info={"text": seen, "success": success}))
+        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, info={"text": seen, "success": success}))
 
-    def _add(self, node: Node) -> Node:
+    def _add(self, node: NodeDraft) -> NodeDraft:
         node.parent = len(self.growth.nodes) - 1
         self.growth.add(node)
         return node

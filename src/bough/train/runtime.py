@@ -9,25 +9,25 @@ import torch
 
 from bough.credit import needs_of
 from bough.engine import Engine
-from bough.env import EnvFault, EnvHost, Inline, Workers
+from bough.env import EnvFault, EnvHost, InProcessHost, Workers
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
-from bough.hooks.hook import Advisers
+from bough.hooks.hook import Hooks
 from bough.learner.estimates import appraise
 from bough.learner.learner import Learner
-from bough.learner.memory_budget import Budget
+from bough.learner.memory_budget import MemoryBudget
 from bough.learner.memory_meter import return_freed
 from bough.learner.reference import Reference
 from bough.learner.state_values import Valuer
 from bough.policy.policy import Policy
-from bough.rollout import Agent, Grove, Waits
+from bough.rollout import Agent, Deadlines, RolloutRunner
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.check import refuse_overlap
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths
 from bough.train.opening import TimedHost, open_run
-from bough.train.recorder import Memory
+from bough.train.recorder import Checkpointable
 from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.train.summary import cut_by_context
@@ -42,14 +42,14 @@ CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
 """Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
 
 
-class Workshop:
+class Runtime:
     """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
 
     def __init__(
         self,
         run: Run,
         assets: Path,
-        waits: Waits,
+        waits: Deadlines,
         notify: Callable[[str], None] = to_stderr,
         *,
         trains: bool = True,
@@ -68,7 +68,7 @@ class Workshop:
             EnvFault: when no task can be played.
         """
         self.run = run
-        self.waits = waits
+        self.deadlines = waits
         self.notify = notify
         self.host = make_host(run, notify)
         self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
@@ -115,14 +115,14 @@ class Workshop:
             critic=self.critic,
             seed=derive(run.seed, "optimizer") % 2**31,
         )
-        self.advisers = Advisers(
+        self.hooks = Hooks(
             run.method.hooks, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
         )
         self.reference = Reference(self.policy, wanted=reference)
         self.canary = self._canary()
 
     @property
-    def grove(self) -> Grove:
+    def rollouts(self) -> RolloutRunner:
         """Where training trees grow."""
         run = self.run
         agent = Agent(
@@ -133,26 +133,26 @@ class Workshop:
             sampling=run.world.sampling,
             critic=self.valuer,
         )
-        return Grove(
+        return RolloutRunner(
             agent=agent,
             host=self.host,
             instructions=run.world.env.instructions,
             limits=run.world.limits,
-            waits=self.waits,
-            at_once=run.world.schedule.batch_tasks,
+            deadlines=self.deadlines,
+            max_concurrent=run.world.schedule.batch_tasks,
         )
 
     @property
-    def memories(self) -> Mapping[str, Memory]:
+    def memories(self) -> Mapping[str, Checkpointable]:
         """What must outlive this process besides policy and optimizer, by the name it has in a checkpoint."""
-        return self.advisers.memories | ({} if self.critic is None else {"critic": self.critic})
+        return self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
 
-    def appraise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The trees that are credited, with what the run's rule needs to know from models other than the policy.
 
         The advisers come first: those that put other paths into the batch do so before these are looked at.
         """
-        rewarded = self.advisers.advise(rewarded, seed)
+        rewarded = self.hooks.advise(rewarded, seed)
         needs = needs_of(self.run.method.credit)
         values, reference = any(need.startswith("critic.") for need in needs), "reference" in needs
         if not (values or reference):
@@ -186,7 +186,7 @@ class Workshop:
         if count > len(self.train_tasks):
             raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
         seed = derive(self.run.seed, "demonstrations")
-        grown = await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)
+        grown = await self.rollouts.run(Demonstration(), self.train_tasks[:count], seed=seed)
         check_paths(grown.trees, grown.unstarted)
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
@@ -206,7 +206,7 @@ class Workshop:
         Where an adviser weighs tasks, they are drawn by its weights instead, each at most once. Then advisers may have
         them begin elsewhere, or put others in their place.
         """
-        return await self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+        return await self.hooks.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[str, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
@@ -251,7 +251,7 @@ class Workshop:
 
     def _draw(self, first: int) -> list[Task]:
         """The next batch from the pool."""
-        weights = self.advisers.weigh([task.id for task in self.train_tasks])
+        weights = self.hooks.weigh([task.id for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
             drawn = generator.choice(
@@ -267,24 +267,26 @@ class Workshop:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
         self.engine.sync(self.policy.weights(), self.learner.updates)
         deadline_s = self.run.world.limits.engine_deadline_s
-        return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
+        return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 
     async def close(self) -> None:
         """Let go of processes and memory."""
         closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
         for thing, closed in closing.items():
-            await self.waits.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
+            await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
 
-    def _budget(self, *, reference: bool) -> Budget | None:
+    def _budget(self, *, reference: bool) -> MemoryBudget | None:
         """What the run's bound on memory allows, if it has one."""
         optimizer, entropy = self.run.world.optimizer, "entropy" in self.run.loss.needs
         if optimizer.memory_gib is None:
             return None
-        return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
+        return MemoryBudget(
+            optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference
+        )
 
     def _valuer(self) -> Valuer | None:
         """The critic for searches; None without a critic."""
@@ -308,5 +310,5 @@ def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
     """The host of a run's environment: in this process, or in `execution.workers` processes."""
     env, settings = run.world.env, run.world.execution
     if not settings.workers:
-        return Inline(env=env)
+        return InProcessHost(env=env)
     return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
 from bough.env.workers import mib
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
@@ -18,8 +18,8 @@ from bough.usercode import origin
 from bough.view import Live
 
 if TYPE_CHECKING:
-    from bough.train.recorder import Journal
-    from bough.train.runtime import Workshop
+    from bough.train.recorder import RunRecorder
+    from bough.train.runtime import Runtime
 
 MAY_CHANGE = (
     "steps",
@@ -118,11 +118,10 @@ def load_run(directory: RunDirectory) -> Run:
 def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
     check(run)
     # Imported here because these import torch; wrong settings are reported earlier.
-    from bough.train.recorder import Journal
-    from bough.train.run_report import finish
-    from bough.train.runtime import Workshop
+    from bough.train.recorder import RunRecorder
+    from bough.train.runtime import Runtime
 
-    waits = Waits()
+    waits = Deadlines()
     with (
         Live(run.name, run.warmup_steps + run.world.schedule.steps, terminal=terminal) as live,
         Watchdog(waits, grace_s=run.health.stuck_s),
@@ -135,14 +134,14 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
                 "Keep large data in a file that a field names"
             )
         live.say("building the model, the engine and the environment")
-        shop = Workshop(run, directory.policy, waits, live.say)
+        shop = Runtime(run, directory.policy, waits, live.say)
         if shop.budget is not None:
             live.say(shop.budget.line)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
             environment = getattr(run.world.env, "data_hash", None)
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
-        journal = Journal(run, directory, live)
+        journal = RunRecorder(run, directory, live)
         try:
             ended = run_coroutine(_run(shop, journal))
             journal.save_policy(shop.policy)
@@ -150,19 +149,19 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             # The error is what a person has to hear of; that its report could not be written is not.
             with suppress(Exception):
                 told = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
-                finish(run, directory, f"The run stopped early: {told}")
+                write_run_report(run, directory, f"The run stopped early: {told}")
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
             if steps := Checkpoints(directory=directory.checkpoints).steps():
                 live.say(f"stopped by an error; `bough resume {directory.path}` goes on after step {steps[-1]}")
             raise
-        finish(run, directory, f"The run {ended}." if ended else "")
+        write_run_report(run, directory, f"The run {ended}." if ended else "")
         if ended:
             live.say(ended)
     return directory
 
 
-async def _run(shop: "Workshop", journal: "Journal") -> str:
+async def _run(shop: "Runtime", journal: "RunRecorder") -> str:
     from bough.train.dry_pass import dry_pass
     from bough.train.loop import train
 

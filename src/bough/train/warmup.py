@@ -6,13 +6,13 @@ from dataclasses import replace
 from bough.batch import pack_demonstrations
 from bough.learner.learner import Learner
 from bough.objective import Imitation, Share
-from bough.train.recorder import Journal
-from bough.train.runtime import Workshop
+from bough.train.recorder import RunRecorder
+from bough.train.runtime import Runtime
 from bough.train.stopwatch import Stopwatch
 from bough.tree import derive
 
 
-async def warm_up(shop: Workshop, journal: Journal) -> None:
+async def warm_up(shop: Runtime, journal: RunRecorder) -> None:
     """Behaviour cloning on the run's first training tasks.
 
     The warm-up has its own optimizer, and reinforcement starts with fresh moments. The first evaluation completes the
@@ -45,7 +45,7 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
             seed = derive(run.seed, "warm-up", epoch)
             metrics = learner.learn(batch, Imitation(), Share(), seed=seed)
         metrics.pop("policy/gap")
-        journal.note(metrics | watch.metrics() | {"phase": "warmup"})
+        journal.log(metrics | watch.metrics() | {"phase": "warmup"})
         if epoch < settings.epochs:
             journal.write_step(epoch)
         watch = Stopwatch()

@@ -6,7 +6,7 @@ import sys
 import threading
 from types import TracebackType
 
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 
 EXIT_STUCK = 75
 """Exit status of a process that was stuck."""
@@ -18,7 +18,7 @@ class Watchdog:
     A wait that the event loop can end raises `Stuck` at its deadline; the watchdog acts `grace_s` later.
     """
 
-    def __init__(self, waits: Waits, *, grace_s: float, period_s: float = 1.0) -> None:
+    def __init__(self, waits: Deadlines, *, grace_s: float, period_s: float = 1.0) -> None:
         self._waits = waits
         self._grace_s = grace_s
         self._period_s = period_s
