@@ -30,7 +30,7 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
     texts = shape.texts(seed)
     rounds = seed * sum(shape.nodes)
 
-    async def branch(growth: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+    async def branch(builder: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
         completion = await engine.generate(
             Request(
                 prompt_tokens=text,
@@ -40,7 +40,7 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
             )
         )
         goes_on = texts.goes_on[turn][node]
-        number = growth.add(
+        number = builder.add(
             NodeDraft(
                 parent=parent,
                 kind=Kind.ACTION,
@@ -55,18 +55,18 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
         )
         if goes_on:
             observation = texts.observations[turn][node].tolist()
-            number = growth.add(NodeDraft(parent=number, kind=Kind.OBSERVATION, tokens=observation))
-            await fork(growth, number, (*text, *completion.tokens, *observation), turn + 1, node)
+            number = builder.add(NodeDraft(parent=number, kind=Kind.OBSERVATION, tokens=observation))
+            await fork(builder, number, (*text, *completion.tokens, *observation), turn + 1, node)
 
-    async def fork(growth: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+    async def fork(builder: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
         first = node * shape.forks[turn]
-        await asyncio.gather(*(branch(growth, parent, text, turn, first + each) for each in range(shape.forks[turn])))
+        await asyncio.gather(*(branch(builder, parent, text, turn, first + each) for each in range(shape.forks[turn])))
 
     async def tree(number: int, prompt: list[int]) -> Tree:
-        growth = TreeBuilder(Task(id=str(number)))
-        root = growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=prompt))
-        await fork(growth, root, tuple(prompt), 0, number)
-        return growth.done()
+        builder = TreeBuilder(Task(id=str(number)))
+        root = builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=prompt))
+        await fork(builder, root, tuple(prompt), 0, number)
+        return builder.done()
 
     return await asyncio.gather(*(tree(number, prompt) for number, prompt in enumerate(texts.prompts.tolist())))
 

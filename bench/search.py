@@ -43,7 +43,7 @@ SEARCHES = {
     "best-first": "best_first()",
     "MCTS": "mcts()",
     "PUCT": "puct()",
-    "A*": "Search(select=Best(by=Way),evaluate=CriticTurns(discount=0.9),prune=[Seen],eager=true)",
+    "A*": "Search(select=Best(by=AStarCost),evaluate=CriticTurns(discount=0.9),prune=[DedupeStates],eager=true)",
 }
 
 

@@ -88,7 +88,8 @@ def test_a_piece_of_a_file_inside_others(mine: Path) -> None:
         override(small(), ["explorer=mcts()", "explorer.evaluate=mine.py:MyValue"]).method.explorer.evaluate.at == 0.5
     )
     searched: Search = override(
-        small(), ["explorer=Search(select=Best(by=Worth), rate=Look(evaluate=mine.py:MyValue(at=.1)))"]
+        small(),
+        ["explorer=Search(select=Best(by=NodeValue), rate=ExecuteAndEvaluate(evaluate=mine.py:MyValue(at=.1)))"],
     ).method.explorer
     assert searched.rate == ExecuteAndEvaluate(evaluate=module.MyValue(at=0.1))
 
@@ -143,7 +144,7 @@ def test_a_file_that_cannot_be_imported(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("explorer=Words", "explorer: got Words, whose __call__ takes (text: str); need an Explorer"),
+        ("explorer=LabelParser", "explorer: got LabelParser, whose __call__ takes (text: str); need an Explorer"),
         ("explorer=Uct", "explorer: got Uct, whose __call__ takes (node: SearchNode); need an Explorer"),
         ("policy=ValueHead", "policy: got ValueHead, whose build takes (width: int); need a PolicyRecipe"),
         ("context=Plain", "context: got Plain, which lacks extend; need a Context; offered: Full, Planned, Window"),

@@ -403,39 +403,39 @@ def test_what_no_retry_mends_is_a_fault_at_once(trouble: Say, message: str) -> N
 
 
 def test_retry_after_is_honoured() -> None:
-    def waits(endpoint: Endpoint) -> list[float]:
+    def deadlines(endpoint: Endpoint) -> list[float]:
         return [b.at_s - a.at_s for a, b in zip(endpoint.asked, endpoint.asked[1:], strict=False)]
 
     slow = replies(error(429, "later", retry_after="0.3"), error(503, "later"), chat("up"))
     _, endpoint = serve(slow, one(hi()))
-    first, second = waits(endpoint)
+    first, second = deadlines(endpoint)
     assert first >= 0.3
     assert second < 0.2
     date = formatdate(time.time() + 90, usegmt=True)
     faults(lambda _: error(429, "later", retry_after=date), "asks for a wait of (89|90) s", deadline_s=80.0)
     _, endpoint = serve(replies(error(429, "later", retry_after="soon"), chat("up")), one(hi()))
-    assert waits(endpoint)[0] < 0.2
+    assert deadlines(endpoint)[0] < 0.2
 
 
 def test_waits_double_and_vary_as_the_seed_says(monkeypatch: pytest.MonkeyPatch) -> None:
     def slept(seed: int, **config: Any) -> list[float]:
-        waits: list[float] = []
+        deadlines: list[float] = []
         real = asyncio.sleep
 
         async def sleep(wait_s: float) -> None:
-            waits.append(wait_s)
+            deadlines.append(wait_s)
             await real(0)
 
         with monkeypatch.context() as patch:
             patch.setattr("bough.engine.calls.asyncio.sleep", sleep)
             faults(lambda _: error(500, "no"), "asked 5 times", hi(seed=seed), **config)
-        return waits[:4]
+        return deadlines[:4]
 
-    waits = slept(3, backoff_s=1.0)
+    deadlines = slept(3, backoff_s=1.0)
     jitter = random.Random(3)
-    assert waits == [2**k * jitter.uniform(0.5, 1.5) for k in range(4)]
-    assert waits == slept(3, backoff_s=1.0)
-    assert waits != slept(4, backoff_s=1.0)
+    assert deadlines == [2**k * jitter.uniform(0.5, 1.5) for k in range(4)]
+    assert deadlines == slept(3, backoff_s=1.0)
+    assert deadlines != slept(4, backoff_s=1.0)
     assert max(slept(3, backoff_s=50.0, deadline_s=60.0)) == 60.0
 
 

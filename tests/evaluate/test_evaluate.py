@@ -98,9 +98,9 @@ def test_an_evaluation_of_a_run_in_which_every_task_failed_writes_no_rate(
         actions=ActionCounts(),
         trees=(),
     )
-    journal = RunRecorder(run, directory, Live("run", 1, terminal=False))
-    journal.log_evaluation(0, score)
-    journal.write_step(0)
+    recorder = RunRecorder(run, directory, Live("run", 1, terminal=False))
+    recorder.log_evaluation(0, score)
+    recorder.write_step(0)
     (row,) = read_metrics(directory.metrics)
     assert row["heldout/failed"] == 2
     assert not [name for name in row if name.startswith("heldout/") and name != "heldout/failed"]
@@ -115,9 +115,9 @@ def test_an_evaluation_with_many_cut_actions_says_so(
     directory = RunDirectory.create(tmp_path / "run")
     counts = ActionCounts(actions=40, cut=cut, invalid=10)
     score = HeldoutResult(successes={"a": True}, failures={}, turns=1.0, actions=counts, trees=())
-    journal = RunRecorder(small(), directory, Live("run", 1, terminal=False))
-    journal.log_evaluation(0, score)
-    journal.write_step(0)
+    recorder = RunRecorder(small(), directory, Live("run", 1, terminal=False))
+    recorder.log_evaluation(0, score)
+    recorder.write_step(0)
     (row,) = read_metrics(directory.metrics)
     assert (row["heldout/cut_actions"], row["heldout/valid_actions"]) == (cut / 40, 0.75)
     line = "held-out: 3 of 40 actions (7.5%) were cut off at the token limit; raise sampling.max_tokens"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.engine.toys import Toy
-from tests.explore.stage import STOP, Letters, World, grove
+from tests.explore.stage import STOP, Letters, World, runner
 
 from bough.context import Plain
 from bough.engine import Completion, Engine, Local, Request, Sampling, Scripted
@@ -34,7 +34,7 @@ def spelling(length: int, letters: str = "abcd") -> Callable[[Request], tuple[in
 
 def place_of(engine: Engine, *, turns: int = 1, max_tokens: int = 40, limits: Limits = FREE) -> RolloutRunner:
     """A world in which every action adds its letters, and so many letters are the end."""
-    return grove(engine, InProcessHost(env=World(length=turns)), max_tokens=max_tokens, limits=limits)
+    return runner(engine, InProcessHost(env=World(length=turns)), max_tokens=max_tokens, limits=limits)
 
 
 def grown(place: RolloutRunner, explorer: Explorer, *, seed: int = 0) -> Tree:
@@ -46,13 +46,19 @@ def ledgered(place: RolloutRunner, explorer: Explorer, *, seed: int = 0) -> tupl
     """The same, and the player that it was grown with."""
 
     async def main() -> tuple[Tree, Rollout]:
-        growth = TreeBuilder(Task(id="t"))
-        player = Rollout(
-            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=seed, waits=place.deadlines
+        builder = TreeBuilder(Task(id="t"))
+        rollout = Rollout(
+            builder,
+            place.agent,
+            place.host,
+            instructions="go",
+            limits=place.limits,
+            seed=seed,
+            deadlines=place.deadlines,
         )
-        await explorer(player)
-        player.finish()
-        return growth.done(), player
+        await explorer(rollout)
+        rollout.finish()
+        return builder.done(), rollout
 
     return asyncio.run(main())
 

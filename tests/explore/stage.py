@@ -98,14 +98,14 @@ def says(choose: Callable[[random.Random], str]) -> Callable[[Request], Reply]:
     return lambda request: tuple(map(ord, choose(random.Random(request.seed))))
 
 
-def grove(
+def runner(
     engine: Engine,
     host: Host | None = None,
     *,
     limits: Limits = LIMITS,
     context: Context = FULL,
     max_tokens: int = 8,
-    waits: Deadlines | None = None,
+    deadlines: Deadlines | None = None,
     at_once: int = 64,
 ) -> RolloutRunner:
     """Everything that a tree needs to grow."""
@@ -113,9 +113,9 @@ def grove(
         engine=engine, renderer=Letters(), context=context, parser=Plain(), sampling=Sampling(max_tokens=max_tokens)
     )
     host = InProcessHost(env=World()) if host is None else host
-    waits = Deadlines() if waits is None else waits
+    deadlines = Deadlines() if deadlines is None else deadlines
     return RolloutRunner(
-        agent=agent, host=host, instructions="go", limits=limits, deadlines=waits, max_concurrent=at_once
+        agent=agent, host=host, instructions="go", limits=limits, deadlines=deadlines, max_concurrent=at_once
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.explore.test_quality import LAKE
 from tests.rollout.test_builder import columns
 from tests.rollout.test_writing import play
@@ -34,7 +34,7 @@ def writes(text: str) -> Scripted:
 
 
 def grown(explorer: Correct, engine: Engine, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
-    place = grove(engine, InProcessHost(env=World(length=length)), limits=limits or Limits())
+    place = runner(engine, InProcessHost(env=World(length=length)), limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -71,16 +71,16 @@ def test_so_many_are_put_right_and_each_place_once() -> None:
 
 
 def test_who_is_to_blame() -> None:
-    async def lost(player: Rollout) -> Attempt:
-        return await attempt(player, await player.root(), branch=0)
+    async def lost(rollout: Rollout) -> Attempt:
+        return await attempt(rollout, await rollout.root(), branch=0)
 
     def blamed(text: str, rule: FirstOracleMistake, **world: int) -> int | None:
         said: list[int | None] = []
 
-        async def script(player: Rollout) -> None:
-            said.append(await rule(player, await lost(player)))
+        async def script(rollout: Rollout) -> None:
+            said.append(await rule(rollout, await lost(rollout)))
 
-        play(grove(writes(text), InProcessHost(env=World(**world))), script)  # type: ignore[arg-type]
+        play(runner(writes(text), InProcessHost(env=World(**world))), script)  # type: ignore[arg-type]
         return said[0]
 
     assert blamed("abb", FirstOracleMistake()) == 1
@@ -93,12 +93,12 @@ def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
     said: list[int | None] = []
     words = iter(["jump", "down"] * 2)
 
-    async def script(player: Rollout) -> None:
-        lost = await attempt(player, await player.root(), branch=0)
+    async def script(rollout: Rollout) -> None:
+        lost = await attempt(rollout, await rollout.root(), branch=0)
         assert lost.lost
-        said.extend([await FirstOracleMistake()(player, lost), await FirstOracleMistake(invalid=False)(player, lost)])
+        said.extend([await FirstOracleMistake()(rollout, lost), await FirstOracleMistake(invalid=False)(rollout, lost)])
 
-    play(grove(scripted(lambda _: next(words)), InProcessHost(env=FrozenLake(size=2))), script, LAKE)
+    play(runner(scripted(lambda _: next(words)), InProcessHost(env=FrozenLake(size=2))), script, LAKE)
     assert said == [0, 1]
 
 

@@ -4,7 +4,7 @@
 import asyncio
 
 import pytest
-from tests.explore.stage import STOP, Letters, grove, grow, scripted
+from tests.explore.stage import STOP, Letters, grow, runner, scripted
 from tests.search.talk import answer, talk
 
 from bough.engine import EngineFault, Mishap, Sampling, Scripted
@@ -92,19 +92,19 @@ def test_trees_grow_in_a_dream_within_their_budget() -> None:
     """The agent's own engine dreams; each step is one question, so the budget of turns is one of questions."""
     engine = talk(lambda *_: "a", lambda read: "won [solved]" if read.count("> a") == 2 else "on")
     dream = Dream(ask=aside(engine))
-    (tree,) = grow(grove(engine, dream), Chains(n=1)).trees
+    (tree,) = grow(runner(engine, dream), Chains(n=1)).trees
     assert [info["text"] for info in tree.info] == ["on", "a", "on", "a", "won"]
     assert tree.outcome[-1] == Outcome.TERMINATED
     assert tree.info[-1]["success"] is True
     asked = len(engine.requests)
-    grow(grove(engine, dream, limits=Limits(tree_turns=1)), Chains(n=1))
+    grow(runner(engine, dream, limits=Limits(tree_turns=1)), Chains(n=1))
     assert len(engine.requests) - asked == 3, "the start, an action, a step"
 
 
 def test_a_dream_that_breaks_is_dreamt_again() -> None:
     said = iter([Mishap.FAULT, "on", "won [over]"])
     engine = talk(lambda *_: "a", lambda read: next(said))
-    (tree,) = grow(grove(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
+    (tree,) = grow(runner(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
     assert tree.outcome[-1] == Outcome.TERMINATED
 
 
@@ -114,5 +114,5 @@ def test_a_search_can_be_made_in_a_dream() -> None:
         lambda _, luck: luck.choice("ab"),
         lambda read: "on" if read.count("> ") < 2 else "won [solved]" if read.count("> a") == 2 else "lost [over]",
     )
-    (tree,) = grow(grove(engine, Dream(ask=aside(engine))), mcts(width=6)).trees
+    (tree,) = grow(runner(engine, Dream(ask=aside(engine))), mcts(width=6)).trees
     assert answer(tree) == "aa"

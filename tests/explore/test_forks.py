@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.credit import TreeGrpo
@@ -20,7 +20,7 @@ from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, pat
 
 def grown(explorer: Forks, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
     world = InProcessHost(env=World(length=length))
-    place = grove(scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
+    place = runner(scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -86,7 +86,7 @@ def test_the_seed_decides_and_the_order_of_arrival_does_not() -> None:
     plain = scripted(lambda chance: chance.choice("ab"))
 
     def all_of(engine: object, seed: int) -> list[dict[str, bytes]]:
-        place = grove(engine, InProcessHost(env=World(length=5)))  # type: ignore[arg-type]
+        place = runner(engine, InProcessHost(env=World(length=5)))  # type: ignore[arg-type]
         return [columns(tree) for tree in grow(place, Forks(rounds=2), "x", "y", "x", seed=seed).trees]
 
     expected = all_of(plain, 3)
@@ -102,7 +102,7 @@ def test_the_seed_decides_and_the_order_of_arrival_does_not() -> None:
 
 def test_every_draw_has_a_seed_of_its_own() -> None:
     engine = scripted(lambda chance: chance.choice("ab"))
-    grow(grove(engine, InProcessHost(env=World(length=5))), Forks(rounds=3), "x", "y", "x", seed=3)
+    grow(runner(engine, InProcessHost(env=World(length=5))), Forks(rounds=3), "x", "y", "x", seed=3)
     seeds = [request.seed for request in engine.requests]
     assert len(set(seeds)) == len(seeds)
 
@@ -117,7 +117,7 @@ def test_what_fails_is_tried_again_from_where_it_forked() -> None:
 
     for seed in range(10):
         (tree,) = grow(
-            grove(Scripted(script=reply), InProcessHost(env=World(length=4))),  # type: ignore[arg-type]
+            runner(Scripted(script=reply), InProcessHost(env=World(length=4))),  # type: ignore[arg-type]
             Forks(retries=50),
             seed=seed,
         ).trees
@@ -138,7 +138,7 @@ def test_when_everything_fails_it_ends() -> None:
     def reply(_: object) -> Mishap:
         return Mishap.FAULT
 
-    (tree,) = grow(grove(Scripted(script=reply)), Forks(chains=2, draws=1, retries=1)).trees
+    (tree,) = grow(runner(Scripted(script=reply)), Forks(chains=2, draws=1, retries=1)).trees
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 8
 
 
@@ -178,14 +178,16 @@ def test_a_path_drawn_from_the_prompt_is_compared_within_its_tree() -> None:
 
 
 def test_seeds_for_choices_are_not_those_of_completions() -> None:
-    place = grove(scripted(lambda _: "a"))
+    place = runner(scripted(lambda _: "a"))
 
-    def player(seed: int) -> Rollout:
-        growth = TreeBuilder(Task(id="t"))
-        return Rollout(growth, place.agent, place.host, instructions="", limits=Limits(), seed=seed, waits=Deadlines())
+    def rollout(seed: int) -> Rollout:
+        builder = TreeBuilder(Task(id="t"))
+        return Rollout(
+            builder, place.agent, place.host, instructions="", limits=Limits(), seed=seed, deadlines=Deadlines()
+        )
 
-    assert player(0).seed("forks", 0, 1) == player(0).seed("forks", 0, 1)
-    assert len({player(0).seed("forks", 0, 1), player(0).seed("forks", 1, 0), player(1).seed("forks", 0, 1)}) == 3
+    assert rollout(0).seed("forks", 0, 1) == rollout(0).seed("forks", 0, 1)
+    assert len({rollout(0).seed("forks", 0, 1), rollout(0).seed("forks", 1, 0), rollout(1).seed("forks", 0, 1)}) == 3
     asyncio.run(place.host.close())
 
 

@@ -5,7 +5,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 
 from bough.context import Parser, PlanAct, Planned, Renderer, Tagged, Window
 from bough.engine import Scripted
@@ -19,7 +19,7 @@ PLAN = "<switch><subgoal>a, a</subgoal><action>a</action>"
 
 
 def place(engine: Scripted, parser: Parser, renderer: Renderer | None = None, **changed: object) -> RolloutRunner:
-    given = grove(engine, InProcessHost(env=World(length=3)), max_tokens=200)
+    given = runner(engine, InProcessHost(env=World(length=3)), max_tokens=200)
     agent = replace(given.agent, parser=parser, **changed)
     return replace(given, agent=agent if renderer is None else replace(agent, renderer=renderer))
 
@@ -45,7 +45,7 @@ def test_spans_are_of_tokens() -> None:
 
 
 def test_a_plain_answer_has_no_spans() -> None:
-    tree = only(grove(scripted(lambda _: "a")), Chains(n=1))
+    tree = only(runner(scripted(lambda _: "a")), Chains(n=1))
     assert all("spans" not in info for info in tree.info)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.batch import pack
@@ -29,7 +29,7 @@ def grown(
     explorer: FullTree, engine: Engine | None = None, *, length: int = 5, seed: int = 0, limits: Limits | None = None
 ) -> Tree:
     world = InProcessHost(env=World(length=length))
-    place = grove(engine or scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
+    place = runner(engine or scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -189,12 +189,12 @@ def test_no_budget_is_overdrawn(limits: Limits, host: InProcessHost) -> None:
 
     explorer = FullTree(width=3, depth=2)
 
-    async def watch(player: Rollout) -> None:
-        await explorer(player)
-        cost = player.ledger.spent
+    async def watch(rollout: Rollout) -> None:
+        await explorer(rollout)
+        cost = rollout.budget.spent
         spent.append((cost.turns, cost.tokens, cost.calls))
 
-    (tree,) = grow(grove(scripted(lambda c: c.choice("ab")), host, limits=limits), watch).trees  # type: ignore[arg-type]
+    (tree,) = grow(runner(scripted(lambda c: c.choice("ab")), host, limits=limits), watch).trees  # type: ignore[arg-type]
     ((of_turns, of_tokens, of_calls),) = spent
     assert of_turns <= (limits.tree_turns or of_turns)
     assert of_tokens <= (limits.tree_tokens or of_tokens)
@@ -205,8 +205,8 @@ def test_no_budget_is_overdrawn(limits: Limits, host: InProcessHost) -> None:
 
 def test_quality_may_be_anything() -> None:
     class Last:
-        async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
-            del player
+        async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
+            del rollout
             return float(ord(draft.parsed.action[0]))
 
     letters = scripted(lambda chance: chance.choice("abcdefgh"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.batch import pack
@@ -39,7 +39,7 @@ def grown(
     context: Context | None = None,
 ) -> Tree:
     world = InProcessHost(env=env or World())  # type: ignore[arg-type]
-    place = grove(engine, world, limits=limits or Limits(), context=context or Full())
+    place = runner(engine, world, limits=limits or Limits(), context=context or Full())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 

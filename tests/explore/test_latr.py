@@ -110,11 +110,11 @@ def test_look_alikes_are_cut_off() -> None:
 
 def test_what_was_cut_off_is_not_learned_from_and_cost_what_it_cost() -> None:
     engine = told(tied_at(2), lambda begun: "x" * (20 - len(begun)))
-    tree, player = ledgered(place_of(engine, max_tokens=60), Latr(paths=2, windows=(5,)))
+    tree, rollout = ledgered(place_of(engine, max_tokens=60), Latr(paths=2, windows=(5,)))
     (gone,) = [leaf for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.OPEN]
     # Born at 2 and compared over five tokens, the first of which was forced.
     assert written(tree, gone) == "xxyxxxx"
-    assert player.ledger.spent.tokens == 2 * 21 + 4
+    assert rollout.budget.spent.tokens == 2 * 21 + 4
     assert tree.info[0]["pruned_branches"] == 1
     assert not trained(tree)[tree.span[gone] : tree.span[gone + 1]].any()
 

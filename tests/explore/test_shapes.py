@@ -58,8 +58,8 @@ def test_what_is_done_when_a_budget_ends_is_kept(
 ) -> None:
     limits = Limits(tree_tokens=tokens, tree_turns=steps, tree_calls=calls)
     place = place_of(Scripted(script=spelling(case.letters)), turns=case.end, max_tokens=8, limits=limits)
-    tree, player = ledgered(place, case.shape, seed=seed)
-    spent = player.ledger.spent
+    tree, rollout = ledgered(place, case.shape, seed=seed)
+    spent = rollout.budget.spent
     for used, most in ((spent.tokens, tokens), (spent.turns, steps), (spent.calls, calls)):
         assert most is None or used <= most
     assert spent.tokens == int(tree.sampled.sum())

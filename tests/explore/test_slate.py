@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.batch import pack
@@ -28,15 +28,15 @@ SCORES = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0}
 class Letter:
     """A letter is worth what `SCORES` says; nobody can say what `z` is worth."""
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
-        del player
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
+        del rollout
         return SCORES.get(draft.parsed.action)
 
 
 def grown(
     explorer: Slate, engine: Engine | None = None, *, length: int = 4, seed: int = 0, limits: Limits | None = None
 ) -> Tree:
-    place = grove(
+    place = runner(
         engine or scripted(lambda chance: chance.choice("abcd")),
         InProcessHost(env=World(length=length)),
         limits=limits or Limits(),
@@ -177,7 +177,7 @@ def test_truncated_sampling_has_a_fraction_of_the_variance(length: int) -> None:
     for seed in range(60):
         slate = grown(Slate(quality=Letter(), candidates=4), length=length, seed=seed)
         short += _taught(Credit(scale=False)([rewarded(slate)])[0])
-        place = grove(scripted(lambda chance: chance.choice("abcd")), InProcessHost(env=World(length=length)))
+        place = runner(scripted(lambda chance: chance.choice("abcd")), InProcessHost(env=World(length=length)))
         (tree,) = grow(place, Chains(n=4), seed=seed).trees
         paid = [SCORES[str(info["text"])] if "finish" in info else 0.0 for info in tree.info]
         (credited,) = dr_grpo()([Rewarded(tree=tree, channels={"letters": np.asarray(paid)})])
@@ -192,7 +192,7 @@ def _taught(credited: object) -> list[float]:
 
 
 def test_what_nobody_judged_has_no_credit() -> None:
-    (tree,) = grow(grove(scripted(lambda _: "a")), Chains(n=2)).trees
+    (tree,) = grow(runner(scripted(lambda _: "a")), Chains(n=2)).trees
     assert not Credit()([rewarded(tree)])[0].advantage.any()
     assert Credit()([]) == []
 

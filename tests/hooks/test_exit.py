@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.explore.stage import World, grove, scripted
+from tests.explore.stage import World, runner, scripted
 from tests.rollout.test_starts import grown
 from tests.trees import chains, rewarded
 
@@ -33,7 +33,7 @@ def fresh(**settings: float) -> ExItState:
 
 def played(*tasks: Task, letters: str = "aaaab", n: int = 8) -> list[Rewarded]:
     """A group of chains for each task; one succeeds that writes `a` four times."""
-    place = grove(scripted(lambda chance: chance.choice(letters)), InProcessHost(env=World(length=LENGTH)))
+    place = runner(scripted(lambda chance: chance.choice(letters)), InProcessHost(env=World(length=LENGTH)))
     trees = grown(place, Chains(n=n), *tasks).trees
     return [Rewarded(tree=tree, channels=Success()([tree])[0]) for tree in trees]
 

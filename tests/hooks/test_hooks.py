@@ -244,16 +244,16 @@ async def no_teacher(task: Task) -> tuple[str, ...]:
 
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
-    advisers = Hooks((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
+    hooks = Hooks((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
     with pytest.raises(StageError, match=r"adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
-        advisers.advise([rewarded(chains([1.0]))], seed=5)
+        hooks.advise([rewarded(chains([1.0]))], seed=5)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
     ):
-        advisers.weigh(["a", "b"])
+        hooks.weigh(["a", "b"])
     tasks = [Task(id="a"), Task(id="b")]
     with pytest.raises(StageError, match=r"adviser_1_Misleading.begin: got 1 tasks for 2; need as many as were drawn"):
-        asyncio.run(advisers.begin(tasks, no_teacher, seed=0))
+        asyncio.run(hooks.begin(tasks, no_teacher, seed=0))
 
 
 def test_choosers_agree_by_their_product() -> None:
@@ -274,19 +274,19 @@ def test_a_notebook_does_not_change_when_its_adviser_goes_on() -> None:
 
 def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     """One that always succeeds comes less often than one that was never seen, and none twice in a batch."""
-    shop = Runtime(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Deadlines())
-    known = shop.train_tasks[0].id
+    runtime = Runtime(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Deadlines())
+    known = runtime.train_tasks[0].id
     for _ in range(60):
-        shop.hooks.advise([rewarded(chains([1.0], task=known))], seed=0)
+        runtime.hooks.advise([rewarded(chains([1.0], task=known))], seed=0)
 
     async def draw() -> list[list[str]]:
-        return [[task.id for task in await shop.tasks_from(first)] for first in range(400)]
+        return [[task.id for task in await runtime.tasks_from(first)] for first in range(400)]
 
     drawn = asyncio.run(draw())
     assert drawn == asyncio.run(draw())
     assert all(len(set(batch)) == 2 for batch in drawn)
     times = Counter(task for batch in drawn for task in batch)
-    assert set(times) == {task.id for task in shop.train_tasks}
+    assert set(times) == {task.id for task in runtime.train_tasks}
     assert 2 * times[known] < min(count for task, count in times.items() if task != known)
 
 

@@ -20,18 +20,18 @@ from bough.train.loop import reward
 
 async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
     """Before and after one update."""
-    shop = Runtime(run, folder, Deadlines())
+    runtime = Runtime(run, folder, Deadlines())
     try:
-        before = await shop.sync(moved=False)
-        grown = await shop.rollouts.run(run.method.explorer, shop.train_tasks[:2], seed=0)
+        before = await runtime.sync(moved=False)
+        grown = await runtime.rollouts.run(run.method.explorer, runtime.train_tasks[:2], seed=0)
         batch = pack(run.credit(reward(grown.trees, run.world.rewards)))
-        shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
-        after = await shop.sync(moved=True)
+        runtime.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
+        after = await runtime.sync(moved=True)
         if run.name == "twice":
-            await shop.sync(moved=True)
+            await runtime.sync(moved=True)
         return before, after
     finally:
-        await shop.close()
+        await runtime.close()
 
 
 def test_every_sync_of_a_run(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explore.stage import grove, grow, says
+from tests.explore.stage import grow, runner, says
 
 from bough.batch import pack
 from bough.credit import Grpo
@@ -71,7 +71,7 @@ def sometimes(*faults: str) -> object:
 )
 def test_an_environment_that_fails(fault: str, told: str) -> None:
     host = Workers(env=stage.World(), count=2, deadline_s=0.5)
-    place = grove(Scripted(script=sometimes(fault)), host)  # type: ignore[arg-type]
+    place = runner(Scripted(script=sometimes(fault)), host)  # type: ignore[arg-type]
     check(grow(place, Chains(n=4, retries=4), "x", "y", seed=5), 4, (told,))
     assert (host.replaced > 0) == (fault in ("die", "hang"))
 
@@ -83,7 +83,7 @@ def test_an_engine_that_fails() -> None:
             return chance.choice((Mishap.FAULT, Mishap.ABORTED))
         return (ord(chance.choice("ab")),)
 
-    grown = grow(grove(Scripted(script=script)), Chains(n=6, retries=9), "x", "y", "z")
+    grown = grow(runner(Scripted(script=script)), Chains(n=6, retries=9), "x", "y", "z")
     check(grown, 6, ("the script asked for a fault", "the engine aborted the completion"))
 
 
@@ -91,7 +91,7 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
     def script(request: Request) -> Reply:
         return (ord("a"),) if request.seed % 3 else Mishap.FAULT
 
-    grown = grow(grove(Scripted(script=script)), Chains(n=12, retries=0))
+    grown = grow(runner(Scripted(script=script)), Chains(n=12, retries=0))
     (tree,) = grown.trees
     assert 0 < len(counted(tree)) < 12
     (credited,) = Grpo()(reward(grown.trees, (EnvReward(),)))
@@ -99,7 +99,7 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
 
 
 def test_a_batch_in_which_everything_failed() -> None:
-    grown = grow(grove(Scripted(script=lambda _: Mishap.FAULT)), Chains(n=2, retries=1), "x", "never")
+    grown = grow(runner(Scripted(script=lambda _: Mishap.FAULT)), Chains(n=2, retries=1), "x", "never")
     with pytest.raises(
         NoLearningSignal, match=r"none of 5 paths came to a regular end.*The last fault: the script asked"
     ):

@@ -27,13 +27,13 @@ class Fused:
     grown: ClassVar[list[str]] = []
     fuse: ClassVar[list[int]] = []
 
-    async def __call__(self, player: Rollout) -> None:
-        await mcts(width=2)(player)
-        if player.limits.turns < rounds().limits.turns:
+    async def __call__(self, rollout: Rollout) -> None:
+        await mcts(width=2)(rollout)
+        if rollout.limits.turns < rounds().limits.turns:
             return  # The dry pass, which every start and resume makes.
         if self.fuse and len(self.grown) >= self.fuse[0]:
             raise RuntimeError("the power went")
-        self.grown.append(player.growth.task.id)
+        self.grown.append(rollout.builder.task.id)
 
 
 def rounds() -> Run:

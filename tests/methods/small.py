@@ -40,8 +40,8 @@ class Coin:
 class Toss:
     """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float:
-        del player
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
+        del rollout
         return sum(draft.tokens) % 3 / 2
 
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.explore.stage import grove, grow, scripted
+from tests.explore.stage import grow, runner, scripted
 from tests.objective.test_search_pairs import view_of
 
 from bough.batch import pack
@@ -63,7 +63,7 @@ class Words:
 
 @pytest.fixture(scope="module")
 def searched() -> list[Credited]:
-    place = grove(
+    place = runner(
         scripted(lambda dice: dice.choice(LETTERS)),
         InProcessHost(env=Words()),
         limits=Limits(turns=LENGTH, tree_turns=80),

@@ -11,7 +11,7 @@ from bough.tree import Kind, Outcome, Tree, leaves, path
 
 TURNS, TOKENS = 6, 4
 """Of each path, and of each of its turns: three letters and a stop."""
-# Tokens that `Lookahead` forces may end a turn, so that its paths are not equally long.
+# Tokens that `Latr` forces may end a turn, so that its paths are not equally long.
 SHAPES = [
     Chains(n=5),
     Forks(chains=2, draws=3, rounds=2),

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.explore.stage import grove, grow, says
+from tests.explore.stage import grow, runner, says
 
 from bough.engine import Completion, Engine, Request, Scripted
 from bough.env import Branching, Env, InProcessHost, Split, State, Step
@@ -73,9 +73,9 @@ class Watched:
     search: Search | Commit
     known: list[SearchTree] = field(default_factory=list)
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         inner = self.search.search if isinstance(self.search, Commit) else self.search
-        tree = SearchTree(player, await player.root(), won=inner.won, lost=inner.lost)
+        tree = SearchTree(rollout, await rollout.root(), won=inner.won, lost=inner.lost)
         self.known.append(tree)
         try:
             await self.search.go(tree)
@@ -111,7 +111,7 @@ def search(
 ) -> tuple[SearchTree, Tree]:
     """What a search knew in the end, and its tree."""
     watched = Watched(search=how)
-    place = grove(
+    place = runner(
         engine or Scripted(script=says(lambda luck: luck.choice("ab"))),
         InProcessHost(env=env),
         limits=limits or Limits(),

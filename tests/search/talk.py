@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tests.explore.stage import STOP, grove, grow
+from tests.explore.stage import STOP, grow, runner
 
 from bough.engine import Mishap, Request, Scripted
 from bough.rollout import Explorer, Limits
@@ -36,7 +36,7 @@ def questions(engine: Scripted) -> list[str]:
 
 def search(engine: Scripted, explorer: Explorer, *, limits: Limits | None = None, **how: Any) -> Tree:
     """The tree that a search grows on the world of letters."""
-    place = grove(engine, limits=limits or Limits(), max_tokens=200, **how)
+    place = runner(engine, limits=limits or Limits(), max_tokens=200, **how)
     (tree,) = grow(place, explorer).trees
     return tree
 

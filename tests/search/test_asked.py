@@ -7,7 +7,7 @@ import random
 from typing import ClassVar
 
 import pytest
-from tests.explore.stage import World, grove
+from tests.explore.stage import World, runner
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
 from bough.env import Branching, InProcessHost, Split, State, Step
@@ -201,7 +201,7 @@ def test_spar_refines_the_answer_with_which_a_task_begins() -> None:
         wrong = read.rpartition("> ")[2].startswith("b")
         return "not b" if "what is wrong" in read else "no" if wrong else "yes"
 
-    place = grove(talk(lambda read, _: "a" if "not b" in read else "b", say), FAR, max_tokens=100)
+    place = runner(talk(lambda read, _: "a" if "not b" in read else "b", say), FAR, max_tokens=100)
     (tree,) = asyncio.run(place.run(spar(), [Task(id="t", start=("b",))], seed=0)).trees
     assert answer(tree) == "ba"
     assert set(actions(tree)) == {"ba"}

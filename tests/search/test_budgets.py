@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
-from tests.explore.stage import STOP, World, grove
+from tests.explore.stage import STOP, World, runner
 from tests.search.game import Counted, Game, Steps, answer, search
 
 from bough import explore
@@ -61,22 +61,22 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         return random.Random(len(tokens)).random()
 
     async def main() -> tuple[Tree, Rollout]:
-        place = grove(engine, InProcessHost(env=env), limits=limits)
-        player = Rollout(
+        place = runner(engine, InProcessHost(env=env), limits=limits)
+        rollout = Rollout(
             TreeBuilder(Task(id="t")),
             replace(place.agent, critic=critic),
             place.host,
             instructions="go",
             limits=limits,
             seed=3,
-            waits=place.deadlines,
+            deadlines=place.deadlines,
         )
-        await explorer(player)
-        player.finish()
-        return player.growth.done(), player
+        await explorer(rollout)
+        rollout.finish()
+        return rollout.builder.done(), rollout
 
-    tree, player = asyncio.run(main())
-    return tree, engine, player
+    tree, rollout = asyncio.run(main())
+    return tree, engine, rollout
 
 
 def test_there_are_searches_to_look_at() -> None:
@@ -96,8 +96,8 @@ def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     if name != "Correct" and data.draw(strategies.booleans()):
         game = Replay(env=game, keep=64 if name in ("a_star", "Guided") else data.draw(strategies.integers(0, 2)))
     limits = Limits(turns=4, tree_turns=turns, tree_tokens=tokens, tree_calls=calls)
-    tree, engine, player = grown(EXPLORERS[name], game, limits)
-    spent = player.ledger.spent
+    tree, engine, rollout = grown(EXPLORERS[name], game, limits)
+    spent = rollout.budget.spent
     assert (len(count), engine.calls, engine.tokens) == (spent.turns, spent.calls, spent.tokens)
     assert spent.turns <= (turns or math.inf)
     assert spent.tokens <= (tokens or math.inf)
@@ -194,10 +194,10 @@ def test_replayed_turns_are_paid_for() -> None:
 
 def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
     game = Game(depth=3, letters="abcd", pays={"dcb": 1.0})
-    tree, engine, player = grown(search_room.q_star(), game, Limits(turns=3))
+    tree, engine, rollout = grown(search_room.q_star(), game, Limits(turns=3))
     written = sum("prior" in info for info in tree.info)
     assert answer(tree) == ["d", "c", "b"]
-    assert engine.calls == player.ledger.spent.calls == written / 4
+    assert engine.calls == rollout.budget.spent.calls == written / 4
 
 
 @pytest.mark.parametrize("length", [1, 2])
@@ -210,7 +210,7 @@ def test_a_critic_chooses_among_paths(length: int) -> None:
     first = set[str]()
     for seed in range(4):
         engine = Scripted(script=lambda request: (ord(random.Random(request.seed).choice("ab")),))
-        place = grove(engine, InProcessHost(env=World(length=length)))
+        place = runner(engine, InProcessHost(env=World(length=length)))
         judged = replace(place, agent=replace(place.agent, critic=critic))
         (tree,) = asyncio.run(
             judged.run(search_room.BestOf(judge=search_room.CriticValue()), [Task(id="t")], seed=seed)

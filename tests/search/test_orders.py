@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
-from tests.explore.stage import grove, grow, scripted
+from tests.explore.stage import grow, runner, scripted
 from tests.search.game import Game, Known, Reward, answer, search, word
 
 from bough.engine import Scripted
@@ -55,7 +55,7 @@ from bough.search import (
 def carried_out(known: SearchTree) -> list[str]:
     """What was done, in order."""
     done = [node for node in known.nodes if node.draft is not None and node.at is not None]
-    at = known.player.answered
+    at = known.rollout.answered
     return [word(node) for node in sorted(done, key=lambda node: at[node.draft.node])]  # type: ignore[union-attr]
 
 
@@ -307,7 +307,7 @@ def test_a_search_is_as_good_as_its_verifier(depth: int, width: int, accuracy: f
             "search": replace(best_first(width=width), evaluate=values, eager=True),
         }
         for name, how in searches.items():
-            place = grove(
+            place = runner(
                 scripted(choose),
                 InProcessHost(env=Game(depth=depth, pays={"a" * depth: 1.0})),
                 limits=Limits(tree_turns=turns),

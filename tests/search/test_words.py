@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from tests.engine.endpoint import Asked, Endpoint, chat
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.search.talk import actions, answer, letter, search, talk
 
 from bough.context import Full, Plain, Tagged
@@ -146,7 +146,7 @@ class Shop:
 def test_an_agent_makes_parallel_calls_in_one_turn() -> None:
     said = "<action>1: tea\n2: milk\n3: pay $1 $2</action>"
     engine = scripted(lambda _: said)
-    place = grove(engine, InProcessHost(env=ParallelCalls(env=Shop(), at_once=True)), max_tokens=100)
+    place = runner(engine, InProcessHost(env=ParallelCalls(env=Shop(), at_once=True)), max_tokens=100)
     place = replace(place, agent=replace(place.agent, parser=Tagged()))
     (tree,) = grow(place, Chains(n=1)).trees
     assert tree.info[-1]["text"] == "1: 2\n2: 1\n3: ?"

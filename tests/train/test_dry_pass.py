@@ -27,9 +27,9 @@ from bough.tree import Credited, Floats, Rewarded, StageError, Tree
 
 
 def rehearsed(run: Run, folder: Path) -> Runtime:
-    shop = Runtime(run, folder, Deadlines())
-    asyncio.run(dry_pass(shop))
-    return shop
+    runtime = Runtime(run, folder, Deadlines())
+    asyncio.run(dry_pass(runtime))
+    return runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,8 +222,8 @@ def test_one_path_a_task_and_a_rule_that_compares_them(tmp_path: Path) -> None:
 def test_nothing_changes(tmp_path: Path) -> None:
     fronts: list[Recorder] = []
     run = small().replace(engine=Fronted(front=lambda engine: fronts.append(Recorder(engine)) or fronts[-1]))
-    shop = Runtime(run, tmp_path, Deadlines())
-    weights = {name: weight.clone() for name, weight in shop.policy.parameters().items()}
+    runtime = Runtime(run, tmp_path, Deadlines())
+    weights = {name: weight.clone() for name, weight in runtime.policy.parameters().items()}
     random.seed(1)
     states = (random.getstate(), torch.get_rng_state(), np.random.get_state()[1].copy())  # type: ignore[index]
 
@@ -233,16 +233,16 @@ def test_nothing_changes(tmp_path: Path) -> None:
             draw = random.random() + np.random.random() + float(torch.rand(()))
             return [{"luck": np.full(tree.nodes, draw)} for tree in group]
 
-    shop.run = run.replace(rewards=(Random(), Success()))
-    asyncio.run(dry_pass(shop))
+    runtime.run = run.replace(rewards=(Random(), Success()))
+    asyncio.run(dry_pass(runtime))
     assert random.getstate() == states[0]
     assert torch.equal(torch.get_rng_state(), states[1])
     assert np.array_equal(np.random.get_state()[1], states[2])  # type: ignore[index]
-    for name, weight in shop.policy.parameters().items():
+    for name, weight in runtime.policy.parameters().items():
         assert torch.equal(weight, weights[name])
         assert weight.grad is None
-    assert shop.learner.updates == 0
-    assert not shop.learner.state()
+    assert runtime.learner.updates == 0
+    assert not runtime.learner.state()
     assert not fronts[0].heard, "the run's own engine generates nothing"
 
 

@@ -42,7 +42,7 @@ class Shaky(FrozenLake):
 
 def opened(run: Run, host: EnvHost | None = None) -> Opening:
     async def main() -> Opening:
-        timed = TimedHost(host=host or InProcessHost(env=run.world.env), waits=Deadlines(), deadline_s=60)
+        timed = TimedHost(host=host or InProcessHost(env=run.world.env), deadlines=Deadlines(), deadline_s=60)
         try:
             return await open_run(run, timed)
         finally:

@@ -179,36 +179,36 @@ def test_an_error_in_growth_waits_for_the_update() -> None:
         ended.set()
         return 1
 
-    async def growth() -> Rollouts:
+    async def builder() -> Rollouts:
         raise Broken("no more trees")
 
-    ahead = PrefetchedRollouts()
+    prefetched = PrefetchedRollouts()
     with pytest.raises(Broken, match="no more trees"):
-        asyncio.run(ahead.beside(update, growth(), Deadlines(), owner="step 1"))
+        asyncio.run(prefetched.beside(update, builder(), Deadlines(), owner="step 1"))
     assert ended.is_set()
-    assert ahead.take() is None
+    assert prefetched.take() is None
 
 
 def test_both_at_once_in_as_many_threads_as_the_run_asked_for() -> None:
-    growing, waits = threading.Event(), Deadlines()
+    growing, deadlines = threading.Event(), Deadlines()
 
     def update() -> tuple[int, str]:
         assert growing.wait(10), "growth goes on beside it"
-        return torch.get_num_threads(), waits.table()
+        return torch.get_num_threads(), deadlines.table()
 
-    async def growth() -> Rollouts:
+    async def builder() -> Rollouts:
         await asyncio.sleep(0.01)
         growing.set()
         return Rollouts(trees=(), unstarted={"a": "fault"})
 
-    ahead = PrefetchedRollouts()
-    threads, table = asyncio.run(ahead.beside(update, growth(), waits, owner="step 7"))
+    prefetched = PrefetchedRollouts()
+    threads, table = asyncio.run(prefetched.beside(update, builder(), deadlines, owner="step 7"))
     assert threads == torch.get_num_threads()
     assert "step 7  <-  end of the update" in table
-    grown = ahead.take()
+    grown = prefetched.take()
     assert grown is not None
     assert grown.unstarted == {"a": "fault"}
-    assert ahead.take() is None
+    assert prefetched.take() is None
 
 
 async def ready(grown: Rollouts) -> Rollouts:
@@ -217,13 +217,13 @@ async def ready(grown: Rollouts) -> Rollouts:
 
 def test_what_was_grown_ahead_survives_a_checkpoint() -> None:
     trees = (chains([1.0, 0.0]), chains([0.5], turns=2))
-    ahead, other = PrefetchedRollouts(), PrefetchedRollouts()
-    assert ahead.state() == {}
-    ahead.load_state({})
-    assert ahead.take() is None
+    prefetched, other = PrefetchedRollouts(), PrefetchedRollouts()
+    assert prefetched.state() == {}
+    prefetched.load_state({})
+    assert prefetched.take() is None
     for grown in (Rollouts(trees=trees, unstarted={"b": "no"}), Rollouts(trees=(), unstarted={})):
-        asyncio.run(ahead.beside(lambda: None, ready(grown), Deadlines(), owner="step 1"))
-        other.load_state(ahead.state())
+        asyncio.run(prefetched.beside(lambda: None, ready(grown), Deadlines(), owner="step 1"))
+        other.load_state(prefetched.state())
         found = other.take()
         assert found is not None
         assert found.unstarted == grown.unstarted

@@ -15,10 +15,10 @@ from bough.train import Health, NoLearningSignal, Run, Warmup, start
 class Dictated:
     """The explorer writes every action itself, so no token was sampled by the policy."""
 
-    async def __call__(self, player: Rollout) -> None:
-        place: Cursor | object = await player.root()
+    async def __call__(self, rollout: Rollout) -> None:
+        place: Cursor | object = await rollout.root()
         while isinstance(place, Cursor):
-            place = await player.advance(place, action="right")
+            place = await rollout.advance(place, action="right")
 
 
 def dictated(**settings: object) -> Run:

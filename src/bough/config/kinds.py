@@ -114,8 +114,10 @@ def _members(protocol: type) -> dict[str, object]:
 def _alike(wanted: Callable[..., Any], given: Callable[..., Any]) -> bool:
     """Whether the signature of `given` is compatible with that of `wanted`."""
     want, have = _signature(wanted), _signature(given)
-    waits = inspect.iscoroutinefunction(wanted)
-    if waits != inspect.iscoroutinefunction(given) and not (waits and "Awaitable" in str(have.return_annotation)):
+    deadlines = inspect.iscoroutinefunction(wanted)
+    if deadlines != inspect.iscoroutinefunction(given) and not (
+        deadlines and "Awaitable" in str(have.return_annotation)
+    ):
         return False
     several = [each for each in want.parameters.values() if each.kind is not each.VAR_POSITIONAL]
     try:

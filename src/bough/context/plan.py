@@ -44,7 +44,7 @@ class PlanAct:
 
     @property
     def instructions(self) -> str:
-        """See `Form`."""
+        """See `PromptedParser`."""
         return (
             "Take up a subgoal with <switch><subgoal>what to reach next</subgoal> or stay with yours with <keep>, then "
             "write <action>what to do</action>."
@@ -67,8 +67,8 @@ class PlanAct:
             spans=spans,
         )
 
-    def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
-        """See `Form`: another subgoal at the first turn and after every `every` turns."""
+    def write(self, action: str, past: Sequence[Turn], prefetched: Sequence[str]) -> str:
+        """See `PromptedParser`: another subgoal at the first turn and after every `every` turns."""
         act = f"<action>{action}</action>"
         if len(past) % self.every:
             return f"<keep>{act}"

@@ -34,7 +34,7 @@ def select(rule: Filter, credited: Sequence[Credited]) -> FilterResult:
 
 
 def _checked(piece: str, credited: Sequence[Credited], returned: object) -> FilterResult:
-    need = "Admitted(trees=..., dropped=...) with some of the given trees, in their order"
+    need = "FilterResult(trees=..., dropped=...) with some of the given trees, in their order"
     if not isinstance(returned, FilterResult):
         raise StageError(f"{piece}: got {describe(returned)}; need {need}")
     given = iter([each.tree for each in credited])
@@ -51,7 +51,7 @@ def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Filt
     return returned
 
 
-# Last, because every piece returns `Admitted`.
+# Last, because every piece returns `FilterResult`.
 from bough.curate.signal import NonZeroAdvantage  # noqa: E402
 from bough.curate.small_advantage import SmallAdvantage  # noqa: E402
 

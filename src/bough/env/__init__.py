@@ -116,7 +116,7 @@ class UserCodeError(ValueError):
 
 @runtime_checkable
 class Host(Protocol):
-    """Runs an environment for many branches at once: in this process (`Inline`) or in others (`Workers`)."""
+    """Runs an environment for many branches at once: in this process (`InProcessHost`) or in others (`Workers`)."""
 
     @property
     def branching(self) -> Branching:

@@ -64,24 +64,24 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         # Imported here because it imports torch; wrong arguments are reported earlier.
         from bough.train.runtime import Runtime
 
-        waits = Deadlines()
-        with Watchdog(waits, grace_s=run.health.stuck_s):
-            shop = Runtime(run, directory.policy, waits, trains=False)
-            shop.policy.load_state(checkpoint.tensors("policy"))
-            score = run_coroutine(_play(shop))
+        deadlines = Deadlines()
+        with Watchdog(deadlines, grace_s=run.health.stuck_s):
+            runtime = Runtime(run, directory.policy, deadlines, trains=False)
+            runtime.policy.load_state(checkpoint.tensors("policy"))
+            score = run_coroutine(_play(runtime))
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
     return CheckpointResult(step=checkpoint.step, score=score, low=low, high=high)
 
 
-async def _play(shop: "Runtime") -> HeldoutResult:
-    settings = shop.run.world.evaluation
+async def _play(runtime: "Runtime") -> HeldoutResult:
+    settings = runtime.run.world.evaluation
     try:
-        await shop.sync(moved=False)
-        seed = derive(shop.run.seed, "heldout")
-        return await measure(shop.rollouts, shop.heldout_tasks, temperature=settings.temperature, seed=seed)
+        await runtime.sync(moved=False)
+        seed = derive(runtime.run.seed, "heldout")
+        return await measure(runtime.rollouts, runtime.heldout_tasks, temperature=settings.temperature, seed=seed)
     finally:
-        await shop.close()
+        await runtime.close()
 
 
 def sentence(evaluation: CheckpointResult) -> str:

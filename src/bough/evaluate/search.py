@@ -106,15 +106,15 @@ def _search(
 ) -> Rollouts:
     """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
-    waits = Deadlines()
-    with Watchdog(waits, grace_s=run.health.stuck_s):
+    deadlines = Deadlines()
+    with Watchdog(deadlines, grace_s=run.health.stuck_s):
         if directory is None:
-            return run_coroutine(_remote(run, waits, out, tell))
-        return run_coroutine(_local(run, directory, waits, step, out, tell))
+            return run_coroutine(_remote(run, deadlines, out, tell))
+        return run_coroutine(_local(run, directory, deadlines, step, out, tell))
 
 
 async def _local(
-    run: Run, directory: RunDirectory, waits: Deadlines, step: int | None, out: Path | None, tell: Tell | None
+    run: Run, directory: RunDirectory, deadlines: Deadlines, step: int | None, out: Path | None, tell: Tell | None
 ) -> Rollouts:
     """Search with a checkpoint."""
     checkpoints = Checkpoints(directory=directory.checkpoints)
@@ -125,18 +125,18 @@ async def _local(
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.runtime import Runtime
 
-    shop = Runtime(run, directory.policy, waits, trains=False)
-    shop.policy.load_state(checkpoint.tensors("policy"))
-    if shop.critic is not None:
-        shop.critic.load_state(checkpoint.tensors("critic"))
+    runtime = Runtime(run, directory.policy, deadlines, trains=False)
+    runtime.policy.load_state(checkpoint.tensors("policy"))
+    if runtime.critic is not None:
+        runtime.critic.load_state(checkpoint.tensors("critic"))
     try:
-        await shop.sync(moved=False)
-        return await _grow(run, shop.rollouts, shop.heldout_tasks, folder, tell)
+        await runtime.sync(moved=False)
+        return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
     finally:
-        await shop.close()
+        await runtime.close()
 
 
-async def _remote(run: Run, waits: Deadlines, out: Path | None, tell: Tell | None) -> Rollouts:
+async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: Tell | None) -> Rollouts:
     """Search with a model that a server has."""
     world, settings = run.world, run.world.execution.engine
     if not isinstance(settings, OpenAi):
@@ -157,23 +157,23 @@ async def _remote(run: Run, waits: Deadlines, out: Path | None, tell: Tell | Non
         parser=run.world.parser,
         sampling=run.world.sampling,
     )
-    grove = RolloutRunner(
-        agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, deadlines=waits
+    runner = RolloutRunner(
+        agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, deadlines=deadlines
     )
     try:
-        timed = TimedHost(host=host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
-        return await _grow(run, grove, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
+        timed = TimedHost(host=host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
+        return await _grow(run, runner, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
     finally:
         await host.close()
         await engine.close()
 
 
 async def _grow(
-    run: Run, grove: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: Tell | None
+    run: Run, runner: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: Tell | None
 ) -> Rollouts:
     """One tree for each task."""
     shelf = _Counted(folder, tell, len(tasks))
-    wide = replace(grove, at_once=AT_ONCE)
+    wide = replace(runner, at_once=AT_ONCE)
     return await wide.run(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
 
 

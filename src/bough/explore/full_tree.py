@@ -63,33 +63,33 @@ class FullTree:
         if self.keep is not None and self.keep < 1:
             raise ValueError(f"Levels.keep: got {self.keep}; need at least 1, or None")
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        live = [await player.root()]
+        live = [await rollout.root()]
         for _ in range(self.depth):
-            calls = [self._write(player, place, branch, 0) for place in live for branch in range(self.width)]
-            written = await together(player, calls)
+            calls = [self._write(rollout, place, branch, 0) for place in live for branch in range(self.width)]
+            written = await together(rollout, calls)
             families = [written[at : at + self.width] for at in range(0, len(written), self.width)]
-            chosen = await self._choose(player, families)
-            after = await together(player, [self._do(player, each) for each in chosen])
+            chosen = await self._choose(rollout, families)
+            after = await together(rollout, [self._do(rollout, each) for each in chosen])
             live = [place for place in after if isinstance(place, Cursor)]
-        await together(player, [self._alone(player, place) for place in live])
+        await together(rollout, [self._alone(rollout, place) for place in live])
 
-    async def _write(self, player: Rollout, place: Cursor, branch: int, attempt: int) -> "_Branch | None":
+    async def _write(self, rollout: Rollout, place: Cursor, branch: int, attempt: int) -> "_Branch | None":
         """An action; None when all attempts from this one on failed, or a budget can't pay."""
         try:
             while attempt <= self.retries:
-                if not player.ledger.affords(Usage(turns=1)):
+                if not rollout.budget.affords(Usage(turns=1)):
                     raise BudgetExceeded("tree_turns")
-                draft = await player.write(place, branch=branch + attempt * self.width)
+                draft = await rollout.write(place, branch=branch + attempt * self.width)
                 if isinstance(draft, PendingAction):
                     return _Branch(draft=draft, number=branch, attempt=attempt)
                 attempt += 1
         except BudgetExceeded as short:
-            player.stop(place, short.budget)
+            rollout.stop(place, short.budget)
         return None
 
-    async def _choose(self, player: Rollout, families: "Sequence[Sequence[_Branch | None]]") -> "list[_Branch]":
+    async def _choose(self, rollout: Rollout, families: "Sequence[Sequence[_Branch | None]]") -> "list[_Branch]":
         """What is done of a level, place by place."""
         ranked: list[tuple[int, _Branch]] = []
         for family in families:
@@ -98,27 +98,27 @@ class FullTree:
             ranked += enumerate(each for each in born if not self.merge or first[each.draft.parsed.action] is each)
         if self.keep is None or len(ranked) <= self.keep:
             return [each for _, each in ranked]
-        found = await together(player, [rate(player, self.quality, each.draft) for _, each in ranked])
+        found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])
         worth = [-float("inf") if each is None else each for each in found]
         best = sorted(range(len(ranked)), key=lambda place: (-worth[place], ranked[place][0], place))
         return [ranked[place][1] for place in sorted(best[: self.keep])]
 
-    async def _do(self, player: Rollout, branch: "_Branch | None") -> Cursor | Outcome:
+    async def _do(self, rollout: Rollout, branch: "_Branch | None") -> Cursor | Outcome:
         """Where an action leads; one that fails is written anew."""
         while branch is not None:
             try:
-                after = await player.act(branch.draft)
+                after = await rollout.act(branch.draft)
             except BudgetExceeded as short:
-                player.stop(branch.draft, short.budget)
+                rollout.stop(branch.draft, short.budget)
                 return Outcome.TRUNCATED
             if after is not Outcome.FAILED:
                 return after
-            branch = await self._write(player, branch.draft.cursor, branch.number, branch.attempt + 1)
+            branch = await self._write(rollout, branch.draft.cursor, branch.number, branch.attempt + 1)
         return Outcome.FAILED
 
-    async def _alone(self, player: Rollout, place: Cursor) -> None:
+    async def _alone(self, rollout: Rollout, place: Cursor) -> None:
         for attempt in range(self.retries + 1):
-            if await player.follow(place, branch=attempt) is not Outcome.FAILED:
+            if await rollout.follow(place, branch=attempt) is not Outcome.FAILED:
                 return
 
 

@@ -106,37 +106,37 @@ class Latr:
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
             raise ValueError(f"Lookahead.windows: got {self.windows}; need at least one number above 0, ascending")
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
+        root = await rollout.root()
         # Branch 0 of a place is what is written on from there; others get numbers that no other branch has.
         names = itertools.count(1)
         rows = [Row(at=root)] if round(self.paths * self.share) else []
         pruned = 0
         for _ in range(0, self.most_tokens, self.windows[0]):
-            kept, pieces = await self._write(player, rows)
+            kept, pieces = await self._write(rollout, rows)
             pruned += len(rows) - len(kept)
-            rows = kept + self._branch(player, kept, pieces, names)
+            rows = kept + self._branch(rollout, kept, pieces, names)
             if all(isinstance(row.at, Outcome) for row in rows) or (self._full(rows) and not _pending(rows)):
                 break
-        player.growth.nodes[0].info[PRUNED] = pruned
+        rollout.builder.nodes[0].info[PRUNED] = pruned
         chains = [Row(at=root) for _ in range(self.paths - len(rows))]
-        ends = [self._finish(player, row, 0) for row in rows]
-        await together(player, ends + [self._finish(player, chain, next(names)) for chain in chains])
+        ends = [self._finish(rollout, row, 0) for row in rows]
+        await together(rollout, ends + [self._finish(rollout, chain, next(names)) for chain in chains])
 
-    async def _write(self, player: Rollout, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
+    async def _write(self, rollout: Rollout, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
         """Extend all paths and prune; returns the kept paths, and each new piece by the `id` of its path."""
         live = [row for row in rows if not isinstance(row.at, Outcome)]
-        pieces = await self._round(player, live)
+        pieces = await self._round(rollout, live)
         kept = [row for row in rows if not self._alike(row)]
         for row in kept:
             # A pruned parent has no children.
             row.parent = row.parent if row.parent in kept else None
         return kept, dict(zip(map(id, live), pieces, strict=True))
 
-    async def _round(self, player: Rollout, live: Sequence[Row]) -> list[Piece]:
+    async def _round(self, rollout: Rollout, live: Sequence[Row]) -> list[Piece]:
         """A piece for each path."""
-        sampling = replace(player.sampling, alternatives=self.candidates)
+        sampling = replace(rollout.sampling, alternatives=self.candidates)
         calls: list[Coroutine[None, None, Piece]] = []
         for row in live:
             assert not isinstance(row.at, Outcome)
@@ -145,8 +145,8 @@ class Latr:
                 # As far as is compared next, so that nothing is wasted on what is cut off then.
                 have = len(row.at.tokens) - row.born
                 most = next((window - have for window in self.windows if window > have), most)
-            calls.append(write_on(player, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
-        pieces = await together(player, calls)
+            calls.append(write_on(rollout, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
+        pieces = await together(rollout, calls)
         for row, piece in zip(live, pieces, strict=True):
             row.at, row.draft = piece.after, piece.draft
         return pieces
@@ -189,7 +189,7 @@ class Latr:
         )
 
     def _branch(
-        self, player: Rollout, rows: Sequence[Row], pieces: dict[int, Piece], names: Iterator[int]
+        self, rollout: Rollout, rows: Sequence[Row], pieces: dict[int, Piece], names: Iterator[int]
     ) -> list[Row]:
         """New paths at the ties in what was just written, as many as there is room for."""
         ties: list[tuple[int, int, int, PendingAction, int, int]] = []
@@ -205,8 +205,8 @@ class Latr:
         room = max(round(self.paths * self.share) - len(rows), 0)
         born: list[Row] = []
         for _, _, place, draft, at, token in sorted(ties, key=lambda tie: tie[:3])[:room]:
-            before = player.cut(draft, at) if at else draft.cursor
-            forced = player.put(before, [token], branch=first_branch(next(names), self.retries))
+            before = rollout.cut(draft, at) if at else draft.cursor
+            forced = rollout.put(before, [token], branch=first_branch(next(names), self.retries))
             born.append(Row(at=forced, parent=rows[place], born=at))
         return born
 
@@ -220,10 +220,10 @@ class Latr:
         ]
         return [(rank, token) for rank, token in tied if token != written] if len(tied) > 1 else []
 
-    async def _finish(self, player: Rollout, row: Row, branch: int) -> None:
+    async def _finish(self, rollout: Rollout, row: Row, branch: int) -> None:
         """Sample to the end; `branch` names what is written first."""
         while not isinstance(row.at, Outcome):
-            piece = await write_on(player, row.at, branch=branch, retries=self.retries)
+            piece = await write_on(rollout, row.at, branch=branch, retries=self.retries)
             row.at, branch = piece.after, 0
 
 

@@ -18,7 +18,7 @@ QUALITY = "quality"
 class Quality(Protocol):
     """Says how good an action is that was written and not yet done: a frozen dataclass."""
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """Higher is better; None when nobody can say.
 
         Raises:
@@ -35,27 +35,28 @@ class FormatScore:
     Where the environment does not say which actions have a meaning, every action is taken to have one.
     """
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
         """0, 1 or 2."""
-        del player
+        del rollout
         known = draft.cursor.state.admissible
         return float(draft.parsed.well_formed) + float(known is None or draft.parsed.action.strip() in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleMatch:
-    """1 for what the environment's oracle would do, 0 for anything else, -1 for what is not `Proper`; needs an oracle.
+    """1 for what the environment's oracle would do, 0 for anything else, -1 for what is not `FormatScore`; needs an
+    oracle.
 
     An oracle knows one best action: another that is as good gets 0.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""
-        if await FormatScore()(player, draft) < 2:
+        if await FormatScore()(rollout, draft) < 2:
             return -1.0
-        plan = await player.plan(draft.cursor)
+        plan = await rollout.plan(draft.cursor)
         return float(draft.parsed.action.strip() == plan[0]) if plan else None
 
 
@@ -68,7 +69,7 @@ class LlmJudge:
     Attributes:
         prompt: The question. It may use the places {instructions}, {turns}, {observation} and {action}.
         system: What it is told first.
-        read: What an answer is worth: `Words` of a table, or a `Number` in a range.
+        read: What an answer is worth: `LabelParser` of a table, or a `NumberParser` in a range.
     """
 
     prompt: str = (
@@ -81,13 +82,13 @@ class LlmJudge:
     def __post_init__(self) -> None:
         check_places("Asked.prompt", self.prompt, "action")
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """What the answer is worth."""
         here = draft.cursor
-        told = str(player.growth.nodes[0].info["instructions"])
+        told = str(rollout.builder.nodes[0].info["instructions"])
         places = story(told, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
         text = self.prompt.format_map(places | {"action": draft.parsed.action})
-        return self.read(await player.ask(self.system, text, "quality", *draft.branches))
+        return self.read(await rollout.ask(self.system, text, "quality", *draft.branches))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,21 +114,21 @@ class EarlyAnswerBonus:
         if self.turns < 1:
             raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
 
-    async def __call__(self, player: Rollout, draft: PendingAction) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""
-        found = await self.quality(player, draft)
+        found = await self.quality(rollout, draft)
         if found is None or not draft.parsed.action.strip().startswith(self.answer):
             return found
         left = self.turns - 1 - len(draft.cursor.past)
         return found + self.weight * max(0, left) / self.turns
 
 
-async def rate(player: Rollout, quality: Quality, draft: PendingAction) -> float | None:
+async def rate(rollout: Rollout, quality: Quality, draft: PendingAction) -> float | None:
     """How good an action is, written down with it; None when nobody could say, or a budget or the engine gave out."""
     try:
-        found = await quality(player, draft)
+        found = await quality(rollout, draft)
     except (BudgetExceeded, EngineFault, EnvFault):
         return None
     if found is not None:
-        player.growth.nodes[draft.node].info[QUALITY] = found
+        rollout.builder.nodes[draft.node].info[QUALITY] = found
     return found

@@ -24,7 +24,7 @@ class Piece:
 
 
 async def write_on(
-    player: Rollout,
+    rollout: Rollout,
     at: Cursor | PendingAction,
     *,
     branch: int,
@@ -46,14 +46,14 @@ async def write_on(
         most: Most tokens of the piece; None for the rest of the action.
         sampling: How, if not as the agent does.
     """
-    if isinstance(at, Cursor) and not player.ledger.affords(Usage(turns=1)):
+    if isinstance(at, Cursor) and not rollout.budget.affords(Usage(turns=1)):
         # What could not be done need not be written.
-        player.stop(at, "tree_turns")
+        rollout.stop(at, "tree_turns")
         return Piece(draft=None, after=Outcome.TRUNCATED)
     piece = Piece(draft=None, after=Outcome.FAILED)
     whole = isinstance(at, PendingAction) and at.complete
     for attempt in range(1 if whole else retries + 1):
-        piece = await _attempt(player, at, first_branch(branch, retries) + attempt, most, sampling)
+        piece = await _attempt(rollout, at, first_branch(branch, retries) + attempt, most, sampling)
         if piece.after is not Outcome.FAILED:
             break
     return piece
@@ -65,17 +65,17 @@ def first_branch(branch: int, retries: int) -> int:
 
 
 async def _attempt(
-    player: Rollout, at: Cursor | PendingAction, branch: int, most: int | None, sampling: Sampling | None
+    rollout: Rollout, at: Cursor | PendingAction, branch: int, most: int | None, sampling: Sampling | None
 ) -> Piece:
     stands, draft = at, None
     try:
         whole = isinstance(at, PendingAction) and at.complete
-        written = at if whole else await player.write(at, branch=branch, most=most, sampling=sampling)
+        written = at if whole else await rollout.write(at, branch=branch, most=most, sampling=sampling)
         if not isinstance(written, PendingAction):
             return Piece(draft=None, after=Outcome.FAILED)
         stands = draft = written
-        after = await player.act(draft) if draft.complete else draft
+        after = await rollout.act(draft) if draft.complete else draft
         return Piece(draft=None if after is Outcome.FAILED else draft, after=after)
     except BudgetExceeded as short:
-        player.stop(stands, short.budget)
+        rollout.stop(stands, short.budget)
         return Piece(draft=draft, after=Outcome.TRUNCATED)

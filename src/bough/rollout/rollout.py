@@ -38,26 +38,26 @@ class Rollout:
 
     def __init__(
         self,
-        growth: TreeBuilder,
+        builder: TreeBuilder,
         agent: Agent,
         host: Host,
         *,
         instructions: str,
         limits: Limits,
         seed: int,
-        waits: Deadlines,
+        deadlines: Deadlines,
     ) -> None:
-        self.growth = growth
+        self.builder = builder
         self.limits = limits
-        self.ledger = Budget(limits)
+        self.budget = Budget(limits)
         self.answered: dict[int, int] = {}
         self._agent = agent
         self._host = host
         self._instructions = full_instructions(instructions, agent.parser)
         self._seed = seed
-        self._waits = waits
+        self._deadlines = deadlines
         self._writer = Writer(
-            growth=growth, agent=agent, instructions=self._instructions, limits=limits, seed=seed, waits=waits
+            builder=builder, agent=agent, instructions=self._instructions, limits=limits, seed=seed, deadlines=deadlines
         )
         self._stopped: dict[int, str] = {}
 
@@ -68,7 +68,7 @@ class Rollout:
             EnvFault: when the environment did not start, or broke on the way.
             ValueError: when the first prompt does not fit the model, or nothing is left to do after `Task.start`.
         """
-        state = await self._from_env(self._host.start(self.growth.task), "start", ())
+        state = await self._from_env(self._host.start(self.builder.task), "start", ())
         text = self._agent.renderer.render(self._instructions, (), state.observation)
         room = self._agent.engine.context_tokens
         if len(text) >= room:
@@ -77,13 +77,13 @@ class Rollout:
                 "that the model reads. Shorten the instructions or the observation, or give the model a longer context"
             )
         info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
-        node = self.growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
+        node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
         place = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
-        start = self.growth.task.start
+        start = self.builder.task.start
         for number, action in enumerate(start):
-            after = await self.advance(place, action=action, source=Source.REPLAYED, ahead=start[number:])
+            after = await self.advance(place, action=action, source=Source.REPLAYED, prefetched=start[number:])
             if after is Outcome.FAILED:
-                raise EnvFault(str(self.growth.nodes[-1].info["fault"]))
+                raise EnvFault(str(self.builder.nodes[-1].info["fault"]))
             if isinstance(after, Outcome):
                 raise ValueError(
                     f"task {self.growth.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
@@ -100,7 +100,7 @@ class Rollout:
     @property
     def spent(self) -> bool:
         """Whether a budget of the whole tree has run out: no turn can begin any more, not even the first of a path."""
-        return not self.ledger.affords(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
+        return not self.budget.affords(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
 
     def seed(self, *name: int | str) -> int:
         """A seed for a choice of the explorer's own, by its name; no completion is sampled with it."""
@@ -117,7 +117,7 @@ class Rollout:
         branch: int = 0,
         action: str | None = None,
         source: Source = Source.TEACHER,
-        ahead: Sequence[str] = (),
+        prefetched: Sequence[str] = (),
         hint: str = "",
     ) -> Cursor | Outcome:
         """Take one turn: write an action, step the environment, read what it says.
@@ -137,11 +137,11 @@ class Rollout:
         words = Usage() if action is not None else writer.dearest(cursor, sampling)
         try:
             # Both halves at once: what was written and can't be paid to be done would be wasted.
-            async with self.ledger.holding(replace(words, turns=self._steps(cursor))) as cost:
+            async with self.budget.holding(replace(words, turns=self._steps(cursor))) as cost:
                 if action is None:
                     draft = await writer.write(cursor, branch, sampling, words, hint=hint, cost=cost)
                 else:
-                    draft = writer.do(cursor, action, branch=branch, source=source, ahead=ahead)
+                    draft = writer.do(cursor, action, branch=branch, source=source, prefetched=prefetched)
                 return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
         except BudgetExceeded as short:
             self.stop(cursor, short.budget)
@@ -186,12 +186,12 @@ class Rollout:
             )
         chosen = sampling or self.sampling
         dearest = self._writer.dearest(at, chosen, most)
-        async with self.ledger.holding(dearest) as cost:
+        async with self.budget.holding(dearest) as cost:
             return await self._writer.write(at, branch, chosen, dearest, hint=hint, cost=cost)
 
     def do(self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED) -> PendingAction:
         """Write a whole action in the place of the policy, in the form that the parser asks for; costs nothing."""
-        return self._writer.do(cursor, action, branch=branch, source=source, ahead=())
+        return self._writer.do(cursor, action, branch=branch, source=source, prefetched=())
 
     def put(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
         """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing.
@@ -216,7 +216,7 @@ class Rollout:
         Raises:
             BudgetExceeded: when the budget of turns can't pay for it.
         """
-        async with self.ledger.holding(Usage(turns=self._steps(draft.cursor))) as cost:
+        async with self.budget.holding(Usage(turns=self._steps(draft.cursor))) as cost:
             return await self._act(draft, cost)
 
     async def ask(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
@@ -233,7 +233,7 @@ class Rollout:
             EngineFault: when the engine broke.
         """
         chosen, renderer = sampling or self.sampling, self._agent.renderer
-        async with self.ledger.holding(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
+        async with self.budget.holding(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             prompt, seed = renderer.render(system, (), text), derive(self._seed, "ask", *name)
             owner = f"task {self.growth.task.id} question {name}"
@@ -254,9 +254,9 @@ class Rollout:
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
         text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
-        async with self.ledger.holding(Usage(calls=1)) as cost:
+        async with self.budget.holding(Usage(calls=1)) as cost:
             cost.calls = 1
-            return await self._waits.until(
+            return await self._deadlines.until(
                 critic(text),
                 owner=self._writer.name(at.branches),
                 thing=f"value of {len(text)} tokens",
@@ -273,9 +273,9 @@ class Rollout:
             EngineFault: when the engine broke.
         """
         read, tokens, branches = self._writer.reads(said)
-        async with self.ledger.holding(Usage(calls=1)) as cost:
+        async with self.budget.holding(Usage(calls=1)) as cost:
             cost.calls = 1
-            return await self._waits.until(
+            return await self._deadlines.until(
                 self._agent.engine.score(read, tokens),
                 owner=self._writer.name(branches),
                 thing=f"score of {len(tokens)} tokens",
@@ -293,9 +293,9 @@ class Rollout:
         cursor = drafts[0].cursor
         if any(draft.cursor is not cursor for draft in drafts):
             raise ValueError("score_each: got actions of different states; need actions of one state")
-        async with self.ledger.holding(Usage(calls=1)) as cost:
+        async with self.budget.holding(Usage(calls=1)) as cost:
             cost.calls = 1
-            return await self._waits.until(
+            return await self._deadlines.until(
                 self._agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
                 owner=self._writer.name(cursor.branches),
                 thing=f"scores of {len(drafts)} actions",
@@ -313,8 +313,8 @@ class Rollout:
 
     def finish(self) -> None:
         """End what is left open: a place from which nobody went on is where a path was truncated. Note the cost."""
-        self.growth.nodes[0].info["cost"] = {**asdict(self.ledger.spent), "replayed": self.ledger.replayed}
-        end_open(self.growth, self._stopped)
+        self.builder.nodes[0].info["cost"] = {**asdict(self.budget.spent), "replayed": self.budget.replayed}
+        end_open(self.builder, self._stopped)
 
     def _steps(self, cursor: Cursor) -> int:
         """How many environment steps a turn may take."""
@@ -322,7 +322,7 @@ class Rollout:
 
     async def _act(self, draft: PendingAction, cost: Usage) -> Cursor | Outcome:
         """Step the environment; `cost` gets what it really cost."""
-        cursor, node = draft.cursor, self.growth.nodes[draft.node]
+        cursor, node = draft.cursor, self.builder.nodes[draft.node]
         if not draft.complete:
             self._writer.note(draft)
         cost.turns = 1
@@ -334,7 +334,7 @@ class Rollout:
         node.env_reward = step.reward
         node.info["valid"] = step.valid
         cost.turns += step.replayed_steps
-        self.ledger.replayed += step.replayed_steps
+        self.budget.replayed += step.replayed_steps
         turn = Turn(
             observation=cursor.state.observation,
             action=draft.parsed.action,
@@ -359,7 +359,7 @@ class Rollout:
             node.info["replayed_steps"] = step.replayed_steps
         if step.info:
             node.info["env"] = dict(step.info)
-        number = self.answered[after.node] = self.growth.add(node)
+        number = self.answered[after.node] = self.builder.add(node)
         spent = self._exhausted(after)
         if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
             # The episode is over, so the last observation adds no tokens.
@@ -391,10 +391,10 @@ class Rollout:
 
     def _exhausted(self, cursor: Cursor) -> str:
         """The name of the first budget of the path that has run out, or ""."""
-        limits, played = self.limits, len(cursor.past) - len(self.growth.task.start)
+        limits, played = self.limits, len(cursor.past) - len(self.builder.task.start)
         spent = {"turns": (played, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
         return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
         owner, deadline_s = self._writer.name(branches), self.limits.env_deadline_s
-        return await self._waits.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)
+        return await self._deadlines.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)

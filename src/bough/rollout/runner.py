@@ -18,7 +18,7 @@ from bough.tree.seeds import derive
 class Explorer(Protocol):
     """Grows one tree: a frozen dataclass whose fields are its settings."""
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Call `player.root()` and advance until satisfied."""
         ...
 
@@ -123,23 +123,23 @@ class RolloutRunner:
         """A tree, or the fault for which there is none."""
         fault = ""
         for _ in range(self.start_retries + 1):
-            growth = TreeBuilder(task)
-            player = Rollout(
-                growth,
+            builder = TreeBuilder(task)
+            rollout = Rollout(
+                builder,
                 self.agent,
                 self.host,
                 instructions=self.instructions,
                 limits=self.limits,
                 seed=seed,
-                waits=self.deadlines,
+                deadlines=self.deadlines,
             )
             try:
-                await explorer(player)
+                await explorer(rollout)
             except EnvFault as error:
                 fault = str(error)
                 continue
-            player.finish()
-            return growth.done()
+            rollout.finish()
+            return builder.done()
         return fault
 
 

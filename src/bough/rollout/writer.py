@@ -17,7 +17,7 @@ from bough.tree.seeds import derive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The policy's side of a tree; `Player` asks it, and pays.
+    """The policy's side of a tree; `Rollout` asks it, and pays.
 
     Attributes:
         growth: Where what is written goes.
@@ -28,12 +28,12 @@ class Writer:
         waits: The run's register of pending awaits.
     """
 
-    growth: TreeBuilder
+    builder: TreeBuilder
     agent: Agent
     instructions: str
     limits: Limits
     seed: int
-    waits: Deadlines
+    deadlines: Deadlines
 
     def dearest(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
         """What a completion may cost; its tokens are how many may be sampled."""
@@ -69,7 +69,7 @@ class Writer:
             completion = await self.complete(prompt, limited, derive(self.seed, *branches), owner=self.name(branches))
         except EngineFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
-            self.growth.add(node)
+            self.builder.add(node)
             return Outcome.FAILED
         number = cost.tokens = len(completion.tokens)
         node.tokens, node.policy_version = completion.tokens, completion.policy_version
@@ -83,7 +83,7 @@ class Writer:
         # The end of the model's context ends a completion before it has all the tokens that it may have.
         ended = completion.finish is Finish.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
         spent = self.limits.tokens is not None and _sampled(at) + number >= self.limits.tokens
-        draft = self._standing(_cursor(at), self.growth.add(node), branches, whole=ended or spent)
+        draft = self._standing(_cursor(at), self.builder.add(node), branches, whole=ended or spent)
         if completion.finish is Finish.LENGTH:
             # An action cut off at the token limit is not what the policy meant to say in full.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
@@ -98,18 +98,20 @@ class Writer:
         node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
         ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
         full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
-        draft = self._standing(_cursor(at), self.growth.add(node), _below(at, branch), whole=ends or full)
+        draft = self._standing(_cursor(at), self.builder.add(node), _below(at, branch), whole=ends or full)
         if full and not ends:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete and not whole:
             self.note(draft)
         return draft
 
-    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> PendingAction:
+    def do(
+        self, cursor: Cursor, action: str, *, branch: int, source: Source, prefetched: Sequence[str]
+    ) -> PendingAction:
         """Write an action in the place of the policy, in the form that the parser asks for."""
         renderer, parser = self.agent.renderer, self.agent.parser
         written = (
-            parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
+            parser.write(action, cursor.past, prefetched or (action,)) if isinstance(parser, PromptedParser) else action
         )
         draft = self.put(cursor, renderer.write(written), branch=branch, source=source, whole=True)
         found = parser(written) if isinstance(parser, PromptedParser) else Parsed(action=action, well_formed=True)
@@ -121,17 +123,17 @@ class Writer:
         """See `Player.cut`."""
         if not 0 < at < len(draft.tokens):
             raise ValueError(f"cut: got token {at} of {len(draft.tokens)}; need at least one on either side")
-        nodes, number = self.growth.nodes, draft.node
+        nodes, number = self.builder.nodes, draft.node
         begin = len(draft.tokens) - len(nodes[number].tokens)
         while begin > at:
             number = nodes[number].parent
             begin -= len(nodes[number].tokens)
-        inside = nodes[number].parent if begin == at else self.growth.split(number, at - begin)
+        inside = nodes[number].parent if begin == at else self.builder.split(number, at - begin)
         return self._standing(draft.cursor, inside, draft.branches, whole=False)
 
     def note(self, draft: PendingAction, raw: str | None = None) -> None:
         """Write down what was found in an action, at its last piece; `raw` is its text."""
-        info, parsed = self.growth.nodes[draft.node].info, draft.parsed
+        info, parsed = self.builder.nodes[draft.node].info, draft.parsed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
         info |= parsed.marks
         info |= {"text": parsed.action, "well_formed": parsed.well_formed}
@@ -148,7 +150,7 @@ class Writer:
         """
         agent = self.agent
         request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=agent.renderer.stop_tokens, seed=seed)
-        completion = await self.waits.until(
+        completion = await self.deadlines.until(
             agent.engine.generate(request),
             owner=owner,
             thing=f"completion of {len(prompt)} tokens",
@@ -182,7 +184,7 @@ class Writer:
         pieces: list[NodeDraft] = []
         last = number
         while number != cursor.node:
-            pieces.insert(0, self.growth.nodes[number])
+            pieces.insert(0, self.builder.nodes[number])
             number = pieces[0].parent
         tokens = tuple(token for piece in pieces for token in piece.tokens)
         return PendingAction(
@@ -214,7 +216,7 @@ class Writer:
         extension = agent.context.extend(agent.renderer, self.instructions, cursor.past, observation)
         if extension.kind is Kind.EDIT:
             return extension.tokens
-        added = len(self.growth.nodes[cursor.node].tokens)
+        added = len(self.builder.nodes[cursor.node].tokens)
         return (*cursor.text[: len(cursor.text) - added], *extension.tokens)
 
 

@@ -17,7 +17,7 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnsToGo:
-    """Minus the turns that the environment's oracle needs from a place, for `Way`; needs an oracle.
+    """Minus the turns that the environment's oracle needs from a place, for `AStarCost`; needs an oracle.
 
     Attributes:
         hopeless: How many where it knows no way.
@@ -29,7 +29,7 @@ class TurnsToGo:
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
-        plan = await tree.player.plan(node.at) if isinstance(node.at, Cursor) else None
+        plan = await tree.rollout.plan(node.at) if isinstance(node.at, Cursor) else None
         return -self.hopeless if plan is None else -float(len(plan))
 
 

@@ -24,7 +24,7 @@ class Commit:
     Attributes:
         search: How to search.
         to: What is settled: the whole way to the best place, or one action.
-        by: Which child is best, for actions: what was found there, or `Visited`; of equals the first found.
+        by: Which child is best, for actions: what was found there, or `VisitCount`; of equals the first found.
         moves: Most searches.
     """
 
@@ -39,9 +39,9 @@ class Commit:
         if self.moves < 1:
             raise ValueError(f"Commit.moves: got {self.moves}; need at least 1")
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(player, await player.root(), won=self.search.won, lost=self.search.lost)
+        tree = SearchTree(rollout, await rollout.root(), won=self.search.won, lost=self.search.lost)
         try:
             await self.go(tree)
         finally:

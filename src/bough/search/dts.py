@@ -15,8 +15,8 @@ def dts(width: int = 4, sharpness: float = 1.0, greedy: bool = False) -> Search:
     Experimental: the paper's page was read, not its text, which is about diffusion. Down the tree a child is drawn with
     probability copies * exp(sharpness * q), or the best is taken; at the first place that was written on less than
     `width` times one more action is written, and played on to the end, each turn of it a node. The ends go up by
-    `Soft`. Ends are then visited as often as the policy gets there, times exp(sharpness * value). A round is a turn, or
-    one more visit of an end.
+    `SoftmaxBackup`. Ends are then visited as often as the policy gets there, times exp(sharpness * value). A round is a
+    turn, or one more visit of an end.
     """
     down = Descend(by=QValue(), sharpness=None if greedy else sharpness)
     return Search(

@@ -45,7 +45,8 @@ class Sparse:
 
         sum of shares - cost * places kept / places + spread * clusters kept / clusters
 
-    shares: those of `Deal`, over the width; places: the open ones and all above them, counted once. Clusters are of
+    shares: those of `RebaseAllocation`, over the width; places: the open ones and all above them, counted once.
+        Clusters are of
     equal kind by average linkage over the actions' similarity. With cost 1, worth .9 and .88 under one place and in one
     cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
 

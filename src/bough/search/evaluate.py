@@ -75,7 +75,7 @@ class OracleValue:
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
-        plan = await tree.player.plan(node.at) if isinstance(node.at, Cursor) else None
+        plan = await tree.rollout.plan(node.at) if isinstance(node.at, Cursor) else None
         return 0.0 if plan is None else self.discount ** len(plan)
 
 
@@ -95,4 +95,4 @@ class CriticValue:
             BudgetExceeded: when the budget of calls can't pay for it.
         """
         at = node.at if isinstance(node.at, Cursor) else node.draft
-        return tree.lost if at is None else await tree.player.value(at)
+        return tree.lost if at is None else await tree.rollout.value(at)

@@ -106,7 +106,7 @@ class DepthFirst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """All open nodes, level by level: with `Keep` a beam search, without a full tree."""
+    """All open nodes, level by level: with `BeamWidth` a beam search, without a full tree."""
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

@@ -77,8 +77,8 @@ class Imagine:
 
     async def _worth(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
         """What one simulation says of an action."""
-        dream = Dream(ask=tree.player.ask)
-        told = str(tree.player.growth.nodes[0].info["instructions"])
+        dream = Dream(ask=tree.rollout.ask)
+        told = str(tree.rollout.builder.nodes[0].info["instructions"])
         past = tuple((turn.observation, turn.action) for turn in at.past)
         state, action = dream.state(at.state.observation, Dreamt(told=told, past=past, run=run)), child.action
         for turn in range(self.depth):
@@ -131,7 +131,7 @@ class Dreamer:
     width: int = 4
     imagine: Imagine = Imagine()
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         search = Search(
             select=Level(),
@@ -141,7 +141,7 @@ class Dreamer:
             eager=True,
             lead=1,
         )
-        await search(player)
+        await search(rollout)
 
 
 def _story(state: State) -> dict[str, str]:

@@ -36,7 +36,7 @@ class Judge:
         n: How many answers: 20 in the paper, 10 in WebDreamer (2411.06559), 5 in SPaR (2412.11605).
         prompt: The question. It may use the places {instructions}, {turns} and {observation}.
         system: What the engine is told before it.
-        read: What an answer is worth: `Words` of a table, or a `Number` in a range.
+        read: What an answer is worth: `LabelParser` of a table, or a `NumberParser` in a range.
         sampling: How answers are sampled, if not as the agent samples.
     """
 
@@ -130,7 +130,7 @@ class Confidence:
             EngineFault: when the engine broke.
         """
         text = self.prompt.format_map(story(tree, node))
-        scores = await tree.together(tree.player.score((self.system, text, said)) for said in (self.yes, self.no))
+        scores = await tree.together(tree.rollout.score((self.system, text, said)) for said in (self.yes, self.no))
         yes, no = map(sum, scores)
         # 1 / (1 + exp(no - yes)), which does not overflow.
         return 0.5 * (1.0 + math.tanh((yes - no) / 2))

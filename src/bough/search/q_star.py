@@ -16,8 +16,8 @@ from bough.search.tree import SearchTree
 class Likely:
     """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call a state.
 
-    Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `Way` it takes
-    an unlikely action for a long way; nothing says that it is never too long.
+    Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `AStarCost` it
+    takes an unlikely action for a long way; nothing says that it is never too long.
 
     Attributes:
         scale: How many turns a nat is worth.
@@ -33,7 +33,7 @@ class Likely:
         """
         del node
         drafts = [child.draft for child in children if child.draft is not None]
-        scores = await tree.player.score_each(drafts)
+        scores = await tree.rollout.score_each(drafts)
         return [self.scale * sum(logprobs) / max(1, len(logprobs)) for logprobs in scores]
 
 

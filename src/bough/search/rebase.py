@@ -53,7 +53,7 @@ class RebaseAllocation:
 
 
 def split(scores: Sequence[float], width: int, temperature: float) -> list[int]:
-    """Whole shares of a width, for scores from high to low; see `Deal`."""
+    """Whole shares of a width, for scores from high to low; see `RebaseAllocation`."""
     if not scores:
         return []
     weights = [math.exp((score - scores[0]) / temperature) for score in scores]

@@ -23,9 +23,9 @@ from bough.search.tree import SearchTree
 class Rethink:
     """Rewrites what failed, once, from what came of it (RethinkMCTS, arXiv 2409.09584); needs forks.
 
-    As `Look` it rates actions by carrying them out. One that ends its path below `under` is asked about, then the
-    policy writes it again, told what it did, what came of it and what the engine said. The new action takes the place
-    of the failed one, which the search gives up; it is itself not written again when it fails.
+    As `ExecuteAndEvaluate` it rates actions by carrying them out. One that ends its path below `under` is asked about,
+    then the policy writes it again, told what it did, what came of it and what the engine said. The new action takes
+    the place of the failed one, which the search gives up; it is itself not written again when it fails.
 
     Attributes:
         evaluate: What the other places are worth.
@@ -73,9 +73,9 @@ def rethink(width: int = 3, rounds: int = 16) -> Search:
 
     The paper's settings: three actions, sixteen rollouts, P-UCB with c 4 and base 10, the best return found below,
     discounted by .9 for each turn. Its reward is the share of public tests that pass, or, when all do, .8 and .2 times
-    what the model thinks of its program: take `won=None` and `evaluate=Mix(parts=(Paid(), Judge()), weights=(.8, .2))`
-    in place of the rollouts where the environment pays so. The code rewrites in place; here the failed path stays in
-    the tree that grows, as one that counts nowhere in the search.
+    what the model thinks of its program: take `won=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
+    .2))` in place of the rollouts where the environment pays so. The code rewrites in place; here the failed path stays
+    in the tree that grows, as one that counts nowhere in the search.
     """
     return Search(
         select=Descend(by=Puct(c=4.0, base=10.0, log=True), revisit=False),

@@ -54,7 +54,7 @@ class Puct:
     2601.21912, divides a sum that is discounted once less and gets 1.625).
 
     With a `base` b the weight grows with N: c + ln((N + b + 1) / b). With `log`, the root is that of ln N, which is
-    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `Max`.
+    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `MaxBackup`.
 
     Attributes:
         c: Weight of the bonus, >= 0: 1.5 in AlphaMath (2405.03553) and CPL (2409.08642), 1 in MCTS-DPO (2405.00451).
@@ -133,10 +133,10 @@ class AStarCost:
 
         -weight * depth + value          value: minus an estimate of the turns from here to success
 
-    With an estimate that never says more than it takes, and one way to each state kept (`Seen`), the first success is a
-    shortest where actions are rated before they are carried out, and within `Bounded` where places are evaluated. Of
-    equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come furthest, and looks
-    at fewer places.
+    With an estimate that never says more than it takes, and one way to each state kept (`DedupeStates`), the first
+    success is a shortest where actions are rated before they are carried out, and within `Bounded` where places are
+    evaluated. Of equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come
+    furthest, and looks at fewer places.
 
     Attributes:
         weight: 1 for A*, 0 for a greedy search, in between for a hasty one.
@@ -152,8 +152,8 @@ class AStarCost:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        ahead = known(node.guess) if math.isnan(node.value) else node.value
-        return ahead - self.weight * node.depth
+        prefetched = known(node.guess) if math.isnan(node.value) else node.value
+        return prefetched - self.weight * node.depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,9 +85,9 @@ class Search:
                 "at least 1, 1, 0, and None or 1"
             )
 
-    async def __call__(self, player: Rollout) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(player, await player.root(), won=self.won, lost=self.lost)
+        tree = SearchTree(rollout, await rollout.root(), won=self.won, lost=self.lost)
         try:
             await self.go(tree)
         finally:

@@ -26,7 +26,9 @@ class Canary:
         self.tolerance = tolerance
         self._last: tuple[float, ...] | None = None
 
-    async def check(self, engine: Engine, policy: Policy, waits: Deadlines, *, moved: bool, deadline_s: float) -> float:
+    async def check(
+        self, engine: Engine, policy: Policy, deadlines: Deadlines, *, moved: bool, deadline_s: float
+    ) -> float:
         """Compare after a sync.
 
         Args:
@@ -45,7 +47,7 @@ class Canary:
         # An engine that was not synced may know the prompt, and would round the same scores otherwise.
         engine.forget()
         scored = engine.score(self.prompt, self.continuation)
-        seen = await waits.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
+        seen = await deadlines.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         true = self._learner(policy)
         gap = float((torch.tensor(seen) - true).abs().max())
         if not gap <= self.tolerance:

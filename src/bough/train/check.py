@@ -119,7 +119,7 @@ def _check_explorer(run: Run) -> None:
     if "critic" in needs and run.method.critic is None:
         raise ConfigError(
             f"explorer: {type(needs['critic']).__name__} asks a critic what places are worth; got none; set "
-            "critic=ValueHead() and an objective with ValueClip, or take another evaluate, such as Rollouts()"
+            "critic=ValueHead() and an objective with ValueClip, or take another evaluate, such as RolloutValue()"
         )
     if "entropy" in needs and not run.world.sampling.entropies:
         raise ConfigError(
@@ -130,7 +130,7 @@ def _check_explorer(run: Run) -> None:
     if "oracle" in needs and not isinstance(inner, Oracle):
         raise ConfigError(
             f"explorer: {type(needs['oracle']).__name__} asks the environment's oracle; {type(inner).__name__} has "
-            "none (a method `plan(state)`); take another evaluate, such as Rollouts()"
+            "none (a method `plan(state)`); take another evaluate, such as RolloutValue()"
         )
 
 
@@ -209,7 +209,7 @@ def _check_staleness(run: Run) -> None:
     if asking is not None:
         raise ConfigError(
             f"staleness=1: explorer: {type(asking).__name__} asks the critic what places are worth, which the update "
-            "changes at the same time; set staleness=0, or take another evaluate, such as Rollouts()"
+            "changes at the same time; set staleness=0, or take another evaluate, such as RolloutValue()"
         )
     if run.world.optimizer.momentum != "adam":
         raise ConfigError(

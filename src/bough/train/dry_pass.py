@@ -46,7 +46,7 @@ CALLS = 64
 """Most engine calls, and most environment steps, of one of its trees."""
 
 
-async def dry_pass(shop: Runtime) -> None:
+async def dry_pass(runtime: Runtime) -> None:
     """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
 
     The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
@@ -58,9 +58,9 @@ async def dry_pass(shop: Runtime) -> None:
         ConfigError: when the credit rule compares the paths of a task and the explorer grows one path a task; when the
             loss or its gradient is not finite.
     """
-    run = shop.run
-    with _random_state(shop.policy.device):
-        trees = await _grow(shop)
+    run = runtime.run
+    with _random_state(runtime.policy.device):
+        trees = await _grow(runtime)
         if not any(len(counted(tree)) for tree in trees):
             # Every path failed; the first step raises the error.
             return
@@ -72,14 +72,14 @@ async def dry_pass(shop: Runtime) -> None:
         credited = compute_credit(run.method.credit, rewarded)
         _check_group(run, credited)
         kept, _ = apply_filters(credited, run.world.filters)
-        _learn(shop, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
+        _learn(runtime, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
 
 
-async def _grow(shop: Runtime) -> Sequence[Tree]:
+async def _grow(runtime: Runtime) -> Sequence[Tree]:
     """Trees of the run's first tasks, with a few short paths."""
-    run, tasks = shop.run, shop.train_tasks[:TASKS]
-    grove = shop.rollouts
-    engine = Scripted(script=await _script(shop, tasks[0]), context_tokens=grove.agent.engine.context_tokens)
+    run, tasks = runtime.run, runtime.train_tasks[:TASKS]
+    runner = runtime.rollouts
+    engine = Scripted(script=await _script(runtime, tasks[0]), context_tokens=runner.agent.engine.context_tokens)
     begun = 1 + max(len(task.start) for task in tasks)
     limits = replace(
         run.world.limits,
@@ -87,19 +87,19 @@ async def _grow(shop: Runtime) -> Sequence[Tree]:
         tree_turns=min(run.world.limits.tree_turns or CALLS * begun, CALLS * begun),
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )
-    agent = replace(grove.agent, engine=engine, critic=_value if grove.agent.critic else None)
-    grown = await replace(grove, agent=agent, limits=limits).run(
+    agent = replace(runner.agent, engine=engine, critic=_value if runner.agent.critic else None)
+    grown = await replace(runner, agent=agent, limits=limits).run(
         run.method.explorer, tasks, seed=derive(run.seed, "dry pass")
     )
     return grown.trees
 
 
-async def _script(shop: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
+async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
     """A script that replies with admissible actions of the first state, else words of its observation."""
-    run, renderer = shop.run, shop.policy.renderer
+    run, renderer = runtime.run, runtime.policy.renderer
     try:
-        state = await shop.deadlines.until(
-            shop.host.start(task),
+        state = await runtime.deadlines.until(
+            runtime.host.start(task),
             owner="dry pass",
             thing="environment start",
             deadline_s=run.world.limits.env_deadline_s,
@@ -179,17 +179,17 @@ def _with_advantage(credited: Credited) -> Credited:
     return replace(made, goals=credited.goals)
 
 
-def _learn(shop: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
+def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
-    run, needs = shop.run, shop.run.loss.needs
+    run, needs = runtime.run, runtime.run.loss.needs
     shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []
     batch = pack(credited, paths="paths" in needs, experts=shown)
     if not len(batch.at):
         return
     # Scripted alternatives may have ids beyond the vocabulary.
-    batch = replace(batch, tokens=batch.tokens % shop.policy.vocab_tokens).to(shop.policy.device)
-    aids = Aids(reference=shop.policy if "reference" in needs else None)
-    metrics = shop.learner.rehearse(batch, run.loss, run.method.normalizer, aids=aids)
+    batch = replace(batch, tokens=batch.tokens % runtime.policy.vocab_tokens).to(runtime.policy.device)
+    aids = Aids(reference=runtime.policy if "reference" in needs else None)
+    metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, aids=aids)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(

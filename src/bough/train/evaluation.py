@@ -41,10 +41,10 @@ class HeldoutResult:
         return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
 
 
-async def measure(grove: RolloutRunner, tasks: Sequence[Task], *, temperature: float, seed: int) -> HeldoutResult:
+async def measure(runner: RolloutRunner, tasks: Sequence[Task], *, temperature: float, seed: int) -> HeldoutResult:
     """Play every task once at a temperature."""
-    agent = replace(grove.agent, sampling=replace(grove.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(grove, agent=agent, at_once=AT_ONCE).run(Chains(n=1), tasks, seed=seed)
+    agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
+    grown = await replace(runner, agent=agent, at_once=AT_ONCE).run(Chains(n=1), tasks, seed=seed)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:

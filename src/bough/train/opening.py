@@ -37,7 +37,7 @@ class TimedHost:
     """
 
     host: EnvHost
-    waits: Deadlines
+    deadlines: Deadlines
     deadline_s: float
     faults: list[str] = field(default_factory=list[str])
 
@@ -83,7 +83,7 @@ class TimedHost:
 
     async def _until(self, call: Awaitable[Result], name: str) -> Result:
         thing = f"environment {name}"
-        return await self.waits.until(call, owner="start of the run", thing=thing, deadline_s=self.deadline_s)
+        return await self.deadlines.until(call, owner="start of the run", thing=thing, deadline_s=self.deadline_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

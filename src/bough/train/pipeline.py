@@ -42,7 +42,7 @@ class PrefetchedRollouts:
         return grown
 
     async def beside(
-        self, update: Callable[[], Result], growth: Coroutine[Any, Any, Rollouts], waits: Deadlines, *, owner: str
+        self, update: Callable[[], Result], builder: Coroutine[Any, Any, Rollouts], deadlines: Deadlines, *, owner: str
     ) -> Result:
         """Update in a thread while trees grow; keeps the trees, and returns what the update did.
 
@@ -50,8 +50,8 @@ class PrefetchedRollouts:
         """
         try:
             async with asyncio.TaskGroup() as both:
-                growing = both.create_task(growth)
-                updating = both.create_task(_threaded(update, waits, owner))
+                growing = both.create_task(builder)
+                updating = both.create_task(_threaded(update, deadlines, owner))
         except BaseExceptionGroup as errors:
             error = first_error(errors)
         else:
@@ -90,7 +90,7 @@ def newest(credited: Sequence[Credited]) -> int:
     return max((int(each.tree.policy_version.max(initial=-1)) for each in credited), default=-1)
 
 
-async def _threaded(update: Callable[[], Result], waits: Deadlines, owner: str) -> Result:
+async def _threaded(update: Callable[[], Result], deadlines: Deadlines, owner: str) -> Result:
     """What `update` returns, from a thread. When this is cancelled it waits for the end of the update all the same."""
     threads = torch.get_num_threads()
 
@@ -99,7 +99,7 @@ async def _threaded(update: Callable[[], Result], waits: Deadlines, owner: str) 
         torch.set_num_threads(threads)
         return update()
 
-    with waits.during(owner=owner, thing="end of the update", deadline_s=UPDATE_S):
+    with deadlines.during(owner=owner, thing="end of the update", deadline_s=UPDATE_S):
         ended = asyncio.get_running_loop().run_in_executor(None, work)
         try:
             return await asyncio.shield(ended)

@@ -203,13 +203,13 @@ class _Writer:
     """Writes a path as it would have been read."""
 
     def __init__(self, tree: Tree, info: dict[str, object], reader: Reader) -> None:
-        self.growth = TreeBuilder(tree.task)
+        self.builder = TreeBuilder(tree.task)
         self.longest = self._length = len(tree.tokens_of(0))
         self._tree, self._reader = tree, reader
         self._past: list[Turn] = []
         told = {"text": tree.info[0].get("text", ""), "instructions": tree.info[0].get("instructions", "")}
         self._system = str(told["instructions"])
-        self.growth.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
+        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
 
     def turn(self, seen: str, tokens: Sequence[int], source: Source) -> NodeDraft:
         """An action in answer to what was seen; returns its node."""
@@ -231,8 +231,8 @@ class _Writer:
         self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, info={"text": seen, "success": success}))
 
     def _add(self, node: NodeDraft) -> NodeDraft:
-        node.parent = len(self.growth.nodes) - 1
-        self.growth.add(node)
+        node.parent = len(self.builder.nodes) - 1
+        self.builder.add(node)
         return node
 
 
@@ -251,4 +251,4 @@ def _tell(tree: Tree, slip: _Slip, rule: Revise, reader: Reader) -> Tree | None:
         writer.end(good.seen[-1], tree.info[good.leaf].get("success"), outcome)
     else:
         last.outcome = outcome
-    return None if reader.room is not None and writer.longest > reader.room else writer.growth.done()
+    return None if reader.room is not None and writer.longest > reader.room else writer.builder.done()

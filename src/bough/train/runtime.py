@@ -49,7 +49,7 @@ class Runtime:
         self,
         run: Run,
         assets: Path,
-        waits: Deadlines,
+        deadlines: Deadlines,
         notify: Callable[[str], None] = to_stderr,
         *,
         trains: bool = True,
@@ -68,10 +68,10 @@ class Runtime:
             EnvFault: when no task can be played.
         """
         self.run = run
-        self.deadlines = waits
+        self.deadlines = deadlines
         self.notify = notify
         self.host = make_host(run, notify)
-        self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
+        self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0}
         try:

@@ -121,10 +121,10 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
     from bough.train.recorder import RunRecorder
     from bough.train.runtime import Runtime
 
-    waits = Deadlines()
+    deadlines = Deadlines()
     with (
         Live(run.name, run.warmup_steps + run.world.schedule.steps, terminal=terminal) as live,
-        Watchdog(waits, grace_s=run.health.stuck_s),
+        Watchdog(deadlines, grace_s=run.health.stuck_s),
     ):
         for line in lines:
             live.say(line)
@@ -134,17 +134,17 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
                 "Keep large data in a file that a field names"
             )
         live.say("building the model, the engine and the environment")
-        shop = Runtime(run, directory.policy, waits, live.say)
-        if shop.budget is not None:
-            live.say(shop.budget.line)
+        runtime = Runtime(run, directory.policy, deadlines, live.say)
+        if runtime.budget is not None:
+            live.say(runtime.budget.line)
         if not directory.manifest.is_file():
-            data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
+            data = {"train": digest_tasks(runtime.train_tasks), "heldout": digest_tasks(runtime.heldout_tasks)}
             environment = getattr(run.world.env, "data_hash", None)
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
-        journal = RunRecorder(run, directory, live)
+        recorder = RunRecorder(run, directory, live)
         try:
-            ended = run_coroutine(_run(shop, journal))
-            journal.save_policy(shop.policy)
+            ended = run_coroutine(_run(runtime, recorder))
+            recorder.save_policy(runtime.policy)
         except BaseException as error:
             # The error is what a person has to hear of; that its report could not be written is not.
             with suppress(Exception):
@@ -161,12 +161,12 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
     return directory
 
 
-async def _run(shop: "Runtime", journal: "RunRecorder") -> str:
+async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:
     from bough.train.dry_pass import dry_pass
     from bough.train.loop import train
 
     try:
-        await dry_pass(shop)
-        return await train(shop, journal)
+        await dry_pass(runtime)
+        return await train(runtime, recorder)
     finally:
-        await shop.close()
+        await runtime.close()

@@ -12,7 +12,7 @@ from bough.train.stopwatch import Stopwatch
 from bough.tree import derive
 
 
-async def warm_up(shop: Runtime, journal: RunRecorder) -> None:
+async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     """Behaviour cloning on the run's first training tasks.
 
     The warm-up has its own optimizer, and reinforcement starts with fresh moments. The first evaluation completes the
@@ -22,11 +22,11 @@ async def warm_up(shop: Runtime, journal: RunRecorder) -> None:
         DeadRun: when the environment fails in every demonstration.
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
     """
-    run, watch = shop.run, Stopwatch()
+    run, watch = runtime.run, Stopwatch()
     settings = run.world.warmup
     with watch("grow"):
-        trees = await shop.demonstrate(settings.demonstrations, "warmup.demonstrations")
-    batch = pack_demonstrations(trees).to(shop.policy.device)
+        trees = await runtime.demonstrate(settings.demonstrations, "warmup.demonstrations")
+    batch = pack_demonstrations(trees).to(runtime.policy.device)
     parts = max(1, round(batch.tokens.numel() / settings.batch_tokens))
     optimizer = replace(
         run.world.optimizer,
@@ -37,7 +37,7 @@ async def warm_up(shop: Runtime, journal: RunRecorder) -> None:
         parts=parts,
         warmup_steps=0,
     )
-    learner = Learner(shop.policy, optimizer, total_updates=settings.epochs * parts, temperature=1.0)
+    learner = Learner(runtime.policy, optimizer, total_updates=settings.epochs * parts, temperature=1.0)
     for epoch in range(1, settings.epochs + 1):
         # Ctrl-C is noticed where the event loop runs.
         await asyncio.sleep(0)
@@ -45,7 +45,7 @@ async def warm_up(shop: Runtime, journal: RunRecorder) -> None:
             seed = derive(run.seed, "warm-up", epoch)
             metrics = learner.learn(batch, Imitation(), Share(), seed=seed)
         metrics.pop("policy/gap")
-        journal.log(metrics | watch.metrics() | {"phase": "warmup"})
+        recorder.log(metrics | watch.metrics() | {"phase": "warmup"})
         if epoch < settings.epochs:
-            journal.write_step(epoch)
+            recorder.write_step(epoch)
         watch = Stopwatch()
