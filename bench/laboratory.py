@@ -149,13 +149,13 @@ def against(sampled: Floats, true: Floats, tokens: float) -> Gradients:
         tokens: How many tokens each of them was made of.
     """
     size, count = float(np.linalg.norm(true)), len(sampled)
-    prefetched, mean = true / size, sampled.mean(0)
+    ahead, mean = true / size, sampled.mean(0)
     error = (sampled - mean).T @ (sampled - mean) / (count - 1) / count  # covariance of the mean
-    aside = np.eye(len(true)) - np.outer(prefetched, prefetched)
+    aside = np.eye(len(true)) - np.outer(ahead, ahead)
     wrong, noise = _beyond(mean - true, error)
     turned, _ = _beyond(aside @ mean, aside @ error @ aside)
     some, length = _beyond(mean, error)
-    off, along = _square(aside @ mean, aside @ error @ aside), float(mean @ prefetched)
+    off, along = _square(aside @ mean, aside @ error @ aside), float(mean @ ahead)
     return Gradients(
         bias=np.sqrt(noise) / size,
         angle=float(np.degrees(np.arctan2(np.sqrt(off), along))) if some else np.nan,

@@ -121,7 +121,7 @@ def training(name: str, tiny: Tiny, workers: int, trees: int, rounds: int) -> st
     for _ in range(rounds):
         for staleness in took:
             took[staleness] += steps_s(run.replace(staleness=staleness))
-    now, prefetched = (60 / median(seconds) for seconds in took.values())
+    now, ahead = (60 / median(seconds) for seconds in took.values())
     return f"| {name} | {workers} | {now:.1f} | {ahead:.1f} | **{ahead / now:.2f}** |"
 
 

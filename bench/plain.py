@@ -32,10 +32,10 @@ def gigpo(rule: Any, batch: Sequence[Rewarded]) -> list[list[float]]:
         advantage = [[score] * len(path) for score, path in zip(scores, paths, strict=True)]
         same: dict[int, list[tuple[int, int, float]]] = {}
         for number, path in enumerate(paths):
-            prefetched = 0.0
+            ahead = 0.0
             for turn in reversed(range(len(path))):
-                prefetched = paid[path[turn]] + rule.discount * prefetched
-                same.setdefault(keys[parent[path[turn]]], []).append((number, turn, prefetched))
+                ahead = paid[path[turn]] + rule.discount * ahead
+                same.setdefault(keys[parent[path[turn]]], []).append((number, turn, ahead))
         for members in same.values():
             for (number, turn, _), score in zip(members, standard([m[2] for m in members], rule.epsilon), strict=True):
                 advantage[number][turn] += rule.weight * score
@@ -85,11 +85,11 @@ def gae(rule: Any, batch: Sequence[Rewarded]) -> list[list[float]]:
 
 def generalised(reward: list[float], value: list[float], discount: float, lam: float) -> list[float]:
     """From the last step to the first."""
-    advantage, after, prefetched = [0.0] * len(reward), 0.0, 0.0
+    advantage, after, ahead = [0.0] * len(reward), 0.0, 0.0
     for step in reversed(range(len(reward))):
-        prefetched = reward[step] + discount * after - value[step] + discount * lam * prefetched
+        ahead = reward[step] + discount * after - value[step] + discount * lam * ahead
         after = value[step]
-        advantage[step] = prefetched
+        advantage[step] = ahead
     return advantage
 
 

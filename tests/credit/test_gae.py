@@ -106,14 +106,14 @@ def test_with_a_value_of_nothing_it_is_the_return_to_go(rng: np.random.Generator
     (credited,) = Gae(whiten=False)([Rewarded(tree=given_tree.tree, channels=given_tree.channels, estimates=zero)])
     view = steps([given_tree])
     mass = view.lengths[view.node] > 0
-    prefetched = np.asarray(
+    ahead = np.asarray(
         [
             view.reward[(view.path == path) & (view.turn >= turn)].sum()
             for path, turn in zip(view.path, view.turn, strict=True)
         ]
     )
     for node in np.unique(view.node[mass]).tolist():
-        mine = prefetched[view.node == node]
+        mine = ahead[view.node == node]
         here = token_node(given_tree.tree) == node
         assert credited.gain[here] == pytest.approx(np.maximum(mine, 0).mean(), abs=1e-5)
         assert credited.lose[here] == pytest.approx(np.minimum(mine, 0).mean(), abs=1e-5)

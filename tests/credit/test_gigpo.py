@@ -30,8 +30,8 @@ def test_worked_example(rule: Gigpo, expected: list[float]) -> None:
 
 def test_returns_are_discounted_by_turn() -> None:
     view = steps([PAIR])
-    prefetched = sum_ahead(view.reward, np.full(6, 0.9), view.start)
-    assert prefetched.tolist() == pytest.approx([0.81, 0.9, 1, 0, 0, 0])
+    ahead = sum_ahead(view.reward, np.full(6, 0.9), view.start)
+    assert ahead.tolist() == pytest.approx([0.81, 0.9, 1, 0, 0, 0])
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def test_advantages_satisfy_the_equations_of_bellman(world: World) -> None:
     assert np.abs((exact.chance * advantage).sum(1)).max() < 1e-12
     for here, point in enumerate(exact.points):
         for token, chances in enumerate(point.chances):
-            prefetched = [0.0 if each.after is None else exact.value[exact.number[each.after]] for each in chances]
-            backup = sum(each.of * (each.reward + value) for each, value in zip(chances, prefetched, strict=True))
+            ahead = [0.0 if each.after is None else exact.value[exact.number[each.after]] for each in chances]
+            backup = sum(each.of * (each.reward + value) for each, value in zip(chances, ahead, strict=True))
             assert exact.value[here] + advantage[here, token] == pytest.approx(backup)
 
 

@@ -202,8 +202,8 @@ def test_an_error_of_an_explorer_keeps_its_cause() -> None:
         try:
             raise KeyError("the cause")
         except KeyError as error:
-            raise ValueError(f"got {type(player).__name__}") from error
+            raise ValueError(f"got {type(rollout).__name__}") from error
 
-    with pytest.raises(ValueError, match="got Player") as caught:
+    with pytest.raises(ValueError, match="got Rollout") as caught:
         grow(runner(scripted(lambda _: "a")), broken, "one", "two")
     assert isinstance(caught.value.__cause__, KeyError)

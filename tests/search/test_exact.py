@@ -108,12 +108,12 @@ class Less:
 def textbook(env: Env, start: State, share: float, deepest: bool) -> tuple[int, int]:
     """Turns of the way found and places expanded by A* with a closed list, its goal test when a place's turn comes."""
 
-    def prefetched(state: State) -> float:
+    def ahead(state: State) -> float:
         plan = env.plan(state)  # type: ignore[attr-defined]
         return 1000.0 if plan is None else math.floor(share * len(plan))
 
     count = itertools.count()
-    queue: list[tuple[float, int, int, int, State, bool]] = [(prefetched(start), 0, next(count), 0, start, False)]
+    queue: list[tuple[float, int, int, int, State, bool]] = [(ahead(start), 0, next(count), 0, start, False)]
     known, expanded = {start.key: 0}, 0
     while queue:
         _, _, _, turns, state, goal = heapq.heappop(queue)
@@ -129,7 +129,7 @@ def textbook(env: Env, start: State, share: float, deepest: bool) -> tuple[int, 
             if not step.success and known.get(step.state.key, math.inf) <= turns + 1:
                 continue
             known[step.state.key] = turns + 1
-            rank = turns + 1 + (0.0 if step.success else prefetched(step.state))
+            rank = turns + 1 + (0.0 if step.success else ahead(step.state))
             heapq.heappush(
                 queue, (rank, -turns - 1 if deepest else 0, next(count), turns + 1, step.state, step.success)
             )

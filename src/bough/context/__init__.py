@@ -119,7 +119,7 @@ class PromptedParser(Parser, Protocol):
         """What the agent is told of the form, after what the environment tells it."""
         ...
 
-    def write(self, action: str, past: Sequence[Turn], prefetched: Sequence[str]) -> str:
+    def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
         """The text of a turn in which someone else than the policy (a teacher) acts.
 
         Args:

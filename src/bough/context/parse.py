@@ -47,6 +47,6 @@ class Tagged:
         """See `PromptedParser`."""
         return f"Write your action between <{self.tag}> and </{self.tag}>."
 
-    def write(self, action: str, past: Sequence[Turn] = (), prefetched: Sequence[str] = ()) -> str:  # noqa: ARG002
+    def write(self, action: str, past: Sequence[Turn] = (), ahead: Sequence[str] = ()) -> str:  # noqa: ARG002
         """See `PromptedParser`."""
         return f"<{self.tag}>{action}</{self.tag}>"

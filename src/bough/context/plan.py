@@ -67,7 +67,7 @@ class PlanAct:
             spans=spans,
         )
 
-    def write(self, action: str, past: Sequence[Turn], prefetched: Sequence[str]) -> str:
+    def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
         """See `PromptedParser`: another subgoal at the first turn and after every `every` turns."""
         act = f"<action>{action}</action>"
         if len(past) % self.every:

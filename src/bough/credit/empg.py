@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.grpo import Grpo
-from bough.credit.returns import prefetched
+from bough.credit.returns import ahead
 from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
 
 
@@ -65,7 +65,7 @@ class Empg:
         least, most = entropy[known].min(), entropy[known].max()
         unsure = (entropy - least) / (most - least + 1e-8)
         sure = np.exp(-self.sharpness * unsure)
-        clear = prefetched(np.exp(-self.foresight * unsure), start)
+        clear = ahead(np.exp(-self.foresight * unsure), start)
         changed = advantage * sure / sure[known].mean() + self.bonus * np.nan_to_num(clear)
         return np.where(known, changed - changed[known].mean(), 0.0)
 

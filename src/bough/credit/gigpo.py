@@ -75,9 +75,9 @@ class Gigpo:
         same = (
             state_of(view) if self.similarity is None else similar_of(view, self.similarity, autojunk=self.as_released)
         )
-        prefetched = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
+        ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         std = "group" if self.norm == "mean_std" else "none"
-        by_state = normalize(prefetched, same, std=std, epsilon=self.epsilon)
+        by_state = normalize(ahead, same, std=std, epsilon=self.epsilon)
         return spread_steps(view, episode_part(view, std, self.epsilon, self.as_released) + self.weight * by_state)
 
 

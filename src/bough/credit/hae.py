@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.marks import all_spans, marked
-from bough.credit.returns import gae, prefetched, sum_ahead
+from bough.credit.returns import ahead, gae, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, end_values, valued_turns, whiten
 from bough.tree import (
     Bools,
@@ -159,10 +159,10 @@ class Hae:
     ) -> tuple[Floats, Floats]:
         """[V] each: the advantage of each turn's action, and the return to the end of the segment and beyond."""
         low_end, high_end = end
-        ends = prefetched(begins.astype(np.float64), start, end=1.0) > 0
-        error = reward + self.discount * np.where(ends, prefetched(high, start, low_end), prefetched(low, start)) - low
+        ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
+        error = reward + self.discount * np.where(ends, ahead(high, start, low_end), ahead(low, start)) - low
         goes_on = np.where(ends, 0.0, self.discount)
-        beyond = np.where(ends, prefetched(high, start, high_end), 0.0)
+        beyond = np.where(ends, ahead(high, start, high_end), 0.0)
         returns = sum_ahead(reward + self.discount * beyond, goes_on, start)
         return sum_ahead(error, goes_on * self.lam_low, start), returns
 

@@ -73,8 +73,8 @@ class Hgpo:
     def _advantage(self, view: Steps) -> Floats:
         """[S]."""
         std = "group" if self.norm == "mean_std" else "none"
-        prefetched = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
-        total, weights = np.zeros(len(prefetched)), np.zeros(len(prefetched))
+        ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
+        total, weights = np.zeros(len(ahead)), np.zeros(len(ahead))
 
         def add(at: Ints, apart: Floats, length: int, compared: Bools) -> None:
             counts = compared & (apart != 0) if self.as_released else compared
@@ -82,13 +82,13 @@ class Hgpo:
             total[at] += weight * apart
             weights[at] += weight
 
-        here, shared = np.arange(len(prefetched)), state_of(view)
+        here, shared = np.arange(len(ahead)), state_of(view)
         if self.base:
             alone = np.bincount(view.task)[view.task[view.path]] < 2
             add(here, episode_part(view, std, self.epsilon, self.as_released), 0, ~alone | self.as_released)
         state = shared
         for length in range(1, self.history + 2):
-            z = normalize(prefetched[here], shared, std=std, ddof=0, epsilon=self.epsilon)
+            z = normalize(ahead[here], shared, std=std, ddof=0, epsilon=self.epsilon)
             grouped = np.bincount(shared)[shared] > 1
             add(here, z, length, grouped)
             # What is alone with k states is alone with more; what had no state before has no longer context.

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit.returns import prefetched, sum_ahead
+from bough.credit.returns import ahead, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, valued_words, whiten
 from bough.tree import Credited, Floats, Rewarded, mean_over_paths, spread_words, steps
 
@@ -83,9 +83,9 @@ class Poad:
     def _advantage(self, seen: Valued) -> Floats:
         """[V]: of every token that the policy wrote."""
         last = np.append(np.diff(seen.turn) > 0, True)[: len(seen.turn)]
-        after = prefetched(seen.value, seen.start, seen.end)
+        after = ahead(seen.value, seen.start, seen.end)
         if self.backup == "last":
-            after[last] = prefetched(seen.value[last], np.searchsorted(np.flatnonzero(last), seen.start), seen.end)
+            after[last] = ahead(seen.value[last], np.searchsorted(np.flatnonzero(last), seen.start), seen.end)
         inside = (1.0, self.lam if self.as_released else 1.0)
         if self.backup != "action":
             inside = (self.discount, self.discount * self.lam)

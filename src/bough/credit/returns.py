@@ -29,7 +29,7 @@ def sum_ahead(value: Floats, decay: Floats, start: Ints) -> Floats:
     return out
 
 
-def prefetched(value: Floats, start: Ints, end: Floats | float = 0.0) -> Floats:
+def ahead(value: Floats, start: Ints, end: Floats | float = 0.0) -> Floats:
     """[n] float64: the value after each one in its run, and `end`, [runs] or one number, after the last."""
     after = np.empty(len(value), dtype=np.float64)
     after[:-1] = value[1:]
@@ -59,5 +59,5 @@ def gae(
         decay: [n] or one number: discount times lambda.
         end: [runs] or one number: the value after the end of each run.
     """
-    error = reward + discount * prefetched(value, start, end) - value
+    error = reward + discount * ahead(value, start, end) - value
     return sum_ahead(error, np.broadcast_to(np.asarray(decay, dtype=np.float64), value.shape), start)

@@ -98,9 +98,9 @@ class Plan:
             if len(stretch):
                 later: Ints = block.key_position[stretch] - block.last[stretch, query][:, None]
                 now = np.flatnonzero(later == 0) % len(later[0])
-                prefetched = np.arange(len(later[0])) - now[:, None]
+                ahead = np.arange(len(later[0])) - now[:, None]
                 # Behind a gap in the text or in memory the two never agree again.
-                room.append(int(np.count_nonzero((later == prefetched) & (prefetched > 0), axis=1).min()))
+                room.append(int(np.count_nonzero((later == ahead) & (ahead > 0), axis=1).min()))
         return min(room)
 
 

@@ -77,11 +77,11 @@ class Router:
         order = range(len(known))
         best = max(order, key=lambda place: (known[place], -self.load[place]))
         free = min(order, key=lambda place: (self.load[place], -known[place]))
-        prefetched = self.load[best] - self.load[free]
-        if self.load[best] < min(fair, self._slots) or not prefetched:
+        ahead = self.load[best] - self.load[free]
+        if self.load[best] < min(fair, self._slots) or not ahead:
             return best
         crowded = self.load[best] >= self._slots > self.load[free]
-        return free if crowded or known[best] * CHUNK < tokens * prefetched else best
+        return free if crowded or known[best] * CHUNK < tokens * ahead else best
 
     def _note(self, place: int, chunks: Sequence[int]) -> None:
         read = self._read[place]

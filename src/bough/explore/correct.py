@@ -120,7 +120,7 @@ class Correct:
                     plan = None
                 if not plan:
                     return rollout.stop(here, "no way")
-                here, branch = await rollout.advance(here, branch=branch, action=plan[0], prefetched=plan), 0
+                here, branch = await rollout.advance(here, branch=branch, action=plan[0], ahead=plan), 0
             if here is not Outcome.FAILED:
                 return None
         return None

@@ -27,11 +27,11 @@ class Demonstration:
         plan = await rollout.plan(place)
         if not plan:
             raise ValueError(
-                f"task {player.growth.task.id}: got no plan from the environment; need an environment with a method "
+                f"task {rollout.builder.task.id}: got no plan from the environment; need an environment with a method "
                 "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
             )
         while isinstance(place, Cursor) and plan:
-            place = await rollout.advance(place, action=plan[0], prefetched=plan)
+            place = await rollout.advance(place, action=plan[0], ahead=plan)
             if isinstance(place, Cursor):
                 plan = await rollout.plan(place)
         if place is Outcome.FAILED:

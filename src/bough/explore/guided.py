@@ -42,11 +42,11 @@ class Guided:
 
     n: int = 4
     again: int = 4
-    prefetched: int = 1
+    ahead: int = 1
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.n < 1 or self.again < 0 or self.prefetched < 1 or self.retries < 0:
+        if self.n < 1 or self.again < 0 or self.ahead < 1 or self.retries < 0:
             raise ValueError(
                 f"Guided: got n={self.n}, again={self.again}, ahead={self.ahead}, retries={self.retries}; need n >= 1, "
                 "ahead >= 1 and the others >= 0"

@@ -44,8 +44,7 @@ class FormatScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleMatch:
-    """1 for what the environment's oracle would do, 0 for anything else, -1 for what is not `FormatScore`; needs an
-    oracle.
+    """1 for the oracle's action, 0 for another, -1 for a malformed one (`FormatScore`). Needs an oracle.
 
     An oracle knows one best action: another that is as good gets 0.
     """

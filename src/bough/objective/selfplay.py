@@ -62,8 +62,8 @@ class SelfPlay:
             raise ValueError("SelfPlay: got columns without `old`; need log-probabilities from before the update")
         units = units_of(columns, self.unit, "SelfPlay")
         one, other = units.rivals()
-        prefetched = units.worth[one] - units.worth[other]
-        beats = (prefetched > self.gap).double() - (prefetched < -self.gap).double()
+        ahead = units.worth[one] - units.worth[other]
+        beats = (ahead > self.gap).double() - (ahead < -self.gap).double()
         count = len(units.group)
         # A win counts 1 and a tie 1/2, so P - 1/2 is half of wins minus losses, over the size of the group.
         size = span_sums(torch.ones_like(beats), one, count) + 1

@@ -13,7 +13,7 @@ def end_open(builder: TreeBuilder, stopped: Mapping[int, str]) -> None:
     beside its end, on no path. An action, or a piece of one, that nobody carried out is no path unless it was stopped.
 
     Args:
-        growth: The tree.
+        builder: The tree.
         stopped: By node, why nothing goes on from it.
     """
     inner = {node.parent for node in builder.nodes}

@@ -38,7 +38,7 @@ async def write_on(
     count nowhere. Where a budget of the tree can't pay, the path is truncated.
 
     Args:
-        player: Who plays.
+        rollout: Who plays.
         at: Where to go on; an action that is whole is only done, once.
         branch: Tells what is written from one place apart. Its attempts are the branches from `first_branch(branch,
             retries)` on.

@@ -30,9 +30,9 @@ class Rollout:
     something raises `BudgetExceeded` and has done nothing.
 
     Attributes:
-        growth: The tree so far.
+        builder: The tree so far.
         limits: Budgets of a path and of the tree.
-        ledger: What the tree has cost.
+        budget: What the tree has cost.
         answered: By the number of an action, that of the node in which the environment answered it.
     """
 
@@ -73,7 +73,7 @@ class Rollout:
         room = self._agent.engine.context_tokens
         if len(text) >= room:
             raise ValueError(
-                f"task {self.growth.task.id}: got a first prompt of {len(text)} tokens; need fewer than the {room} "
+                f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the {room} "
                 "that the model reads. Shorten the instructions or the observation, or give the model a longer context"
             )
         info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
@@ -81,12 +81,12 @@ class Rollout:
         place = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
         start = self.builder.task.start
         for number, action in enumerate(start):
-            after = await self.advance(place, action=action, source=Source.REPLAYED, prefetched=start[number:])
+            after = await self.advance(place, action=action, source=Source.REPLAYED, ahead=start[number:])
             if after is Outcome.FAILED:
                 raise EnvFault(str(self.builder.nodes[-1].info["fault"]))
             if isinstance(after, Outcome):
                 raise ValueError(
-                    f"task {self.growth.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
+                    f"task {self.builder.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
                     f"({after.name}); need one that leaves something to do within the limits of a path and a tree"
                 )
             place = after
@@ -117,7 +117,7 @@ class Rollout:
         branch: int = 0,
         action: str | None = None,
         source: Source = Source.TEACHER,
-        prefetched: Sequence[str] = (),
+        ahead: Sequence[str] = (),
         hint: str = "",
     ) -> Cursor | Outcome:
         """Take one turn: write an action, step the environment, read what it says.
@@ -141,7 +141,7 @@ class Rollout:
                 if action is None:
                     draft = await writer.write(cursor, branch, sampling, words, hint=hint, cost=cost)
                 else:
-                    draft = writer.do(cursor, action, branch=branch, source=source, prefetched=prefetched)
+                    draft = writer.do(cursor, action, branch=branch, source=source, ahead=ahead)
                 return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
         except BudgetExceeded as short:
             self.stop(cursor, short.budget)
@@ -191,7 +191,7 @@ class Rollout:
 
     def do(self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED) -> PendingAction:
         """Write a whole action in the place of the policy, in the form that the parser asks for; costs nothing."""
-        return self._writer.do(cursor, action, branch=branch, source=source, prefetched=())
+        return self._writer.do(cursor, action, branch=branch, source=source, ahead=())
 
     def put(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
         """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing.
@@ -236,7 +236,7 @@ class Rollout:
         async with self.budget.holding(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             prompt, seed = renderer.render(system, (), text), derive(self._seed, "ask", *name)
-            owner = f"task {self.growth.task.id} question {name}"
+            owner = f"task {self.builder.task.id} question {name}"
             completion = await self._writer.complete(prompt, chosen, seed, owner=owner)
             cost.tokens = len(completion.tokens)
             return renderer.text(completion.tokens)

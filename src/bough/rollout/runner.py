@@ -68,7 +68,7 @@ class RolloutRunner:
         host: Runs the environment.
         instructions: What the environment tells the agent first.
         limits: Budgets of a path and of a tree.
-        waits: The run's register of pending awaits.
+        deadlines: The run's register of pending awaits.
         at_once: Most trees that grow at a time.
         start_retries: How often a task whose environment did not start is tried again.
     """

@@ -20,12 +20,12 @@ class Writer:
     """The policy's side of a tree; `Rollout` asks it, and pays.
 
     Attributes:
-        growth: Where what is written goes.
+        builder: Where what is written goes.
         agent: Who writes.
         instructions: What the agent is told first.
         limits: Budgets of a path.
         seed: Of the tree.
-        waits: The run's register of pending awaits.
+        deadlines: The run's register of pending awaits.
     """
 
     builder: TreeBuilder
@@ -105,13 +105,11 @@ class Writer:
             self.note(draft)
         return draft
 
-    def do(
-        self, cursor: Cursor, action: str, *, branch: int, source: Source, prefetched: Sequence[str]
-    ) -> PendingAction:
+    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> PendingAction:
         """Write an action in the place of the policy, in the form that the parser asks for."""
         renderer, parser = self.agent.renderer, self.agent.parser
         written = (
-            parser.write(action, cursor.past, prefetched or (action,)) if isinstance(parser, PromptedParser) else action
+            parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
         )
         draft = self.put(cursor, renderer.write(written), branch=branch, source=source, whole=True)
         found = parser(written) if isinstance(parser, PromptedParser) else Parsed(action=action, well_formed=True)
@@ -177,7 +175,7 @@ class Writer:
 
     def name(self, branches: tuple[int, ...]) -> str:
         """A place, for people."""
-        return f"task {self.growth.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
+        return f"task {self.builder.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
 
     def _standing(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> PendingAction:
         """What was written from a cursor down to a node."""

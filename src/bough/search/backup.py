@@ -171,5 +171,5 @@ class AdvantageBackup:
             here.visits += 1
             before = 0.0 if here.parent is None or math.isnan(here.parent.value) else here.parent.value
             below = [child for child in here.children if child.visits]
-            prefetched = sum(child.visits * child.q for child in below) / max(1, sum(child.visits for child in below))
-            here.q = (before if math.isnan(here.value) else here.value) - before + self.gamma * prefetched
+            ahead = sum(child.visits * child.q for child in below) / max(1, sum(child.visits for child in below))
+            here.q = (before if math.isnan(here.value) else here.value) - before + self.gamma * ahead

@@ -152,8 +152,8 @@ class AStarCost:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        prefetched = known(node.guess) if math.isnan(node.value) else node.value
-        return prefetched - self.weight * node.depth
+        ahead = known(node.guess) if math.isnan(node.value) else node.value
+        return ahead - self.weight * node.depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ class SearchTree:
     Moves that the budget can't pay for are not made; `spent` says so then, and the search ends with what it has.
 
     Attributes:
-        player: Who moves.
+        rollout: Who moves.
         root: Where the search begins; further down once it has settled on a way (`settle`).
         nodes: All, by number.
         side: Ends of paths that were played out from a node, and are no nodes of the search themselves.

@@ -34,7 +34,7 @@ class Canary:
         Args:
             engine: Has just been synced; nothing is in flight.
             policy: What it was synced with.
-            waits: The run's register.
+            deadlines: The run's register.
             moved: Whether the weights have changed since the last check.
             deadline_s: For the engine's answer.
 

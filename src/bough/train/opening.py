@@ -31,7 +31,7 @@ class TimedHost:
 
     Attributes:
         host: Makes the calls.
-        waits: The run's register.
+        deadlines: The run's register.
         deadline_s: Most seconds for one call. `Workers` have their own, shorter one.
         faults: The texts of all faults so far, oldest first.
     """

@@ -59,7 +59,7 @@ class Runtime:
         Args:
             run: What to train.
             assets: A folder for what the policy must keep.
-            waits: The run's register of pending awaits; a watchdog should look at it.
+            deadlines: The run's register of pending awaits; a watchdog should look at it.
             notify: Called with a line about faults before the first step, replaced workers, and large values.
             trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
 

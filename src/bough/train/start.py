@@ -119,6 +119,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
     check(run)
     # Imported here because these import torch; wrong settings are reported earlier.
     from bough.train.recorder import RunRecorder
+    from bough.train.run_report import write_run_report
     from bough.train.runtime import Runtime
 
     deadlines = Deadlines()

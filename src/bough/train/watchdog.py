@@ -42,7 +42,7 @@ class Watchdog:
                 worst = late[0]
                 print(
                     f"\nstuck: {worst.owner} is {worst.overdue_s:.0f} s past its deadline of {worst.deadline_s:g} s "
-                    f"for {worst.thing}, and the event loop does not answer\n{self._waits.table()}",
+                    f"for {worst.thing}, and the event loop does not answer\n{self._deadlines.table()}",
                     file=sys.stderr,
                     flush=True,
                 )
