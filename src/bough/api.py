@@ -48,7 +48,7 @@ def train(
     Raises:
         ConfigError: when there is no such method, world or field, or the pieces do not fit together.
         StoreError: when the directory exists already, or the disk is full.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     preset = str(policy) if isinstance(policy, str | Path) else None
     if not isinstance(run, Run):
@@ -70,7 +70,7 @@ def resume(run: Trained, changes: Sequence[str] = ()) -> Result:
     Raises:
         StoreError: when there is no run, another process writes to it, or all its checkpoints are damaged.
         ConfigError: when config.json names pieces or fields that do not exist, or a field may not change.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     return Result(directory=resume_run(_directory(run), changes).path)
 

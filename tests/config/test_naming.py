@@ -148,8 +148,11 @@ def test_a_file_that_cannot_be_imported(mine: Path) -> None:
         ("explorer=Uct", "explorer: got Uct, whose __call__ takes (node: SearchNode); need an Explorer"),
         ("policy=ValueHead", "policy: got ValueHead, whose build takes (width: int); need a PolicyRecipe"),
         ("context=Plain", "context: got Plain, which lacks extend; need a Context; offered: Full, Planned, Window"),
-        ("credit=mcts", "credit: unknown name 'mcts'"),
-        ("rewards.0=Grpo", "rewards.0: unknown name 'Grpo'; need one of EnvReward, "),
+        (
+            "credit=mcts",
+            "credit: got Search, whose __call__ takes async (rollout: Rollout) and returns None; need a Credit",
+        ),
+        ("rewards.0=Grpo", "rewards.0: got Grpo, whose __call__ takes (rewarded: Sequence[Rewarded]); need a Reward"),
         ("rewards=EnvReward", "rewards: got EnvReward; need several pieces, as in [Name"),
         ("credit=[Grpo]", "credit.0: "),
         ("explorer=mtcs()", "explorer: unknown name 'mtcs'; did you mean 'mcts'?"),

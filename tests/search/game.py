@@ -123,7 +123,7 @@ def search(
 def _one(place, explorer, task):  # type: ignore[no-untyped-def]
     import asyncio
 
-    return asyncio.run(place.grow(explorer, [task], seed=0)).trees
+    return asyncio.run(place.run(explorer, [task], seed=0)).trees
 
 
 def answer(tree: Tree) -> list[str]:

@@ -14,10 +14,10 @@ from tests.explore.stage import STOP, World, runner
 from tests.search.game import Counted, Game, Steps, answer, search
 
 from bough import explore
+from bough import search as search_room
 from bough.cli.catalogue import entries
 from bough.engine import Mishap, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
-from bough.explore import search as search_room
 from bough.rollout import Explorer, Limits, Rollout, TreeBuilder
 from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
 from bough.tree import Outcome, Task, Tree

@@ -1,12 +1,12 @@
 """Searches for self-training run their simulations, whatever they find."""
 
-import importlib
 import itertools
 from dataclasses import replace
 
 import pytest
 from tests.search.game import Game, search
 
+from bough.cli.find import find_run
 from bough.search import ConstantValue, Search, mcts, puct
 
 SOLVED = Game(depth=10, pays={"".join(word): 1.0 for word in itertools.product("ab", repeat=10)})
@@ -41,7 +41,7 @@ def test_without_simulations_the_first_success_ends_a_search(how: Search) -> Non
     ],
 )
 def test_a_recipe_runs_the_simulations_of_its_paper(recipe: str, simulations: int) -> None:
-    run = importlib.import_module(f"bough.recipes.{recipe}_sokoban").run()
+    run = find_run(f"{recipe}_sokoban")
     assert run.world.limits.tree_turns is run.world.limits.tree_tokens is run.world.limits.tree_calls is None
     known, tree = search(blind(run.method.explorer), SOLVED)
     assert known.root.visits == tree.info[0]["visits"] == simulations

@@ -173,7 +173,7 @@ async def _grow(
 ) -> Rollouts:
     """One tree for each task."""
     shelf = _Counted(folder, tell, len(tasks))
-    wide = replace(runner, at_once=AT_ONCE)
+    wide = replace(runner, max_concurrent=AT_ONCE)
     return await wide.run(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
 
 

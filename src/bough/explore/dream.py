@@ -20,7 +20,7 @@ NEXT = "{told}\n\nWhat happened:\n{turns}\n\nWhat does the agent read now?"
 
 @runtime_checkable
 class Ask(Protocol):
-    """Asks an engine something: `Player.ask`, which pays from a tree's budget, or `DirectLlmCall`."""
+    """Asks an engine something: `Rollout.ask`, which pays from a tree's budget, or `DirectLlmCall`."""
 
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
         """The whole answer.

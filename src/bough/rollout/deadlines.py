@@ -48,7 +48,7 @@ class Deadlines:
         """Await under a deadline.
 
         Raises:
-            Stuck: when the deadline passes; the message is the table of all pending waits.
+            DeadlineExceeded: when the deadline passes; the message is the table of all pending waits.
         """
         deadline = asyncio.timeout(deadline_s)
         with self.during(owner=owner, thing=thing, deadline_s=deadline_s):

@@ -69,7 +69,7 @@ class RolloutRunner:
         instructions: What the environment tells the agent first.
         limits: Budgets of a path and of a tree.
         deadlines: The run's register of pending awaits.
-        at_once: Most trees that grow at a time.
+        max_concurrent: Largest number of trees that grow at a time.
         start_retries: How often a task whose environment did not start is tried again.
     """
 

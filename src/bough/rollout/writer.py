@@ -45,7 +45,7 @@ class Writer:
     async def write(
         self, at: Cursor | PendingAction, branch: int, sampling: Sampling, most: Usage, *, hint: str, cost: Usage
     ) -> PendingAction | Outcome:
-        """Let the policy write; see `Player.write`.
+        """Let the policy write; see `Rollout.write`.
 
         Args:
             at: Where.
@@ -118,7 +118,7 @@ class Writer:
         return draft
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
-        """See `Player.cut`."""
+        """See `Rollout.cut`."""
         if not 0 < at < len(draft.tokens):
             raise ValueError(f"cut: got token {at} of {len(draft.tokens)}; need at least one on either side")
         nodes, number = self.builder.nodes, draft.node

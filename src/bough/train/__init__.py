@@ -29,7 +29,7 @@ from bough.train.start import load_run, resume, start
 if TYPE_CHECKING:
     from bough.train.runtime import Runtime
 else:
-    __getattr__ = lazy_names(__name__, {"bough.train.runtime": ("Workshop",)})
+    __getattr__ = lazy_names(__name__, {"bough.train.runtime": ("Runtime",)})
 
 __all__ = [
     "NoLearningSignal",

@@ -42,7 +42,7 @@ class Canary:
             The largest absolute difference between engine and learner, nats.
 
         Raises:
-            DeadRun: when they disagree, or when the engine's answer is the old one although the weights changed.
+            NoLearningSignal: when they disagree, or when the engine's answer is the old one although the weights changed.
         """
         # An engine that was not synced may know the prompt, and would round the same scores otherwise.
         engine.forget()

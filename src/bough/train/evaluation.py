@@ -44,7 +44,7 @@ class HeldoutResult:
 async def measure(runner: RolloutRunner, tasks: Sequence[Task], *, temperature: float, seed: int) -> HeldoutResult:
     """Play every task once at a temperature."""
     agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(runner, agent=agent, at_once=AT_ONCE).run(Chains(n=1), tasks, seed=seed)
+    grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(Chains(n=1), tasks, seed=seed)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:

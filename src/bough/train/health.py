@@ -30,7 +30,7 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     """Stop when not one path of a batch came to a regular end.
 
     Raises:
-        DeadRun: with the last fault.
+        NoLearningSignal: with the last fault.
     """
     if any(len(counted(tree)) for tree in trees):
         return
@@ -66,7 +66,7 @@ def check_signal(pulse: HealthState, health: Health) -> None:
     """Stop after too many batches without an advantage, unless the tasks are solved.
 
     Raises:
-        DeadRun: after `health.dead_batches` batches without any.
+        NoLearningSignal: after `health.dead_batches` batches without any.
     """
     if not is_flat(pulse, health) or is_solved(pulse, health):
         return
@@ -83,7 +83,7 @@ def check_gap(gap: float, health: Health) -> None:
     """Stop when the engine and the learner do not compute the same policy.
 
     Raises:
-        DeadRun: when the mean difference of their log-probabilities is too large.
+        NoLearningSignal: when the mean difference of their log-probabilities is too large.
     """
     if gap > health.gap:
         raise NoLearningSignal(

@@ -47,9 +47,9 @@ async def train(runtime: Runtime, recorder: RunRecorder) -> str:
         The reason for ending before the last step; "" otherwise.
 
     Raises:
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
         Diverged: when a loss, a gradient or a weight is not finite.
-        Stuck: when something that was waited for did not come.
+        DeadlineExceeded: when something that was waited for did not come.
         EnvFault, EngineFault: when the environment or the engine breaks outside of a path.
     """
     run, progress, prefetched = runtime.run, TrainState(), PrefetchedRollouts()

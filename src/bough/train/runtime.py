@@ -180,7 +180,7 @@ class Runtime:
             field: The setting with this number, for messages.
 
         Raises:
-            DeadRun: when all of them fail.
+            NoLearningSignal: when all of them fail.
             ValueError: when there are fewer tasks, or the environment has no oracle.
         """
         if count > len(self.train_tasks):

@@ -49,7 +49,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     Raises:
         StoreError: when the directory exists already, or the disk is full.
         ConfigError: when the run's pieces do not fit together.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     directory = RunDirectory.create(out / run.name)
     with owned(directory.lock):
@@ -78,7 +78,7 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
         StoreError: when there is no run in `path`, another process writes there, config.json was edited, or all
             checkpoints are damaged.
         ConfigError: when config.json names pieces or fields that do not exist, or a change is not in `MAY_CHANGE`.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
         run = _changed(load_run(directory), changes)

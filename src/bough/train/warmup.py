@@ -19,7 +19,7 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     row of the last epoch.
 
     Raises:
-        DeadRun: when the environment fails in every demonstration.
+        NoLearningSignal: when the environment fails in every demonstration.
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
     """
     run, watch = runtime.run, Stopwatch()
