@@ -1,7 +1,6 @@
 """Models in GGUF files: converted once to a folder in the format of transformers, which is kept in a cache."""
 
 import os
-import re
 import tempfile
 from contextlib import suppress
 from functools import lru_cache
@@ -59,7 +58,7 @@ def unpacked(path: Path) -> Path:
         if len(files) > 1:
             names = ", ".join(file.name for file in files)
             raise ValueError(
-                f"Pretrained.path: got {str(path)!r} with {len(files)} GGUF files ({names}); need the path of one of them"
+                f"Pretrained.path: got {str(path)!r} with {len(files)} GGUF files ({names}); need the path of one"
             )
         path = files[0]
     elif path.suffix != ".gguf":
