@@ -160,6 +160,7 @@ from bough.env.inline import Inline  # noqa: E402
 from bough.env.joint import Joint  # noqa: E402
 from bough.env.load import load_module  # noqa: E402
 from bough.env.replay import Replay  # noqa: E402
+from bough.env.shop import Shop  # noqa: E402
 from bough.env.sokoban import Sokoban  # noqa: E402
 from bough.env.textworld import TextWorld  # noqa: E402
 from bough.env.workers import Workers  # noqa: E402
@@ -175,6 +176,7 @@ __all__ = [
     "Joint",
     "Oracle",
     "Replay",
+    "Shop",
     "Sokoban",
     "Split",
     "State",
