@@ -113,8 +113,6 @@ def test_a_truncated_file(size: int, source: Path, tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "small.gguf"))
-    with pytest.raises(
-        OSError, match=r"can.t write what small.gguf is converted to .*; set XDG_CACHE_HOME"
-    ):
+    with pytest.raises(OSError, match=r"can.t write what small.gguf is converted to .*; set XDG_CACHE_HOME"):
         build(tmp_path / "small.gguf")
     del source

@@ -1,9 +1,9 @@
 """A shop in text: buy each thing on a list once, one a turn."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from bough.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
@@ -74,10 +74,11 @@ class Shop:
         Raises:
             ValueError: when `task.data["list"]` is not a list of different things of the shop.
         """
-        goods = task.data.get("list")
-        if not isinstance(goods, Sequence) or not goods or len({*goods} & {*GOODS}) != len(goods):
-            raise ValueError(f"Shop: task {task.id} got the list {goods!r}; need different things out of {GOODS}")
-        return _state(Purchase(wanted=tuple(goods), basket=()))
+        found = task.data.get("list")
+        goods = tuple(map(str, cast("list[object]", found))) if isinstance(found, list) else ()
+        if not goods or len({*goods} & {*GOODS}) != len(goods):
+            raise ValueError(f"Shop: task {task.id} got the list {found!r}; need different things out of {GOODS}")
+        return _state(Purchase(wanted=goods, basket=()))
 
     def step(self, state: State, action: str) -> Step:
         """Buy one thing."""
