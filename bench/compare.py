@@ -37,44 +37,44 @@ T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9
 
 
 def _critic(run: Run) -> Run:
-    terms: tuple[Objective, ...] = run.objective.terms if isinstance(run.objective, Sum) else (run.objective,)
-    return replace(run, critic=ValueHead(), objective=Sum(terms=(*terms, ValueClip())))
+    terms: tuple[Objective, ...] = run.loss.terms if isinstance(run.loss, Sum) else (run.loss,)
+    return run.replace(critic=ValueHead(), objective=Sum(terms=(*terms, ValueClip())))
 
 
 def _grpo(run: Run) -> Run:
-    return replace(run, credit=Grpo())
+    return run.replace(credit=Grpo())
 
 
 def _rloo(run: Run) -> Run:
-    return replace(run, credit=rloo())
+    return run.replace(credit=rloo())
 
 
 def _gae(run: Run) -> Run:
-    return replace(_critic(run), credit=Gae())
+    return _critic(run).replace(credit=Gae())
 
 
 def _turn_ppo(run: Run) -> Run:
-    return replace(_critic(run), credit=TurnPpo())
+    return _critic(run).replace(credit=TurnPpo())
 
 
 def _gigpo(run: Run) -> Run:
-    return replace(run, credit=Gigpo())
+    return run.replace(credit=Gigpo())
 
 
 def _hgpo(run: Run) -> Run:
-    return replace(run, credit=Hgpo())
+    return run.replace(credit=Hgpo())
 
 
 def _salt(run: Run) -> Run:
-    return replace(run, credit=Salt())
+    return run.replace(credit=Salt())
 
 
 def _empg(run: Run) -> Run:
-    return replace(run, credit=Empg(), sampling=replace(run.sampling, entropies=True))
+    return run.replace(credit=Empg(), sampling=replace(run.world.sampling, entropies=True))
 
 
 def _tree_ps(run: Run) -> Run:
-    return replace(run, credit=TreePs(), explorer=Forks(chains=2, draws=3))
+    return run.replace(credit=TreePs(), explorer=Forks(chains=2, draws=3))
 
 
 def _like(recipe: str) -> Callable[[Run], Run]:
@@ -82,7 +82,7 @@ def _like(recipe: str) -> Callable[[Run], Run]:
 
     def change(run: Run) -> Run:
         theirs: Run = importlib.import_module(f"bough.recipes.{recipe}").run()
-        return replace(run, explorer=theirs.explorer, credit=theirs.credit)
+        return run.replace(explorer=theirs.explorer, credit=theirs.credit)
 
     return change
 
@@ -182,10 +182,10 @@ def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
     run: Run = importlib.import_module(f"bough.recipes.{arguments.recipe}").run()
     run = override(run, [*arguments.changes, f"seed={seed}", f"name={_directory(arguments, method, seed).path.name}"])
     if method == "warmup":
-        run = replace(run, steps=0)
+        run = run.replace(steps=0)
     else:
         warm = _directory(arguments, "warmup", seed).final
-        run = METHODS[arguments.what][method](replace(run, policy=Pretrained(path=str(warm)), warmup=Warmup()))
+        run = METHODS[arguments.what][method](run.replace(policy=Pretrained(path=str(warm)), warmup=Warmup()))
     start(run, arguments.out)
 
 

@@ -24,7 +24,7 @@ from bough.explore import Agent, Chains, Grove, Limits, Waits
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.store import read_metrics
-from bough.train import Heldout, Optimizer, Run, Saving, Tasks, start
+from bough.train import Checkpointing, Evaluation, Optimizer, Run, Tasks, start
 from bough.train.stopwatch import Stopwatch
 from latency import Latency
 from machine import machine
@@ -111,14 +111,14 @@ def training(name: str, tiny: Tiny, workers: int, trees: int, rounds: int) -> st
         steps=STEPS,
         batch_tasks=trees,
         tasks=Tasks(split="train", count=100),
-        heldout=Heldout(tasks=Tasks(split="test", count=1), every=1000),
-        saving=Saving(every=1000, trees_every=0),
+        heldout=Evaluation(tasks=Tasks(split="test", count=1), every=1000),
+        saving=Checkpointing(every=1000, trees_every=0),
         threads=1,
     )
     took: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(rounds):
         for staleness in took:
-            took[staleness] += steps_s(replace(run, staleness=staleness))
+            took[staleness] += steps_s(run.replace(staleness=staleness))
     now, ahead = (60 / median(seconds) for seconds in took.values())
     return f"| {name} | {workers} | {now:.1f} | {ahead:.1f} | **{ahead / now:.2f}** |"
 

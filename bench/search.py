@@ -106,11 +106,11 @@ def _measure(arguments: argparse.Namespace, seed: int) -> None:
     recipe: Run = importlib.import_module(f"bough.recipes.{arguments.recipe}").run()
     recipe = override(recipe, [*arguments.changes, f"seed={seed}"])
     agent = _agent(arguments, recipe, seed)
-    count = f"heldout.tasks.count={arguments.tasks}"
+    count = f"evaluation.tasks.count={arguments.tasks}"
     single = search(agent.path, ["explorer=BestOf(n=1)", count])
     # What the longest path wrote, and what has to be set aside for its last answer.
     unit = max(int(tree.sampled.sum()) for tree in single.trees) + recipe.sampling.max_tokens
-    greedy = evaluate(agent.path, changes=[count, "heldout.temperature=0"]).score.rate
+    greedy = evaluate(agent.path, changes=[count, "evaluation.temperature=0"]).score.rate
     result: dict[str, object] = {"unit": unit, "greedy": greedy}
     for name, explorer in SEARCHES.items():
         rates: dict[int, float] = {}

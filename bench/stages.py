@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 
 from bough.cli.recipe import find
+
 from bough.store import read_metrics
 from bough.train import Run, override, start
 from machine import machine
@@ -43,7 +44,7 @@ def measure(recipe: str, run: Run) -> str:
     steps = [row for row in metrics if row["phase"] == "rl" and "time/grow_s" in row]
     spent = {stage: sum(float(row.get(f"time/{stage}_s", 0.0)) for row in steps) / len(steps) for stage in STAGES}
     evaluations = sum("time/evaluate_s" in row for row in steps)
-    spent["evaluate"] *= len(steps) / evaluations / run.heldout.every
+    spent["evaluate"] *= len(steps) / evaluations / run.evaluation.every
     total_s = sum(spent.values())
     shares = " | ".join(f"{spent[stage] / total_s:.1%}" for stage in STAGES)
     tokens = sum(float(row["speed/sampled_tokens"]) for row in steps) / len(steps)

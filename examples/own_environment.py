@@ -9,7 +9,7 @@ from bough.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.explore import Chains, Limits
 from bough.policy import Tiny
-from bough.train import Heldout, Optimizer, Run, Tasks, Warmup
+from bough.train import Evaluation, Optimizer, Run, Tasks, Warmup
 from bough.tree import Outcome, Task
 
 GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour", "honey", "milk", "oil", "tea", "rice")
@@ -75,5 +75,5 @@ def run() -> Run:
         steps=40,
         batch_tasks=16,
         tasks=Tasks(split="train", count=400),
-        heldout=Heldout(tasks=Tasks(split="test", count=50), every=10),
+        heldout=Evaluation(tasks=Tasks(split="test", count=50), every=10),
     )

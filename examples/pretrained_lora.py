@@ -10,7 +10,7 @@ from bough.explore import Chains, Limits
 from bough.objective import Kl, PpoClip, Sum
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, Format
-from bough.train import Heldout, Optimizer, Run, Tasks
+from bough.train import Evaluation, Optimizer, Run, Tasks
 
 
 def run() -> Run:
@@ -30,5 +30,5 @@ def run() -> Run:
         steps=100,
         batch_tasks=8,
         tasks=Tasks(split="train", count=500),
-        heldout=Heldout(tasks=Tasks(split="test", count=50), every=20),
+        heldout=Evaluation(tasks=Tasks(split="test", count=50), every=20),
     )

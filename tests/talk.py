@@ -12,7 +12,7 @@ SMALL = Path(__file__).with_name("small.py")
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SMALL.parents[1]), "OMP_NUM_THREADS": "1"}
 """Recipes of tests import from `tests`."""
 
-ONE_STEP = ("steps=1", "warmup.epochs=1", "heldout.tasks.count=2", "heldout.every=100")
+ONE_STEP = ("steps=1", "warmup.epochs=1", "evaluation.tasks.count=2", "evaluation.every=100")
 """As little as a run of `SMALL` can do and still do everything."""
 
 

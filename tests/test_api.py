@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,12 @@ class PressesCtrlC:
 
 
 def tiny() -> Run:
-    return replace(
-        small.run(), name="tiny", steps=3, warmup=Warmup(demonstrations=4), rewards=(EnvReward(), PressesCtrlC())
+    return small.run().replace(
+        name="tiny", steps=3, warmup=Warmup(demonstrations=4), rewards=(EnvReward(), PressesCtrlC())
     )
 
 
-CHANGES = ["warmup.epochs=1", "heldout.tasks.count=2", "guards.dead_batches=100"]
+CHANGES = ["warmup.epochs=1", "evaluation.tasks.count=2", "health.dead_batches=100"]
 
 
 def _cell(work: Callable[[], Any]) -> Any:
@@ -100,7 +100,7 @@ def test_a_result_has_metrics_success_report_and_run(result: bough.Result) -> No
 def test_load_evaluate_and_search_work_in_a_running_loop(result: bough.Result, folder: Path) -> None:
     loaded = bough.load(str(folder / "cell"))
     assert loaded == result
-    evaluation = _cell(lambda: bough.evaluate(loaded, ["heldout.temperature=0"]))
+    evaluation = _cell(lambda: bough.evaluate(loaded, ["evaluation.temperature=0"]))
     assert evaluation.step == 4
     assert len(evaluation.score.successes) == 2
     assert str(evaluation) in evaluation._repr_html_()

@@ -1,18 +1,18 @@
 """The functions of `import bough`: train, resume, load, evaluate, search; for scripts and notebooks."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, Unpack, cast
 
-from bough.cli.recipe import find, run_or_directory
+from bough.cli.find import find_run, run_or_directory
 from bough.evaluate import Evaluation, Found
 from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
 from bough.evaluate.search import search as search_heldout
 from bough.store import RunDirectory
-from bough.train import Run, override, start
+from bough.train import ConfigError, PolicyRecipe, Run, World, override, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
+from bough.train.run import RunSettings
 from bough.view import counter
 
 Trained: TypeAlias = Result | str | Path
@@ -20,28 +20,43 @@ Trained: TypeAlias = Result | str | Path
 
 
 def train(
-    run: Run | str | Path, changes: Sequence[str] = (), *, out: str | Path = "runs", name: str | None = None
+    run: Run | str | Path,
+    changes: Sequence[str] = (),
+    *,
+    on: World | str | Path | None = None,
+    policy: PolicyRecipe | str | Path | None = None,
+    out: str | Path = "runs",
+    **fields: Unpack[RunSettings],
 ) -> Result:
     """Train an agent and write a report.
 
-        result = bough.train("grpo_frozenlake", ["steps=20", "optimizer.learning_rate=3e-4"], name="first")
+        result = bough.train("gigpo", on="sokoban", steps=50)
+        result = bough.train("dapo(high=0.3)", ["optimizer.learning_rate=3e-4"], name="first")
 
     Ctrl-C, or a notebook's stop button, stops the run after the operation in progress; `resume` continues it.
 
     Args:
-        run: A run; or as on the command line the name of a recipe, or `path/to/file.py:function`.
+        run: A run; or as on the command line the name of a method or recipe, or `path/to/file.py:function`.
         changes: Fields to change first, each as "field=value".
+        on: The world of a method: its name, `path/to/file.py:function`, or a `World`. None is FrozenLake.
+        policy: A policy preset, a folder of a model, or `path/to/file.py:function`; or a policy alone, with the other
+            settings of the world. None keeps the world's policy.
         out: The folder in which the run's directory is made.
-        name: Name of the run and its directory, in place of `run.name`.
+        fields: Fields to replace, by their short names: `steps=50`, `credit=Grpo()`.
 
     Raises:
-        ConfigError: when there is no such recipe or field, or the pieces do not fit together.
+        ConfigError: when there is no such method, world or field, or the pieces do not fit together.
         StoreError: when the directory exists already, or the disk is full.
         DeadRun: when the run cannot learn.
     """
-    changed = override(run if isinstance(run, Run) else find(str(run))(), changes)
-    named = changed if name is None else replace(changed, name=name)
-    return Result(directory=start(named, Path(out)).path)
+    preset = str(policy) if isinstance(policy, str | Path) else None
+    if not isinstance(run, Run):
+        run = find_run(str(run), str(on) if isinstance(on, Path) else on, preset)
+    elif on is not None or preset is not None:
+        raise ConfigError("got a Run with on=... or a policy preset; need a method's name, or run.replace(world=...)")
+    if policy is not None and preset is None:
+        run = run.replace(policy=cast("PolicyRecipe", policy))
+    return Result(directory=start(override(run.replace(**fields), changes), Path(out)).path)
 
 
 def resume(run: Trained, changes: Sequence[str] = ()) -> Result:
@@ -99,7 +114,7 @@ def search(
         bough.search(result, "mcts(width=4)", ["limits.tree_tokens=200"])
 
     Args:
-        target: A trained run; or a `Run` or the name of a recipe whose engine has its own model (`OpenAi`).
+        target: A trained run; or a `Run` or the name of a method whose engine has its own model (`OpenAi`).
         explorer: The search, as on the command line.
         changes: Fields to change first, each as "field=value".
         step: Step of a trained run's checkpoint; the newest complete one if None.

@@ -31,7 +31,7 @@ USAGE, FAILED = 2, 1
         ("name.first=x", "name.first: name is 'small', which has no fields; need name=VALUE"),
         ("steps", "got 'steps'; need field=value, as in optimizer.learning_rate=3e-4"),
         ("sampling.temperature=0", "Run.sampling.temperature: got 0; need more than 0"),
-        ("heldout.every=0", "Heldout: got every=0"),
+        ("evaluation.every=0", "Heldout: got every=0"),
         ("limits.engine_deadline_s=0", "Limits.engine_deadline_s: got 0.0; need more than 0 seconds"),
         ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
         ("name=a\nb", "Run.name: got 'a\\nb'; need a name that can be a folder's: without '/', line breaks"),
@@ -88,7 +88,7 @@ def pretrained(tmp_path: Path, path: Path) -> str:
     recipe = tmp_path / "mine.py"
     recipe.write_text(
         "from dataclasses import replace\nfrom bough.policy import Pretrained\nfrom tests.small import run as small\n"
-        f"def run():\n    return replace(small(), policy=Pretrained(path={str(path)!r}))\n"
+        f"def run():\n    return small().replace(policy=Pretrained(path={str(path)!r}))\n"
     )
     return "mine.py:run"
 
@@ -139,16 +139,14 @@ def test_training_tasks_that_are_held_out(bough: Bough, tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.jsonl"
     rows = '"data": {"rows": ["SF", "FG"]}'
     tasks.write_text(f'{{"id": "one", {rows}, "seed": 1}}\n{{"id": "two", {rows}, "seed": 2}}\n')
-    file = ("tasks.file=tasks.jsonl", "tasks.count=2", "heldout.tasks.file=tasks.jsonl", "warmup.demonstrations=0")
+    file = ("tasks.file=tasks.jsonl", "tasks.count=2", "evaluation.tasks.file=tasks.jsonl", "warmup.demonstrations=0")
     file += ("batch_tasks=2",)
-    told = (
-        "heldout.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need tasks that are not: set heldout.tasks"
-    )
+    told = "evaluation.tasks: got 2 of 2 tasks that are trained on, such as 'one'; need tasks that are not: set evaluation.tasks"
     for steps in (0, 1):
         changes = (*ONE_STEP, *file, "batch_tasks=2", f"steps={steps}")
         assert told in bough("train", f"{SMALL}:run", *changes, folder=tmp_path).error(USAGE)
-    error = bough("train", f"{SMALL}:run", *ONE_STEP, "heldout.tasks.split=train", folder=tmp_path).error(USAGE)
-    assert "heldout.tasks: got 2 of 2 tasks that are trained on" in error
+    error = bough("train", f"{SMALL}:run", *ONE_STEP, "evaluation.tasks.split=train", folder=tmp_path).error(USAGE)
+    assert "evaluation.tasks: got 2 of 2 tasks that are trained on" in error
     assert not list((tmp_path / "runs").iterdir())
 
 
@@ -159,8 +157,8 @@ def test_files_that_cannot_be_used(bough: Bough, tmp_path: Path) -> None:
     ask = ("train", f"{SMALL}:run")
     error = bough(*ask, "tasks.file=gone.jsonl", folder=tmp_path).error(USAGE)
     assert "error: tasks.file: cannot read gone.jsonl: no such file or directory; need a file of tasks" in error
-    error = bough(*ask, "heldout.tasks.file=tasks", folder=tmp_path).error(USAGE)
-    assert "error: heldout.tasks.file: cannot read tasks: is a directory; need a file of tasks" in error
+    error = bough(*ask, "evaluation.tasks.file=tasks", folder=tmp_path).error(USAGE)
+    assert "error: evaluation.tasks.file: cannot read tasks: is a directory; need a file of tasks" in error
     error = bough(*ask, "tasks.file=tasks.jsonl", folder=tmp_path).error(USAGE)
     assert "error: tasks.file: tasks.jsonl, line 1: no UTF-8 (invalid start byte 0xff), got " in error
     error = bough(*ask, "--out", "file", folder=tmp_path).error(FAILED)
@@ -234,8 +232,8 @@ class Count:
 
 
 def make(broken=""):
-    warmup = replace(small().warmup, demonstrations=0)
-    return replace(small(), env=Count(broken=broken), warmup=warmup)
+    warmup = replace(small().world.warmup, demonstrations=0)
+    return small().replace(env=Count(broken=broken), warmup=warmup)
 
 
 def run():
@@ -275,4 +273,4 @@ def test_a_warmup_without_an_oracle(bough: Bough, tmp_path: Path) -> None:
     error = bough("train", "world.py", *ONE_STEP, "warmup.demonstrations=2", folder=tmp_path).error(USAGE)
     assert "task train-0: got no plan from the environment" in error
     assert "or a run without a warm-up (warmup.demonstrations=0)" in error
-    bough("train", "world.py", *ONE_STEP, "guards.dead_batches=9", folder=tmp_path).fine()
+    bough("train", "world.py", *ONE_STEP, "health.dead_batches=9", folder=tmp_path).fine()

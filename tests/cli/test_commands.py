@@ -25,7 +25,7 @@ def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
     assert "warmup 1/1" in out
     assert "rl 1/1" in out
     assert bough("resume", "runs/mine", folder=tmp_path).fine().endswith("report: runs/mine/report.html\n")
-    out = bough("eval", "runs/mine", "heldout.tasks.count=3", folder=tmp_path).fine()
+    out = bough("eval", "runs/mine", "evaluation.tasks.count=3", folder=tmp_path).fine()
     line = r"step 2: success \d+\.\d% of 3 held-out tasks \(95 % interval .*%\), [\d.]+ turns a path"
     # After one step of training further lines count the cut and invalid actions.
     assert re.fullmatch(rf"{line}\n(\d+ of \d+ actions .*\n)*", out)
@@ -164,7 +164,7 @@ def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "bough", "train", f"{SMALL}:slow", "steps=200", "guards.dead_batches=999"]
+    command = [sys.executable, "-m", "bough", "train", f"{SMALL}:slow", "steps=200", "health.dead_batches=999"]
     # A shell that starts the tests in the background has them ignore Ctrl-C, and what they start would inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(

@@ -14,7 +14,7 @@ from tests.talk import ONE_STEP, SMALL, Bough
 from bough.store import Checkpoints
 
 FAILED = 1
-LONG = ("steps=12", "warmup.epochs=10", "heldout.tasks.count=2", "heldout.every=100", "guards.dead_batches=99")
+LONG = ("steps=12", "warmup.epochs=10", "evaluation.tasks.count=2", "evaluation.every=100", "health.dead_batches=99")
 
 
 class Disk:
@@ -46,7 +46,9 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
 
 def test_a_full_disk(bough: Bough, disk: Disk, tmp_path: Path) -> None:
     disk.resize(1300)
-    error = bough("train", f"{SMALL}:run", *LONG, "saving.keep=50", "--out", disk.path, folder=tmp_path).error(FAILED)
+    error = bough("train", f"{SMALL}:run", *LONG, "checkpointing.keep=50", "--out", disk.path, folder=tmp_path).error(
+        FAILED
+    )
     run = disk.path / "small"
     assert re.search(r"error: disk full while writing \S+: [\d,]+ bytes needed, [\d,]+ bytes free there\. Free", error)
     assert f"`bough resume {run}`" in error
@@ -89,7 +91,7 @@ def test_files_that_may_not_grow(bough: Bough, tmp_path: Path, largest_file: int
 
 
 def test_a_checkpoint_that_is_cut_off(bough: Bough, tmp_path: Path) -> None:
-    bough("train", f"{SMALL}:run", "steps=2", "warmup.epochs=2", "heldout.tasks.count=2", folder=tmp_path).fine()
+    bough("train", f"{SMALL}:run", "steps=2", "warmup.epochs=2", "evaluation.tasks.count=2", folder=tmp_path).fine()
     run = tmp_path / "runs" / "small"
     final = (run / "final" / "model.safetensors").read_bytes()
     newest = run / "checkpoints" / "step_000004" / "policy.safetensors"

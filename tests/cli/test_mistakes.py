@@ -89,7 +89,7 @@ class Count:
 
 
 def world():
-    return replace(small(), env=Count(), warmup=replace(small().warmup, demonstrations=0))
+    return small().replace(env=Count(), warmup=replace(small().world.warmup, demonstrations=0))
 """
 
 SEEN_AT_ONCE = [
@@ -160,14 +160,14 @@ CHANGES = [
     ("sampling.temperature=0", "Run.sampling.temperature: got 0; need more than 0"),
     ("sampling.max_tokens=0", "Sampling.max_tokens: got 0; need at least 1"),
     ("limits.turns=0", "Limits.turns: got 0; need at least 1"),
-    ("guards.gap=0", "guards.gap: Guards: got*gap=0.0*need*a number above 0"),
+    ("health.gap=0", "health.gap: Health: got*gap=0.0*need*a number above 0"),
     ("staleness=2", "Run.staleness: got 2; need 0 or 1"),
 ]
 
 SEEN_WHEN_BUILT = [
     ((RUN, "rewards=[EnvReward, EnvReward]"), USAGE, "got two that pay under ['env']; need*remove one"),
     ((RUN, "explorer.n=1"), USAGE, "explorer=Chains: got 1 path a task and credit=Grpo*set explorer.n=2"),
-    ((RUN, "heldout.tasks.split=train"), USAGE, "heldout.tasks: got 6 of 6 tasks that are trained on*need"),
+    ((RUN, "evaluation.tasks.split=train"), USAGE, "evaluation.tasks: got 6 of 6 tasks that are trained on*need"),
     (
         (RUN, "tasks.file=gone.jsonl"),
         USAGE,

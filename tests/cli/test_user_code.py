@@ -44,19 +44,19 @@ class Pond(FrozenLake):
 
 
 def reward():
-    return replace(small(), rewards=(Broken(),), warmup=replace(small().warmup, demonstrations=0))
+    return small().replace(rewards=(Broken(),), warmup=replace(small().world.warmup, demonstrations=0))
 
 
 def pond():
-    return replace(small(), env=Pond(size=3, max_steps=6))
+    return small().replace(env=Pond(size=3, max_steps=6))
 
 
 def broken():
-    return replace(small(), steps=bonus(None))
+    return small().replace(steps=bonus(None))
 
 
 def refused():
-    return replace(small(), steps=-1)
+    return small().replace(steps=-1)
 """
 
 
@@ -108,7 +108,7 @@ def test_an_error_in_a_recipe_names_its_line(bough: Bough, pieces: Path, bonus: 
     error = bough("train", "pieces.py:broken", folder=pieces.parent).error(USAGE)
     assert f"error: recipe 'pieces.py:broken': broken() raised KeyError: 'bonus' {bonus}" in error
     error = bough("train", "pieces.py:refused", folder=pieces.parent).error(USAGE)
-    raised = place(pieces, "return replace(small(), steps=-1)", "refused")
+    raised = place(pieces, "return small().replace(steps=-1)", "refused")
     assert f"refused() raised ValueError: Run.steps: got -1; need at least 0 {raised}" in error
 
 
@@ -122,7 +122,7 @@ from bough.policy import Pretrained
 from tests.small import run as small
 
 def run():
-    return replace(small(), env=Pond(rules="rules.txt", size=3, max_steps=6), rewards=(Paid(),))
+    return small().replace(env=Pond(rules="rules.txt", size=3, max_steps=6), rewards=(Paid(),))
 """,
     "pond_of_project.py": """
 from dataclasses import dataclass
@@ -162,7 +162,8 @@ def test_a_project_of_several_files_goes_on_from_any_folder(bough: Bough, tmp_pa
     assert alone("eval", run, "workers=1", folder=away).fine().startswith("step 2: success ")
     assert "resumed after step 2" in bough("resume", run, folder=away).fine()
     assert (
-        "success" in bough("search", run, "BestOf(n=2)", "heldout.tasks.count=1", "--out", "found", folder=away).fine()
+        "success"
+        in bough("search", run, "BestOf(n=2)", "evaluation.tasks.count=1", "--out", "found", folder=away).fine()
     )
     mine = ("mine", run, "values.jsonl", "--what", "values", "credit=RestMcts(head=value)", "admit=[]")
     bough(*mine, "--trees", "found/trees", folder=away).fine()

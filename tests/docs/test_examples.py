@@ -12,7 +12,7 @@ from bough.store import RunDirectory, read_metrics
 from bough.tree import Outcome
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SMALL = ["threads=1", "steps=1", "batch_tasks=2", "explorer.n=2", "limits.turns=3", "heldout.tasks.count=2"]
+SMALL = ["threads=1", "steps=1", "batch_tasks=2", "explorer.n=2", "limits.turns=3", "evaluation.tasks.count=2"]
 
 
 def _train(example: str, *changes: str) -> RunDirectory:

@@ -36,19 +36,21 @@ def test_a_checkpoint_is_measured_as_the_run_measured_it(finished: RunDirectory)
 def test_another_step_and_other_tasks(finished: RunDirectory) -> None:
     with pytest.raises(StoreError, match=r"got no checkpoint of step 1; there are those of steps \[23, 24\]"):
         evaluate(finished.path, step=1)
-    earlier = evaluate(finished.path, step=23, changes=["heldout.tasks.count=9", "heldout.temperature=0"])
+    earlier = evaluate(finished.path, step=23, changes=["evaluation.tasks.count=9", "evaluation.temperature=0"])
     assert earlier.step == 23
     assert len(earlier.score.successes) == 9
     assert (
         earlier.score.successes
-        == evaluate(finished.path, step=23, changes=["heldout.tasks.count=9", "heldout.temperature=0"]).score.successes
+        == evaluate(
+            finished.path, step=23, changes=["evaluation.tasks.count=9", "evaluation.temperature=0"]
+        ).score.successes
     )
     with pytest.raises(ConfigError, match="did you mean 'heldout'"):
         evaluate(finished.path, changes=["heldut.temperature=0"])
 
 
 def test_the_sentence(finished: RunDirectory) -> None:
-    found = evaluate(finished.path, changes=["heldout.tasks.count=4"])
+    found = evaluate(finished.path, changes=["evaluation.tasks.count=4"])
     wins = sum(found.score.successes.values())
     assert sentence(found).startswith(f"step 24: success {wins / 4:.1%} of 4 held-out tasks (95 % interval ")
     assert sentence(found).splitlines()[0].endswith(" turns a path")
@@ -77,7 +79,7 @@ def test_tasks_that_failed_are_shown_beside_the_rate(finished: RunDirectory, mon
         return start(self, task)
 
     monkeypatch.setattr(FrozenLake, "start", failing)
-    found = evaluate(finished.path, changes=["heldout.tasks.count=6"])
+    found = evaluate(finished.path, changes=["evaluation.tasks.count=6"])
     assert list(found.score.failures) == [first]
     assert len(found.score.successes) == 5
     assert "\n1 task failed and does not count: " in sentence(found)

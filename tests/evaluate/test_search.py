@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
 
@@ -30,7 +29,7 @@ EXACT = ["engine=Local(deterministic=true)"]
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
     critical = Sum(terms=(PpoClip(), ValueClip()))
-    run = replace(small(), credit=Gae(), critic=ValueHead(), objective=critical, admit=())
+    run = small().replace(credit=Gae(), critic=ValueHead(), objective=critical, filters=())
     return start(run, tmp_path_factory.mktemp("runs"), terminal=False)
 
 
@@ -59,7 +58,7 @@ def _calls(tree: Tree) -> int:
 
 @pytest.mark.parametrize("by", ["puct(width=3)", "beam(width=2)", "best_first()"])
 def test_the_critic_of_the_run_is_asked(finished: RunDirectory, by: str) -> None:
-    found = search(finished.path, [f"explorer={by}", "heldout.tasks.count=2", "limits.tree_calls=30"])
+    found = search(finished.path, [f"explorer={by}", "evaluation.tasks.count=2", "limits.tree_calls=30"])
     scores = [info["score"] for tree in found.trees for info in tree.info if "score" in info]
     # Ends are worth 1, 0 or -1; what a trained head says is none of them.
     assert any(score not in (-1.0, 0.0, 1.0) for score in scores)
@@ -77,7 +76,7 @@ def test_a_search_needs_what_its_pieces_ask_for(finished: RunDirectory, tmp_path
 
 def test_a_folder_belongs_to_one_search(finished: RunDirectory, tmp_path: Path) -> None:
     out = tmp_path / "found"
-    changes = ["explorer=BestOf(n=2)", "heldout.tasks.count=3"]
+    changes = ["explorer=BestOf(n=2)", "evaluation.tasks.count=3"]
     first = search(finished.path, changes, out=out)
     assert json.loads((out / "results.json").read_text())["tasks"] == first.successes
     before = {path: path.stat().st_mtime_ns for path in (out / "trees").iterdir()}
@@ -85,7 +84,7 @@ def test_a_folder_belongs_to_one_search(finished: RunDirectory, tmp_path: Path) 
     assert all(one.equals(other) for one, other in zip(first.trees, again.trees, strict=True))
     assert {path: path.stat().st_mtime_ns for path in (out / "trees").iterdir()} == before, "nothing is grown again"
     with pytest.raises(StoreError, match="got the folder of another search; choose another --out"):
-        search(finished.path, ["explorer=BestOf(n=3)", "heldout.tasks.count=3"], out=out)
+        search(finished.path, ["explorer=BestOf(n=3)", "evaluation.tasks.count=3"], out=out)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("all of it")
     with pytest.raises(StoreError, match="got a folder that holds something else"):
@@ -93,7 +92,7 @@ def test_a_folder_belongs_to_one_search(finished: RunDirectory, tmp_path: Path) 
 
 
 def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, tmp_path: Path) -> None:
-    changes = ["explorer=BestOf(n=16,enough=null)", "heldout.tasks.count=6", *EXACT]
+    changes = ["explorer=BestOf(n=16,enough=null)", "evaluation.tasks.count=6", *EXACT]
     command = [sys.executable, "-m", "bough", "search", str(finished.path), *[changes[0].removeprefix("explorer=")]]
     command += [*changes[1:], "--out", str(tmp_path / "killed")]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -117,7 +116,7 @@ def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, t
 def test_a_search_in_which_every_task_failed_has_no_result(
     finished: RunDirectory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, changes = tmp_path / "closed", ["explorer=BestOf(n=2)", "heldout.tasks.count=2"]
+    out, changes = tmp_path / "closed", ["explorer=BestOf(n=2)", "evaluation.tasks.count=2"]
     with monkeypatch.context() as patch:
         break_steps(patch, lambda _: True)
         with pytest.raises(AllFailed, match=r"got 2 tasks that all failed; .* The cause: .*the lake is closed"):
@@ -130,7 +129,7 @@ def test_a_search_in_which_every_task_failed_has_no_result(
 def test_a_server_that_does_not_answer() -> None:
     nobody = "engine=OpenAi(model=x,base_url=http://127.0.0.1:9/v1,retries=0)"
     with pytest.raises(AllFailed, match=r"got 2 tasks .* The cause: http://127\.0\.0\.1:9/v1: the connection broke"):
-        search(small(), ["explorer=BestOf(n=1)", nobody, "heldout.tasks.count=2"])
+        search(small(), ["explorer=BestOf(n=1)", nobody, "evaluation.tasks.count=2"])
 
 
 def test_a_task_of_which_every_path_failed_enters_no_rate(
@@ -138,7 +137,7 @@ def test_a_task_of_which_every_path_failed_enters_no_rate(
 ) -> None:
     """Of three tasks side by side the first loses its only path at its first step."""
     break_steps(monkeypatch, lambda number: number == 0)
-    found = search(finished.path, ["explorer=BestOf(n=1)", "heldout.tasks.count=3"], out=tmp_path / "found")
+    found = search(finished.path, ["explorer=BestOf(n=1)", "evaluation.tasks.count=3"], out=tmp_path / "found")
     (lost,) = found.failures
     assert "the lake is closed" in found.failures[lost]
     assert len(found.successes) == 2
@@ -154,7 +153,7 @@ def test_a_task_of_which_every_path_failed_enters_no_rate(
 
 def test_paths_that_failed_beside_others_are_counted(finished: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     break_steps(monkeypatch, lambda number: number == 0)
-    found = search(finished.path, ["explorer=BestOf(n=4,enough=null)", "heldout.tasks.count=2"])
+    found = search(finished.path, ["explorer=BestOf(n=4,enough=null)", "evaluation.tasks.count=2"])
     assert not found.failures
     assert found.faults == 1
     assert "\npaths of these tasks that failed: 1" in summary(found)
@@ -162,7 +161,7 @@ def test_paths_that_failed_beside_others_are_counted(finished: RunDirectory, mon
 
 def test_cut_and_invalid_actions_are_counted(finished: RunDirectory) -> None:
     """An action takes two tokens here, a word and the end of the turn: with one allowed, all are cut off."""
-    changes = ["explorer=BestOf(n=1)", "heldout.tasks.count=2"]
+    changes = ["explorer=BestOf(n=1)", "evaluation.tasks.count=2"]
     found = search(finished.path, [*changes, "sampling.max_tokens=1"])
     assert found.actions.cut == found.actions.actions > 0
     line = f"{found.actions.cut} of {found.actions.actions} actions (100.0%) were cut off at the token limit"

@@ -23,9 +23,9 @@ async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
     shop = Workshop(run, folder, Waits())
     try:
         before = await shop.sync(moved=False)
-        grown = await shop.grove.grow(run.explorer, shop.train_tasks[:2], seed=0)
-        batch = pack(run.credit(reward(grown.trees, run.rewards)))
-        shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.objective, run.share)
+        grown = await shop.grove.grow(run.method.explorer, shop.train_tasks[:2], seed=0)
+        batch = pack(run.credit(reward(grown.trees, run.world.rewards)))
+        shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
         after = await shop.sync(moved=True)
         if run.name == "twice":
             await shop.sync(moved=True)
@@ -55,11 +55,11 @@ def test_a_sync_that_arrives(tmp_path: Path) -> None:
 )
 def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, told: str, tmp_path: Path) -> None:
     run = small()
-    run = replace(run, engine=Fronted(front=front), optimizer=replace(run.optimizer, learning_rate=rate))
+    run = run.replace(engine=Fronted(front=front), optimizer=replace(run.world.optimizer, learning_rate=rate))
     with pytest.raises(DeadRun, match=told):
         asyncio.run(two_syncs(run, tmp_path))
 
 
 def test_weights_that_stayed_where_they_were(tmp_path: Path) -> None:
     with pytest.raises(DeadRun, match="the sync delivered nothing"):
-        asyncio.run(two_syncs(replace(small(), name="twice"), tmp_path))
+        asyncio.run(two_syncs(small().replace(name="twice"), tmp_path))

@@ -28,9 +28,9 @@ SETTINGS = (
     "warmup.epochs=4",
     "warmup.demonstrations=6",
     "rewards=[EnvReward, InvalidAction(penalty=0.5)]",
-    "saving.every=2",
-    "heldout.every=6",
-    "heldout.tasks.count=2",
+    "checkpointing.every=2",
+    "evaluation.every=6",
+    "evaluation.tasks.count=2",
 )
 
 # Children are forked from a process that has imported torch and has never used it.

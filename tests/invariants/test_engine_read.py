@@ -47,11 +47,15 @@ def gap(shop: Workshop, batch: Batch) -> float:
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Window(turns=64)], ids=str)
 def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path) -> None:
-    run = replace(small(), context=context, engine=Fronted(front=Recorder))
+    run = small().replace(context=context, engine=Fronted(front=Recorder))
 
     async def grown(shop: Workshop, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
-        trees = (await shop.grove.grow(run.explorer, await shop.tasks_from(seed * run.batch_tasks), seed=seed)).trees
-        return run.credit(reward(trees, run.rewards)), trees
+        trees = (
+            await shop.grove.grow(
+                run.method.explorer, await shop.tasks_from(seed * run.world.schedule.batch_tasks), seed=seed
+            )
+        ).trees
+        return run.credit(reward(trees, run.world.rewards)), trees
 
     async def main() -> None:
         shop = Workshop(run, tmp_path, Waits())
@@ -64,10 +68,10 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
             batch = pack(credited)
             assert trained(batch) == written(recorder)
             assert gap(shop, batch) < 1e-5
-            shop.learner.step(replace(batch, gain=torch.rand(len(batch.at))), run.objective, run.share)
+            shop.learner.step(replace(batch, gain=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
             await shop.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
-        assert (edits > 0) == (isinstance(context, Window) and context.turns < run.limits.turns)
+        assert (edits > 0) == (isinstance(context, Window) and context.turns < run.world.limits.turns)
         await shop.close()
 
     asyncio.run(main())

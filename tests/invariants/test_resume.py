@@ -2,12 +2,11 @@
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import small
 from bough.curate import Signal
-from bough.train import Saving, resume, start
+from bough.train import Checkpointing, resume, start
 
 
 def _rows(directory: Path) -> list[dict[str, object]]:
@@ -17,7 +16,9 @@ def _rows(directory: Path) -> list[dict[str, object]]:
 
 def test_steps_without_an_update_are_resumed_exactly_too(tmp_path: Path) -> None:
     """Nothing is synced after such a step, so only `forget` keeps its cache from the next: step 25 would differ."""
-    idle = replace(small.slow(), name="idle", steps=6, admit=(Signal(tolerance=9.0),), saving=Saving(every=1, keep=100))
+    idle = small.slow().replace(
+        name="idle", steps=6, filters=(Signal(tolerance=9.0),), checkpointing=Checkpointing(every=1, keep=100)
+    )
     directory = start(idle, tmp_path).path
     rows = _rows(directory)
     assert all("policy/gap" not in row for row in rows if row["phase"] == "rl")

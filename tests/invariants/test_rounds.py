@@ -15,7 +15,7 @@ from bough.engine import Local
 from bough.explore import Limits, Player
 from bough.explore.search import mcts
 from bough.objective import Imitation
-from bough.train import Optimizer, Run, Saving, resume, start
+from bough.train import Checkpointing, Optimizer, Run, resume, start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,20 +36,19 @@ class Fused:
 
 
 def rounds() -> Run:
-    return replace(
-        small(),
+    return small().replace(
         name="rounds",
         explorer=Fused(),
         limits=Limits(turns=4, tree_turns=12),
         engine=Local(slots=32, deterministic=True),
         credit=Filtered(answer=True),
         objective=Imitation(),
-        admit=(),
+        filters=(),
         optimizer=Optimizer(learning_rate=1e-3, epochs=2, parts=2),
         reference="step",
         steps=2,
         batch_tasks=5,
-        saving=Saving(every=2, as_grown=True),
+        checkpointing=Checkpointing(every=2, as_grown=True),
     )
 
 

@@ -26,7 +26,7 @@ def rows(directory: RunDirectory) -> list[str]:
 
 
 def twice(run: Run, folder: Path) -> RunDirectory:
-    one, other = (start(replace(run, name=name), folder, terminal=False) for name in ("one", "other"))
+    one, other = (start(run.replace(name=name), folder, terminal=False) for name in ("one", "other"))
     assert rows(one) == rows(other)
     assert weights(one) == weights(other)
     assert any(float(row.get("policy/canary_gap", 0)) > 0 for row in read_metrics(one.metrics)), "it has learned"
@@ -39,7 +39,7 @@ def twice(run: Run, folder: Path) -> RunDirectory:
 
 def test_the_same_seed(tmp_path: Path) -> None:
     one = twice(small(), tmp_path)
-    another = start(replace(small(), name="another", seed=1), tmp_path, terminal=False)
+    another = start(small().replace(name="another", seed=1), tmp_path, terminal=False)
     assert weights(one) != weights(another)
     assert rows(one) != rows(another)
 
@@ -47,5 +47,5 @@ def test_the_same_seed(tmp_path: Path) -> None:
 def test_another_order_of_arrival(tmp_path: Path) -> None:
     """Worker processes answer when they will; each request is computed alone."""
     run = small()
-    warmup = replace(run.warmup, epochs=8)
-    twice(replace(run, engine=Local(slots=32, deterministic=True), workers=2, warmup=warmup, steps=3), tmp_path)
+    warmup = replace(run.world.warmup, epochs=8)
+    twice(run.replace(engine=Local(slots=32, deterministic=True), workers=2, warmup=warmup, steps=3), tmp_path)

@@ -66,9 +66,9 @@ class Slow(FrozenLake):
 
 def made(**changes):
     run = small()
-    limits = replace(run.limits, env_deadline_s=0.3, engine_deadline_s=0.3)
-    guards = replace(run.guards, stuck_s=0.2)
-    return replace(run, limits=limits, guards=guards, **changes)
+    limits = replace(run.world.limits, env_deadline_s=0.3, engine_deadline_s=0.3)
+    guards = replace(run.health, stuck_s=0.2)
+    return run.replace(limits=limits, guards=guards, **changes)
 
 
 def silent():

@@ -18,7 +18,7 @@ from bough.explore import Chains, Draft, Explorer, Player, Slate
 from bough.explore.search import Search
 from bough.policy import Tiny, UtteranceCritic
 from bough.store import Checkpoints, read_metrics
-from bough.train import Heldout, Run, Saving, Tasks, Warmup, start
+from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
 from bough.train.texts import collect
 from bough.tree import Floats, Kind, Tree, counted, path
 
@@ -55,25 +55,26 @@ class Toss:
 
 def small(run: Run) -> Run:
     """The same pieces, with less of everything; a search has to find something, and is shown all tasks first."""
-    searches = isinstance(run.explorer, Search)
-    return replace(
-        run,
+    searches = isinstance(run.method.explorer, Search)
+    return run.replace(
         policy=Tiny(layers=1, width=32, heads=2),
-        explorer=_small(run.explorer),
-        limits=replace(run.limits, turns=4, tree_turns=20 if searches else run.limits.tree_turns),
-        rewards=(*run.rewards, Coin()),
-        advisers=tuple(
+        explorer=_small(run.method.explorer),
+        limits=replace(run.world.limits, turns=4, tree_turns=20 if searches else run.world.limits.tree_turns),
+        rewards=(*run.world.rewards, Coin()),
+        hooks=tuple(
             replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
-            for each in run.advisers
+            for each in run.method.hooks
         ),
-        warmup=SHOWN if searches else replace(run.warmup, demonstrations=min(4, run.warmup.demonstrations), epochs=2),
-        experts=replace(run.experts, demonstrations=min(4, run.experts.demonstrations), per_step=2),
+        warmup=SHOWN
+        if searches
+        else replace(run.world.warmup, demonstrations=min(4, run.world.warmup.demonstrations), epochs=2),
+        demonstrations=replace(run.method.demonstrations, demonstrations=min(4, run.demonstrations.count), per_step=2),
         steps=3,
         batch_tasks=4,
-        rounds=min(2, run.rounds),
+        max_sampling_rounds=min(2, run.method.max_sampling_rounds),
         tasks=Tasks(split="train", count=6),
-        heldout=Heldout(tasks=Tasks(split="test", count=2), every=100),
-        saving=Saving(every=100, trees_every=100),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=100),
+        checkpointing=Checkpointing(every=100, trees_every=100),
     )
 
 
@@ -116,10 +117,12 @@ def test_answers_are_long_enough_to_branch_inside(
 ) -> None:
     """A segment ends within an answer; a branch is compared after its first token."""
     run = importlib.import_module(f"bough.recipes.{recipe}").run()
-    host, turns = Inline(env=run.env), run.limits.turns
-    shown = [asyncio.run(collect(host, task, run.parser, turns=turns)) for task in run.env.tasks("train", 16, 0)]
+    host, turns = Inline(env=run.world.env), run.world.limits.turns
+    shown = [
+        asyncio.run(collect(host, task, run.world.parser, turns=turns)) for task in run.world.env.tasks("train", 16, 0)
+    ]
     texts = [text for several in shown for text in several]
-    renderer = run.policy.build(texts, tmp_path).renderer
+    renderer = run.world.policy.build(texts, tmp_path).renderer
     for past in ((), (Turn(observation="", action="down", tokens=(), marks={}),)):
-        answer = run.parser.write("down", past, ("down", "right", "down"))
-        assert tokens(run.explorer) < len(renderer.write(answer)) <= run.sampling.max_tokens
+        answer = run.world.parser.write("down", past, ("down", "right", "down"))
+        assert tokens(run.method.explorer) < len(renderer.write(answer)) <= run.world.sampling.max_tokens

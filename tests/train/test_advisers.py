@@ -24,7 +24,20 @@ from bough.explore import Chains, Waits
 from bough.objective import Reinforce
 from bough.policy import UtteranceCritic
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import ConfigError, Guards, Run, Saving, Tasks, Warmup, Workshop, dump, load, override, resume, start
+from bough.train import (
+    Checkpointing,
+    ConfigError,
+    Health,
+    Run,
+    Tasks,
+    Warmup,
+    Workshop,
+    dump,
+    load,
+    override,
+    resume,
+    start,
+)
 from bough.train.adviser import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter, Teacher
 from bough.train.check import check
 from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, is_replayed, leaves, path
@@ -35,15 +48,14 @@ LAST = EPOCHS + STEPS
 
 def brief(**changes: Any) -> Run:
     """A few steps from an agent that sometimes succeeds, on tasks that come again."""
-    return replace(
-        small(),
+    return small().replace(
         name="whole",
         warmup=Warmup(demonstrations=6, epochs=EPOCHS, learning_rate=1e-2, batch_tokens=256),
-        admit=(),
+        filters=(),
         steps=STEPS,
         tasks=Tasks(split="train", count=6),
-        saving=Saving(every=1, keep=100, trees_every=1),
-        guards=Guards(dead_batches=100),
+        checkpointing=Checkpointing(every=1, keep=100, trees_every=1),
+        health=Health(dead_batches=100),
         **changes,
     )
 
@@ -51,14 +63,12 @@ def brief(**changes: Any) -> Run:
 CRITIC = UtteranceCritic(width=8, heads=1, steps=2, batch_turns=8, capacity_turns=30, warmup_steps=2)
 RUNS = {
     "archer": brief(
-        advisers=(CRITIC,), credit=Archer(), objective=Reinforce(), optimizer=replace(small().optimizer, parts=1)
+        hooks=(CRITIC,), credit=Archer(), objective=Reinforce(), optimizer=replace(small().world.optimizer, parts=1)
     ),
-    "single stream": brief(
-        advisers=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4
-    ),
-    "success replay": brief(advisers=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),
-    "exit": brief(advisers=(ExIt(keep=4), PickPaths(keep=3)), explorer=Chains(n=4), batch_tasks=6),
-    "snapshots": brief(advisers=(Snapshots(episodes=3, clusters=2, steps=5),), explorer=Chains(n=2)),
+    "single stream": brief(hooks=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4),
+    "success replay": brief(hooks=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),
+    "exit": brief(hooks=(ExIt(keep=4), PickPaths(keep=3)), explorer=Chains(n=4), batch_tasks=6),
+    "snapshots": brief(hooks=(Snapshots(episodes=3, clusters=2, steps=5),), explorer=Chains(n=2)),
 }
 
 
@@ -293,7 +303,7 @@ def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
 
 def test_advisers_can_be_named_in_text_and_are_written_down() -> None:
     run = override(small(), ["advisers=[SuccessReplay(keep=3), Tracker, UtteranceCritic(width=16)]"])
-    assert run.advisers == (SuccessReplay(keep=3), Tracker(), UtteranceCritic(width=16))
+    assert run.method.hooks == (SuccessReplay(keep=3), Tracker(), UtteranceCritic(width=16))
     assert override(run, ["advisers.1.choose=true"]).advisers[1] == Tracker(choose=True)
     assert load(dump(run)) == run
     with pytest.raises(ConfigError, match="did you mean 'Tracker'"):
@@ -304,5 +314,5 @@ def test_a_rule_whose_adviser_is_missing_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"credit=Archer: needs the estimate 'q1' of an adviser; got .* nothing"):
         check(brief(credit=Archer()))
     with pytest.raises(ConfigError, match=r"'success_rate' of an adviser; got advisers that give \['q1', "):
-        check(brief(credit=SingleStream(), advisers=(CRITIC,)))
-    check(brief(credit=SingleStream(), advisers=(SuccessReplay(), Tracker())))
+        check(brief(credit=SingleStream(), hooks=(CRITIC,)))
+    check(brief(credit=SingleStream(), hooks=(SuccessReplay(), Tracker())))

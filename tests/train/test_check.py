@@ -16,7 +16,7 @@ from bough.explore import EntropyForks, Forks
 from bough.explore.search import a_star, puct
 from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
-from bough.train import ConfigError, Experts, Revise, Run, start
+from bough.train import ConfigError, Demonstrations, Revise, Run, start
 from bough.train.check import check, refuse_overlap
 from bough.tree import Credited, Rewarded, Task
 
@@ -61,14 +61,17 @@ def needy(*needs: str) -> Needy:
 
 REFUSED = [
     (
-        {"experts": Experts(from_trees=True)},
+        {"experts": Demonstrations(from_trees=True)},
         r"experts\.from_trees: got true and the objective PpoClip, which would take",
     ),
     (
-        {"experts": Experts(revise=Revise())},
+        {"experts": Demonstrations(revise=Revise())},
         r"experts\.revise: got a rule and the objective PpoClip, which would take",
     ),
-    ({"experts": Experts(revise=Revise()), "objective": Dpo()}, r"experts\.revise: got a rule and the objective Dpo"),
+    (
+        {"experts": Demonstrations(revise=Revise()), "objective": Dpo()},
+        r"experts\.revise: got a rule and the objective Dpo",
+    ),
     (
         {"objective": SftMix()},
         r"set experts\.demonstrations, or experts\.revise, or with an explorer that lets a teacher help",
@@ -82,8 +85,8 @@ REFUSED = [
     ({"credit": needy("entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
     ({"objective": asks("usual_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
     ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
-    ({"objective": asks("experts")}, "set experts.demonstrations"),
-    ({"experts": Experts(demonstrations=3)}, "an objective that does not tell them from samples"),
+    ({"objective": asks("experts")}, "set demonstrations.count"),
+    ({"experts": Demonstrations(count=3)}, "an objective that does not tell them from samples"),
     ({"explorer": Forks(), "env": Once()}, r"explorer=Forks: steps a state more than once, and Once cannot .*Replay"),
     (
         {"credit": needy("reference"), "objective": Sum(terms=(asks("paths", ratio="sequence"),))},
@@ -95,29 +98,29 @@ REFUSED = [
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        check(replace(small(), **changes))
+        check(small().replace(**changes))
 
 
 FITS = [
     {},
-    {"experts": Experts(from_trees=True), "objective": SftMix()},
-    {"experts": Experts(from_trees=True), "objective": Dpo()},
-    {"experts": Experts(from_trees=True), "objective": Imitation()},
-    {"experts": Experts(revise=Revise()), "objective": SftMix()},
-    {"experts": Experts(revise=Revise()), "objective": Imitation()},
+    {"experts": Demonstrations(from_trees=True), "objective": SftMix()},
+    {"experts": Demonstrations(from_trees=True), "objective": Dpo()},
+    {"experts": Demonstrations(from_trees=True), "objective": Imitation()},
+    {"experts": Demonstrations(revise=Revise()), "objective": SftMix()},
+    {"experts": Demonstrations(revise=Revise()), "objective": Imitation()},
     {"explorer": Forks()},
     {"explorer": Forks(), "env": Replay(env=FrozenLake(size=3))},
     {"credit": needy("critic.value"), "critic": ValueHead()},
     {"credit": needy("entropy"), "sampling": Sampling(entropies=True)},
     {"credit": needy("reference")},
     {"objective": asks("paths", ratio="sequence")},
-    {"objective": asks("experts"), "experts": Experts(demonstrations=3)},
+    {"objective": asks("experts"), "experts": Demonstrations(count=3)},
 ]
 
 
 @pytest.mark.parametrize("changes", FITS, ids=str)
 def test_fits(changes: dict[str, object]) -> None:
-    check(replace(small(), **changes))
+    check(small().replace(**changes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +155,7 @@ class Nameless:
 
 
 def test_states_without_keys_are_noticed_before_the_first_rollout(tmp_path: Path) -> None:
-    run: Run = replace(small(), env=Nameless(), credit=ComparesStates())
+    run: Run = small().replace(env=Nameless(), credit=ComparesStates())
     with pytest.raises(ConfigError, match="compares turns taken in the same state; Nameless gives its states no key"):
         start(run, tmp_path, terminal=False)
     assert not list(tmp_path.iterdir()), "the name is free for the next attempt"
@@ -160,46 +163,46 @@ def test_states_without_keys_are_noticed_before_the_first_rollout(tmp_path: Path
 
 def test_nothing_is_built_of_a_refused_run(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="needs the head 'value'"):
-        start(replace(small(), credit=WantsValues()), tmp_path, terminal=False)
+        start(small().replace(credit=WantsValues()), tmp_path, terminal=False)
     assert not list(tmp_path.iterdir())
 
 
 def test_searches_that_ask_whom_there_is_not() -> None:
     with pytest.raises(ConfigError, match=r"explorer: CriticValue asks a critic what places are worth; got none"):
-        check(replace(small(), explorer=puct()))
-    check(replace(small(), explorer=puct(), critic=ValueHead()))
-    check(replace(small(), explorer=a_star()))
-    check(replace(small(), explorer=a_star(), env=Replay(env=FrozenLake(size=3))))
+        check(small().replace(explorer=puct()))
+    check(small().replace(explorer=puct(), critic=ValueHead()))
+    check(small().replace(explorer=a_star()))
+    check(small().replace(explorer=a_star(), env=Replay(env=FrozenLake(size=3))))
     with pytest.raises(ConfigError, match=r"explorer: TurnsToGo asks the environment's oracle; Nameless has none"):
-        check(replace(small(), explorer=a_star(), env=Nameless()))
+        check(small().replace(explorer=a_star(), env=Nameless()))
 
 
 def test_forks_by_entropy_need_entropies() -> None:
-    check(replace(small(), explorer=EntropyForks()))
+    check(small().replace(explorer=EntropyForks()))
     with pytest.raises(ConfigError, match=r"explorer: EntropyForks goes by the entropies of what was sampled; set"):
-        check(replace(small(), explorer=EntropyForks(), sampling=Sampling(entropies=False)))
+        check(small().replace(explorer=EntropyForks(), sampling=Sampling(entropies=False)))
 
 
 def test_credit_for_judged_actions_needs_an_explorer_that_judges() -> None:
-    run = replace(small(), credit=credit.Slate())
+    run = small().replace(credit=credit.Slate())
     with pytest.raises(ConfigError, match=r"credit=Slate: goes by how actions were judged .* Chains judges none"):
         check(run)
-    check(replace(run, explorer=explore.Slate(quality=explore.Proper())))
+    check(run.replace(explorer=explore.Slate(quality=explore.Proper())))
 
 
 def test_a_batch_larger_than_the_pool() -> None:
-    run = replace(small(), batch_tasks=13)
+    run = small().replace(batch_tasks=13)
     with pytest.raises(ConfigError, match=r"batch_tasks: got 13 with tasks.count=12; need at most as many tasks in a"):
         check(run)
-    check(replace(small(), batch_tasks=12))
-    check(replace(run, steps=0))
+    check(small().replace(batch_tasks=12))
+    check(run.replace(steps=0))
 
 
 def test_held_out_tasks_that_are_trained_on() -> None:
     lakes = [Task(id=f"lake-{i}", data={"rows": ["SF", "FG"], "luck": i}) for i in range(4)]
     refuse_overlap(lakes[:2], lakes[2:])
     with pytest.raises(
-        ConfigError, match=r"heldout.tasks: got 2 of 3 tasks that are trained on, such as 'lake-1'; need"
+        ConfigError, match=r"evaluation.tasks: got 2 of 3 tasks that are trained on, such as 'lake-1'; need"
     ):
         refuse_overlap(lakes[:3], lakes[1:])
     # Another id, the order of the data's keys apart: the same task.

@@ -33,15 +33,14 @@ def test_a_recipe_comes_back_from_its_config(recipe: str) -> None:
 
 
 def test_everything_nested_comes_back() -> None:
-    run = replace(
-        small(),
+    run = small().replace(
         env=Replay(env=FrozenLake(size=3)),
         policy=Pretrained(path="model", lora=Lora(targets=("q_proj", "v_proj")), template={"enable_thinking": False}),
         context=Window(turns=2),
         parser=Tagged(),
         objective=Sum(terms=(PpoClip(), Kl(estimator="k2"))),
         rewards=(EnvReward(), InvalidAction()),
-        admit=(),
+        filters=(),
     )
     assert again(run) == run
 
@@ -52,7 +51,7 @@ def test_a_piece_from_a_file_comes_back_by_its_file(tmp_path: Path) -> None:
         "from dataclasses import dataclass\nfrom bough.env import FrozenLake\n"
         "@dataclass(frozen=True, slots=True, kw_only=True)\nclass Pond(FrozenLake):\n    deep: bool = True\n"
     )
-    run = replace(small(), env=load_module(file).Pond(size=3, deep=False))
+    run = small().replace(env=load_module(file).Pond(size=3, deep=False))
     assert dump(run)["env"]["piece"] == f"{file}:Pond"
     assert again(run) == run
     data = dump(run)
@@ -85,15 +84,15 @@ def test_a_piece_of_a_project_comes_back_by_its_folder(project: Path) -> None:
     before = [*sys.path]
     sys.path.append(str(project))
     boats = importlib.import_module("harbour.boats")
-    data = json.loads(json.dumps(dump(replace(small(), env=boats.Pond(size=3, deep=False)))))
+    data = json.loads(json.dumps(dump(small().replace(env=boats.Pond(size=3, deep=False)))))
     assert data["env"]["piece"] == "harbour.boats:Pond"
     assert data["env"]["from"] == str(project)
     assert "from" not in data["policy"], "an installed module needs no folder"
     sys.path[:] = before
     forget()
     run = load(data)
-    assert type(run.env).__module__ == "harbour.boats"
-    assert run.env.deep is False
+    assert type(run.world.env).__module__ == "harbour.boats"
+    assert run.world.env.deep is False
     assert dump(run) == data
 
 
@@ -143,15 +142,15 @@ def test_what_json_cannot_say_is_refused() -> None:
         ("name=seven", {"name": "seven"}),
         ("name=7", {"name": "7"}),
         ("name=none", {"name": "none"}),
-        ("optimizer.learning_rate=3e-4", {"optimizer": replace(small().optimizer, learning_rate=3e-4)}),
-        ("optimizer.learning_rate=1", {"optimizer": replace(small().optimizer, learning_rate=1.0)}),
-        ("optimizer.betas=[0.8,0.9]", {"optimizer": replace(small().optimizer, betas=(0.8, 0.9))}),
-        ("optimizer.betas=(0.8, 0.9)", {"optimizer": replace(small().optimizer, betas=(0.8, 0.9))}),
+        ("optimizer.learning_rate=3e-4", {"optimizer": replace(small().world.optimizer, learning_rate=3e-4)}),
+        ("optimizer.learning_rate=1", {"optimizer": replace(small().world.optimizer, learning_rate=1.0)}),
+        ("optimizer.betas=[0.8,0.9]", {"optimizer": replace(small().world.optimizer, betas=(0.8, 0.9))}),
+        ("optimizer.betas=(0.8, 0.9)", {"optimizer": replace(small().world.optimizer, betas=(0.8, 0.9))}),
         ("credit.std=none", {"credit": Grpo(std="none")}),
-        ("limits.tokens=none", {"limits": replace(small().limits, tokens=None)}),
-        ("limits.tokens=9", {"limits": replace(small().limits, tokens=9)}),
-        ("tasks.file=tasks.jsonl", {"tasks": replace(small().tasks, file="tasks.jsonl")}),
-        ("sampling.entropies=false", {"sampling": replace(small().sampling, entropies=False)}),
+        ("limits.tokens=none", {"limits": replace(small().world.limits, tokens=None)}),
+        ("limits.tokens=9", {"limits": replace(small().world.limits, tokens=9)}),
+        ("tasks.file=tasks.jsonl", {"tasks": replace(small().world.tasks, file="tasks.jsonl")}),
+        ("sampling.entropies=false", {"sampling": replace(small().world.sampling, entropies=False)}),
         ("credit=Grpo", {"credit": Grpo()}),
         ("credit=Grpo(mean=leave_one_out, std=none)", {"credit": Grpo(mean="leave_one_out", std="none")}),
         ("credit=Grpo()", {"credit": Grpo()}),
@@ -179,7 +178,7 @@ def test_what_json_cannot_say_is_refused() -> None:
     ],
 )
 def test_overrides(change: str, expected: dict[str, object]) -> None:
-    assert override(small(), [change]) == replace(small(), **expected)  # type: ignore[arg-type]
+    assert override(small(), [change]) == small().replace(**expected)  # type: ignore[arg-type]
 
 
 def test_overrides_one_after_the_other() -> None:
@@ -192,8 +191,8 @@ def test_overrides_one_after_the_other() -> None:
             "policy.lora.rank=2",
         ],
     )
-    assert run.rewards == (EnvReward(), Success())
-    assert run.policy == Pretrained(path="x", lora=Lora(rank=2))
+    assert run.world.rewards == (EnvReward(), Success())
+    assert run.world.policy == Pretrained(path="x", lora=Lora(rank=2))
     assert override(run, ["policy.lora=none"]).policy == Pretrained(path="x")
 
 

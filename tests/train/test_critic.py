@@ -19,7 +19,7 @@ from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling
 from bough.objective import PpoClip, Share, Sum, ValueClip
 from bough.policy import Tiny, ValueHead
-from bough.train import Learner, Optimizer, Run, Saving, resume, start
+from bough.train import Checkpointing, Learner, Optimizer, Run, resume, start
 from bough.train.appraise import appraise
 from bough.train.look import values_of
 from bough.tree import truncated_states
@@ -103,8 +103,8 @@ def rows(directory: Path) -> list[dict[str, object]]:
 
 def variant(name: str, rule: Credit, **changed: object) -> Run:
     given = {"critic": ValueHead(), "credit": rule, "objective": BOTH, "admit": (), **changed}
-    saving = Saving(every=1, keep=100)
-    return replace(small(), name=name, saving=saving, **given)  # type: ignore[arg-type]
+    saving = Checkpointing(every=1, keep=100)
+    return small().replace(name=name, checkpointing=saving, **given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_a_run_with_a_critic_learns_and_resumes_bit_for_bit(run: Run, tmp_path: 
     directory = start(run, tmp_path).path
     told = rows(directory)
     learned = [row for row in told if row["phase"] == "rl" and "policy/gap" in row]
-    assert len(learned) == run.steps
-    assert run.critic is not None
-    for head in run.critic.heads:
+    assert len(learned) == run.world.schedule.steps
+    assert run.method.critic is not None
+    for head in run.method.critic.heads:
         assert all(row[f"policy/{head}_error"] >= 0 for row in learned)  # type: ignore[operator]
     assert any(row["optimizer/critic_norm"] > 0 for row in learned)  # type: ignore[operator]
     whole = load_file(directory / "final" / "model.safetensors")

@@ -61,7 +61,7 @@ class Pays:
 )
 def test_a_reward_of_the_wrong_shape_or_kind(returned: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(StageError, match=told):
-        rehearsed(replace(small(), rewards=(Pays(returned=returned),)), tmp_path)
+        rehearsed(small().replace(rewards=(Pays(returned=returned),)), tmp_path)
 
 
 def test_rewards_of_any_number_type_are_taken(tmp_path: Path) -> None:
@@ -70,11 +70,11 @@ def test_rewards_of_any_number_type_are_taken(tmp_path: Path) -> None:
         def __call__(self, group: Sequence[Tree]) -> Sequence[Mapping[str, Floats]]:
             return [{"single": np.ones(tree.nodes, np.float32), "whole": np.ones(tree.nodes, int)} for tree in group]
 
-    rehearsed(replace(small(), rewards=(Single(),)), tmp_path)
+    rehearsed(small().replace(rewards=(Single(),)), tmp_path)
 
 
 def test_two_rewards_that_pay_one_channel(tmp_path: Path) -> None:
-    run = replace(small(), rewards=(EnvReward(), EnvReward()))
+    run = small().replace(rewards=(EnvReward(), EnvReward()))
     with pytest.raises(StageError, match=r"rewards=\[EnvReward, EnvReward\]: got two that pay under \['env'\]; need"):
         start(run, tmp_path, terminal=False)
     assert not list(tmp_path.iterdir()), "the name must be free for the next attempt"
@@ -125,7 +125,7 @@ class Credits:
 )
 def test_a_credit_rule_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(StageError, match=told):
-        rehearsed(replace(small(), credit=Credits(returned=returned)), tmp_path)
+        rehearsed(small().replace(credit=Credits(returned=returned)), tmp_path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,7 +162,7 @@ def _copy(credited: Credited) -> Rewarded:
 )
 def test_a_filter_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(StageError, match=told):
-        rehearsed(replace(small(), admit=(Keeps(returned=returned),)), tmp_path)
+        rehearsed(small().replace(filters=(Keeps(returned=returned),)), tmp_path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,30 +196,30 @@ class Loses:
 )
 def test_a_loss_that_is_none(returned: str, told: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=told):
-        rehearsed(replace(small(), objective=Loses(returned=returned)), tmp_path)
+        rehearsed(small().replace(objective=Loses(returned=returned)), tmp_path)
 
 
 def test_one_path_a_task_and_a_rule_that_compares_them(tmp_path: Path) -> None:
     assert paths_of(Chains(n=3)) == 3
-    run = replace(small(), explorer=Chains(n=1))
+    run = small().replace(explorer=Chains(n=1))
     told = (
         "explorer=Chains: got 1 path a task and credit=Grpo, .* no advantage; set explorer.n=2 or more, or take a rule"
     )
     with pytest.raises(ConfigError, match=told):
         rehearsed(run, tmp_path / "grpo")
     critic = {"critic": ValueHead(), "objective": Sum(terms=(PpoClip(), ValueClip()))}
-    rehearsed(replace(run, credit=Gae(), **critic), tmp_path / "gae")
-    rehearsed(replace(run, credit=ReinforcePlusPlus()), tmp_path / "reinforce")
+    rehearsed(run.replace(credit=Gae(), **critic), tmp_path / "gae")
+    rehearsed(run.replace(credit=ReinforcePlusPlus()), tmp_path / "reinforce")
     # A path that is alone keeps its return.
-    rehearsed(replace(run, credit=Grpo(as_released=True)), tmp_path / "released")
+    rehearsed(run.replace(credit=Grpo(as_released=True)), tmp_path / "released")
     # A task comes several times into a batch of more tasks than there are.
-    few = replace(run, tasks=replace(run.tasks, count=2), warmup=replace(run.warmup, demonstrations=0))
+    few = run.replace(tasks=replace(run.world.tasks, count=2), warmup=replace(run.world.warmup, demonstrations=0))
     rehearsed(few, tmp_path / "few")
 
 
 def test_nothing_changes(tmp_path: Path) -> None:
     fronts: list[Recorder] = []
-    run = replace(small(), engine=Fronted(front=lambda engine: fronts.append(Recorder(engine)) or fronts[-1]))
+    run = small().replace(engine=Fronted(front=lambda engine: fronts.append(Recorder(engine)) or fronts[-1]))
     shop = Workshop(run, tmp_path, Waits())
     weights = {name: weight.clone() for name, weight in shop.policy.parameters().items()}
     random.seed(1)
@@ -231,7 +231,7 @@ def test_nothing_changes(tmp_path: Path) -> None:
             draw = random.random() + np.random.random() + float(torch.rand(()))
             return [{"luck": np.full(tree.nodes, draw)} for tree in group]
 
-    shop.run = replace(run, rewards=(Random(), Success()))
+    shop.run = run.replace(rewards=(Random(), Success()))
     asyncio.run(dry_pass(shop))
     assert random.getstate() == states[0]
     assert torch.equal(torch.get_rng_state(), states[1])
@@ -255,7 +255,7 @@ def test_nothing_changes(tmp_path: Path) -> None:
         ("rewards=[EnvReward(weight=inf)]", "rewards.0.weight: got inf; need a finite number"),
         ("credit=Grpo(epsilon=nan)", "credit.epsilon: got nan; need a number"),
         ("objective=PpoClip(low=nan)", "objective.low: got nan; need a number"),
-        ("heldout.temperature=nan", "heldout.temperature: got nan; need a number"),
+        ("evaluation.temperature=nan", "evaluation.temperature: got nan; need a number"),
     ],
 )
 def test_settings_that_are_no_finite_numbers(change: str, told: str) -> None:
@@ -265,6 +265,6 @@ def test_settings_that_are_no_finite_numbers(change: str, told: str) -> None:
 
 def test_settings_of_a_run_that_python_made() -> None:
     with pytest.raises(ConfigError, match=r"optimizer.weight_decay: got nan; need a finite number"):
-        check(replace(small(), optimizer=replace(small().optimizer, weight_decay=float("nan"))))
+        check(small().replace(optimizer=replace(small().world.optimizer, weight_decay=float("nan"))))
     # Where inf has a meaning it is taken.
-    check(override(small(), ["guards.gap=inf"]))
+    check(override(small(), ["health.gap=inf"]))

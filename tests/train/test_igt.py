@@ -1,7 +1,6 @@
 """Normalised policy gradient with implicit gradient transport: its recursion, what it is for, and where it is wired."""
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,7 +15,7 @@ from torch import Tensor
 from bough.batch import pack
 from bough.objective import PpoClip, Share
 from bough.policy import Tiny, ValueHead
-from bough.train import Learner, Optimizer, Saving, resume, start
+from bough.train import Checkpointing, Learner, Optimizer, resume, start
 from bough.train.igt import Igt
 
 
@@ -173,13 +172,12 @@ def test_a_learner_goes_on_from_its_state_bit_for_bit(momentum: str) -> None:
 
 @pytest.mark.parametrize("momentum", ["igt", "harpg"])
 def test_a_resumed_run_is_bit_equal(momentum: Literal["igt", "harpg"], tmp_path: Path) -> None:
-    run = replace(
-        small(),
+    run = small().replace(
         name="whole",
         steps=6,
         optimizer=Optimizer(momentum=momentum, learning_rate=0.02),
-        admit=(),
-        saving=Saving(every=1, keep=100),
+        filters=(),
+        checkpointing=Checkpointing(every=1, keep=100),
     )
     whole = start(run, tmp_path).path
     cut = tmp_path / "cut"

@@ -165,21 +165,21 @@ def test_a_run_keeps_to_its_budget_and_says_so(
     recompute: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = small()
-    run = replace(run, steps=2, warmup=replace(run.warmup, epochs=4))
-    optimizer = replace(run.optimizer, memory_gib=0.25, recompute=recompute)
-    directory = start(replace(run, optimizer=optimizer), tmp_path, terminal=False)
+    run = run.replace(steps=2, warmup=replace(run.world.warmup, epochs=4))
+    optimizer = replace(run.world.optimizer, memory_gib=0.25, recompute=recompute)
+    directory = start(run.replace(optimizer=optimizer), tmp_path, terminal=False)
     rows = [json.loads(line) for line in directory.metrics.read_text().splitlines()]
     said = [row for row in rows if "memory/predicted_gib" in row]
     assert said
     assert re.search(r"memory: at most 0.25 of 0.25 GiB, with micro_tokens=\d+\n", capsys.readouterr().out)
     assert all(0 < row["memory/predicted_gib"] < 0.25 for row in said)
-    assert json.loads(directory.config.read_text())["optimizer"]["micro_tokens"] == run.optimizer.micro_tokens
+    assert json.loads(directory.config.read_text())["optimizer"]["micro_tokens"] == run.world.optimizer.micro_tokens
 
 
 def test_a_budget_that_no_update_fits_is_refused(tmp_path: Path) -> None:
     run = small()
     with pytest.raises(ConfigError, match=r"engine's cache .*lower engine.cache_tokens"):
-        start(replace(run, optimizer=replace(run.optimizer, memory_gib=0.001)), tmp_path, terminal=False)
+        start(run.replace(optimizer=replace(run.world.optimizer, memory_gib=0.001)), tmp_path, terminal=False)
     assert not (tmp_path / run.name).exists()
     with pytest.raises(ValueError, match=r"Optimizer.memory_gib: got 0.0; need a number above 0, or None"):
         Optimizer(memory_gib=0.0)

@@ -28,28 +28,27 @@ PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
 
 
 def searching() -> Run:
-    return replace(
-        small(),
+    return small().replace(
         explorer=mcts(width=3),
         limits=Limits(turns=4, tree_turns=24),
         warmup=Warmup(demonstrations=12, epochs=20, learning_rate=1e-2, batch_tokens=256),
         batch_tasks=8,
         steps=1,
         credit=Searched(),
-        admit=(),
+        filters=(),
         objective=mcts_dpo(),
-        optimizer=replace(small().optimizer, parts=1),
+        optimizer=replace(small().world.optimizer, parts=1),
     )
 
 
 @pytest.fixture(scope="module")
 def full(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    return start(replace(searching(), name="full"), tmp_path_factory.mktemp("runs"), terminal=False)
+    return start(searching().replace(name="full"), tmp_path_factory.mktemp("runs"), terminal=False)
 
 
 @pytest.fixture(scope="module")
 def window(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    run = replace(searching(), name="window", context=Window(turns=1))
+    run = searching().replace(name="window", context=Window(turns=1))
     return start(run, tmp_path_factory.mktemp("runs"), terminal=False)
 
 
@@ -150,13 +149,13 @@ def test_revisions_say_what_is_learned(full: RunDirectory) -> None:
 
 
 def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory) -> None:
-    rule = "experts.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
+    rule = "demonstrations.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
     found = mine(full.path, [rule, "objective=Imitation()"], what="revisions").rows
     assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
     with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the way\)"):
         mine(window.path, what="revisions")
     with pytest.raises(ConfigError, match=r"experts\.revise"):
-        mine(full.path, ["experts.revise=Revise(least=much)"], what="revisions")
+        mine(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
 
 
 def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:

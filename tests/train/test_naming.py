@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +71,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_piece_of_a_file(mine: Path) -> None:
     module = load_module(mine)
     run = override(small(), ["credit=mine.py:FirstTurns(fade=0.8)"])
-    assert run.credit == module.FirstTurns(fade=0.8)
+    assert run.method.credit == module.FirstTurns(fade=0.8)
     assert override(small(), [f"credit={mine}:FirstTurns"]).credit == module.FirstTurns()
     assert override(small(), ["credit=mine.py:fading(fade=0.8)"]).credit == module.FirstTurns(fade=0.4)
     assert override(run, ["credit.fade=0.1"]).credit == module.FirstTurns(fade=0.1)
@@ -94,12 +93,12 @@ def test_a_piece_of_a_file_inside_others(mine: Path) -> None:
 @pytest.mark.parametrize("note", ["a, b", "a) and (b", "fade=1", "it's", 'say "x, y"', "[", "a\\b", "don't"])
 def test_quoted_text_is_not_split(mine: Path, note: str) -> None:
     run: Run = override(small(), [f"credit=mine.py:FirstTurns(note={note!r}, fade=1)"])
-    assert run.credit == load_module(mine).FirstTurns(note=note, fade=1.0)
+    assert run.method.credit == load_module(mine).FirstTurns(note=note, fade=1.0)
 
 
 def test_an_apostrophe_inside_a_text_is_no_quote(mine: Path) -> None:
     run: Run = override(small(), ["credit=mine.py:FirstTurns(note=don't, fade=1)"])
-    assert run.credit == load_module(mine).FirstTurns(note="don't", fade=1.0)
+    assert run.method.credit == load_module(mine).FirstTurns(note="don't", fade=1.0)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +166,7 @@ def test_a_factory_takes_arguments() -> None:
 
 def test_a_piece_of_the_wrong_kind_in_a_run_or_its_file() -> None:
     with pytest.raises(ValueError, match=r"Run.rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
-        replace(small(), rewards=(Grpo(),))  # type: ignore[arg-type]
+        small().replace(rewards=(Grpo(),))  # type: ignore[arg-type]
     data = dump(small())
     data["rewards"] = [data["credit"]]
     with pytest.raises(ConfigError, match=r"^rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):

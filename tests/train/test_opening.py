@@ -12,7 +12,7 @@ from tests.small import run as small
 from bough.env import EnvFault, EnvHost, FrozenLake, Inline, State, Step, Workers, load_module
 from bough.explore import Waits
 from bough.store import read_metrics, write_tasks
-from bough.train import Heldout, Run, Tasks, Warmup, start
+from bough.train import Evaluation, Run, Tasks, Warmup, start
 from bough.train.opening import Opening, TimedHost, open_run
 from bough.tree import Task
 
@@ -41,7 +41,7 @@ class Shaky(FrozenLake):
 
 def opened(run: Run, host: EnvHost | None = None) -> Opening:
     async def main() -> Opening:
-        timed = TimedHost(host=host or Inline(env=run.env), waits=Waits(), deadline_s=60)
+        timed = TimedHost(host=host or Inline(env=run.world.env), waits=Waits(), deadline_s=60)
         try:
             return await open_run(run, timed)
         finally:
@@ -54,12 +54,12 @@ def staged(folder: Path, *names: str) -> Run:
     """A run on tasks with these names."""
     write_tasks(folder / "tasks.jsonl", [Task(id=name) for name in names])
     tasks = Tasks(split="train", count=len(names), file=str(folder / "tasks.jsonl"))
-    return replace(small(), env=stage.World(), tasks=tasks, heldout=Heldout(tasks=tasks))
+    return small().replace(env=stage.World(), tasks=tasks, evaluation=Evaluation(tasks=tasks))
 
 
 def test_a_rare_fault_changes_nothing_and_is_counted() -> None:
     calm = opened(small())
-    shaky = opened(replace(small(), env=Shaky(size=3, max_steps=6)))
+    shaky = opened(small().replace(env=Shaky(size=3, max_steps=6)))
     assert (shaky.texts, shaky.first) == (calm.texts, calm.first)
     assert shaky.train_tasks == calm.train_tasks
     assert (calm.faults, calm.line) == (0, "")
@@ -70,8 +70,8 @@ def test_a_rare_fault_changes_nothing_and_is_counted() -> None:
 
 def test_what_hangs_or_fails_for_good_is_left_out(tmp_path: Path) -> None:
     lines: list[str] = []
-    run = replace(staged(tmp_path, "never", "stuck", "fine"), batch_tasks=3, workers=2)
-    opening = opened(run, Workers(env=run.env, count=2, deadline_s=0.3, notify=lines.append))
+    run = staged(tmp_path, "never", "stuck", "fine").replace(batch_tasks=3, workers=2)
+    opening = opened(run, Workers(env=run.world.env, count=2, deadline_s=0.3, notify=lines.append))
     assert opening.first == replace(opening.first, observation=".")
     assert opening.texts == opened(staged(tmp_path, "fine")).texts
     assert opening.left_out == 2
@@ -81,7 +81,7 @@ def test_what_hangs_or_fails_for_good_is_left_out(tmp_path: Path) -> None:
 
 
 def test_a_run_ends_when_nothing_can_be_played(tmp_path: Path) -> None:
-    run = replace(staged(tmp_path, "never-0", "never-1", "fine"), batch_tasks=2)
+    run = staged(tmp_path, "never-0", "never-1", "fine").replace(batch_tasks=2)
     with pytest.raises(
         EnvFault, match=r"none of 2 tasks could be played, each tried 3 times.*RuntimeError: no such world"
     ):
@@ -93,13 +93,12 @@ def test_a_run_in_an_environment_that_breaks(
 ) -> None:
     """It demonstrates, trains and evaluates as in one that never does."""
     monkeypatch.setattr(sys.modules["bough.train.start"], "LARGE_CONFIG_BYTES", 1)
-    run = replace(
-        small(),
+    run = small().replace(
         env=Shaky(size=3, max_steps=6),
-        policy=replace(small().policy, context_tokens=80),
+        policy=replace(small().world.policy, context_tokens=80),
         warmup=Warmup(demonstrations=12, epochs=1),
         steps=1,
-        heldout=Heldout(tasks=Tasks(split="test", count=2), every=100),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=100),
     )
     rows = read_metrics(start(run, tmp_path, terminal=False).metrics)
     said = capsys.readouterr().out
@@ -111,6 +110,6 @@ def test_a_run_in_an_environment_that_breaks(
     assert cut > 0
     assert f"cut by the context {cut:.0f}" in said
     assert said.count("paths were truncated: the model reads 80 tokens") == 1
-    calm = read_metrics(start(replace(run, name="calm", env=FrozenLake(size=3, max_steps=6)), tmp_path).metrics)
+    calm = read_metrics(start(run.replace(name="calm", env=FrozenLake(size=3, max_steps=6)), tmp_path).metrics)
     same = ("loss/total", "train/success", "heldout/success", "paths/truncated_context", "policy/entropy")
     assert [[row.get(name) for name in same] for row in rows] == [[row.get(name) for name in same] for row in calm]

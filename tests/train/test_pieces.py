@@ -10,7 +10,7 @@ from bough.batch import pack
 from bough.credit import Grpo
 from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
 from bough.policy import Tiny
-from bough.train import DeadRun, Diverged, Guards, Learner, Optimizer
+from bough.train import DeadRun, Diverged, Health, Learner, Optimizer
 from bough.train.columns import Aids
 from bough.train.deadrun import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
 from bough.train.loop import admit
@@ -32,7 +32,7 @@ def test_schedules() -> None:
 
 
 def test_a_pulse() -> None:
-    guards, pulse = Guards(dead_batches=3), feel(Pulse(), lively=0, success=0.0)
+    guards, pulse = Health(dead_batches=3), feel(Pulse(), lively=0, success=0.0)
     assert pulse == Pulse(flat=1, unsolved=1)
     assert feel(pulse, lively=1, success=0.5) == Pulse()
     pulse = feel(pulse, lively=0, success=0.0)
@@ -47,20 +47,20 @@ def test_a_pulse() -> None:
 
 
 def test_a_pulse_of_solved_batches() -> None:
-    guards, pulse = Guards(dead_batches=3), Pulse()
+    guards, pulse = Health(dead_batches=3), Pulse()
     for flat in range(1, 4):
         pulse = feel(pulse, lively=0, success=1.0)
         assert pulse == Pulse(flat=flat, solved=flat)
         assert is_solved(pulse, guards) == (flat == 3)
     check_signal(pulse, guards)
-    assert not is_solved(pulse, Guards(dead_batches=4)), "a run goes on when its guard is raised"
-    assert not is_solved(feel(Pulse(flat=1), lively=0, success=1.0), Guards(dead_batches=2)), "one was not solved"
+    assert not is_solved(pulse, Health(dead_batches=4)), "a run goes on when its guard is raised"
+    assert not is_solved(feel(Pulse(flat=1), lively=0, success=1.0), Health(dead_batches=2)), "one was not solved"
 
 
 def test_a_gap() -> None:
-    check_gap(0.2, Guards(gap=0.2))
-    with pytest.raises(DeadRun, match=r"differ by 0.3 nats on average; need at most 0.2 \(guards.gap\)"):
-        check_gap(0.3, Guards(gap=0.2))
+    check_gap(0.2, Health(gap=0.2))
+    with pytest.raises(DeadRun, match=r"differ by 0.3 nats on average; need at most 0.2 \(health.gap\)"):
+        check_gap(0.3, Health(gap=0.2))
 
 
 def test_paths() -> None:
@@ -90,7 +90,7 @@ def test_a_batch_in_numbers() -> None:
 
 def test_rules_of_admission_choose_in_turn() -> None:
     flat, uneven = chains([1.0, 1.0], task="flat"), chains([1.0, 0.0], task="uneven")
-    kept, dropped = admit(Grpo()([rewarded(flat), rewarded(uneven)]), (*small().admit, *small().admit))
+    kept, dropped = admit(Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters))
     assert [one.tree.task.id for one in kept] == ["uneven"]
     assert dropped == {"no_signal": 1}
     everything = Grpo()([rewarded(flat)])

@@ -25,7 +25,7 @@ from bough.explore.search import puct
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
 from bough.policy import ValueHead
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import ConfigError, DeadRun, Diverged, Guards, Learner, Run, Saving, resume, start
+from bough.train import Checkpointing, ConfigError, DeadRun, Diverged, Health, Learner, Run, resume, start
 from bough.train.check import check
 from bough.train.pipeline import Ahead
 from bough.tree import Credited, Source
@@ -35,14 +35,13 @@ EPOCHS, STEPS = 14, 5
 
 def brief(**changes: Any) -> Run:
     """A few steps from an agent that sometimes succeeds."""
-    warmup = replace(small().warmup, epochs=EPOCHS)
-    return replace(
-        small(),
+    warmup = replace(small().world.warmup, epochs=EPOCHS)
+    return small().replace(
         warmup=warmup,
-        admit=(),
+        filters=(),
         steps=STEPS,
-        saving=Saving(every=1, keep=100, trees_every=1),
-        guards=Guards(dead_batches=100),
+        checkpointing=Checkpointing(every=1, keep=100, trees_every=1),
+        health=Health(dead_batches=100),
         **changes,
     )
 
@@ -93,8 +92,8 @@ def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> N
 def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of workers, and of growth and update; in two rounds, of which the second is grown by the newest policy."""
     engine = Local(slots=32, deterministic=True)
-    run = replace(brief(staleness=1, rounds=2, engine=engine, workers=2), steps=3, admit=small().admit)
-    one = start(replace(run, name="one"), tmp_path, terminal=False)
+    run = brief(staleness=1, rounds=2, engine=engine, workers=2).replace(steps=3, filters=small().world.filters)
+    one = start(run.replace(name="one"), tmp_path, terminal=False)
     learn = Learner.learn
 
     def slowly(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
@@ -103,7 +102,7 @@ def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest
         return learn(self, *given, **named)
 
     monkeypatch.setattr(Learner, "learn", slowly)
-    other = start(replace(run, name="other"), tmp_path, terminal=False)
+    other = start(run.replace(name="other"), tmp_path, terminal=False)
     assert rows(one) == rows(other)
     assert same_weights(one, other)
     mixed = read_trees(one.trees_of(EPOCHS + 2), Credited)
@@ -115,8 +114,8 @@ def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest
 def test_resumed_exactly_from_every_checkpoint(tmp_path: Path) -> None:
     """What an adviser knows, which tasks are drawn next, and the reference of a step, all as they were."""
     objective = Sum(terms=(PpoClip(), Kl(coefficient=0.5)))
-    run = brief(staleness=1, advisers=(Tracker(choose=True),), reference="step", objective=objective)
-    whole = start(replace(run, name="whole"), tmp_path, terminal=False)
+    run = brief(staleness=1, hooks=(Tracker(choose=True),), reference="step", objective=objective)
+    whole = start(run.replace(name="whole"), tmp_path, terminal=False)
     told = rows(whole)
     kept = sorted(whole.checkpoints.iterdir())
     for count in (1, 3, 5):
@@ -140,7 +139,7 @@ def test_an_adviser_hears_of_one_update_at_a_time(tmp_path: Path, monkeypatch: p
         return learn(self, *given, **named)
 
     monkeypatch.setattr(Learner, "learn", idles)
-    run = replace(brief(staleness=1, advisers=(Tracker(),)), steps=2)
+    run = brief(staleness=1, hooks=(Tracker(),)).replace(steps=2)
     told = [float(str(row["tracker/divergence"])) for row in rows(start(run, tmp_path, terminal=False))]
     assert told[0] > 1e-4
     assert abs(told[1]) < 1e-8
@@ -252,7 +251,7 @@ def test_a_dead_run_is_noticed(tmp_path: Path) -> None:
     assert len(read_metrics(tmp_path / "small" / "metrics.jsonl")) == EPOCHS + 2, (
         "two batches of version 0 were learned from"
     )
-    flat = replace(brief(staleness=1, name="flat", rewards=()), guards=Guards(dead_batches=2))
+    flat = brief(staleness=1, name="flat", rewards=()).replace(health=Health(dead_batches=2))
     with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
         start(flat, tmp_path, terminal=False)
 
@@ -264,11 +263,11 @@ def test_what_cannot_be_right_is_refused() -> None:
     check(run)
     for objective in (Reinforce(), Sum(terms=(Reinforce(), Kl()))):
         with pytest.raises(ConfigError, match="Reinforce has no ratio"):
-            check(replace(run, objective=objective))
-    check(replace(run, objective=Tis(objective=Reinforce())))
+            check(run.replace(objective=objective))
+    check(run.replace(objective=Tis(objective=Reinforce())))
     with pytest.raises(ConfigError, match="momentum='igt'"):
-        check(replace(run, optimizer=replace(run.optimizer, momentum="igt")))
-    searching = replace(run, explorer=puct(), critic=ValueHead())
+        check(run.replace(optimizer=replace(run.world.optimizer, momentum="igt")))
+    searching = run.replace(explorer=puct(), critic=ValueHead())
     with pytest.raises(ConfigError, match="asks the critic what places are worth"):
         check(searching)
-    check(replace(searching, staleness=0))
+    check(searching.replace(staleness=0))

@@ -20,7 +20,7 @@ from bough.explore.search import mcts
 from bough.objective import Imitation
 from bough.reward import Success
 from bough.store import read_metrics
-from bough.train import Experts, Reader, Revise, start
+from bough.train import Demonstrations, Reader, Revise, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Tree, context, counted, path
 
 READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
@@ -199,17 +199,16 @@ def test_blame_must_do_with_rewards_and_say_something_of_turns() -> None:
 
 
 def test_a_run_learns_from_its_mistakes(tmp_path: object) -> None:
-    run = replace(
-        small(),
+    run = small().replace(
         name="back",
         explorer=mcts(width=3),
-        limits=replace(small().limits, tree_turns=24),
+        limits=replace(small().world.limits, tree_turns=24),
         batch_tasks=8,
         steps=1,
         credit=Filtered(),
         objective=Imitation(),
-        experts=Experts(revise=Revise(thought="no")),
-        optimizer=replace(small().optimizer, parts=1),
+        demonstrations=Demonstrations(revise=Revise(thought="no")),
+        optimizer=replace(small().world.optimizer, parts=1),
     )
     directory = start(run, tmp_path, terminal=False)  # type: ignore[arg-type]
     revised = [row["train/revisions"] for row in read_metrics(directory.metrics) if "train/revisions" in row]

@@ -45,8 +45,8 @@ def test_what_a_run_leaves_behind(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("turns", [1, 2])
 def test_a_run_with_a_window(turns: int, tmp_path: Path) -> None:
-    warmup = replace(small().warmup, epochs=8)
-    run = replace(small(), context=Window(turns=turns), warmup=warmup, steps=2)
+    warmup = replace(small().world.warmup, epochs=8)
+    run = small().replace(context=Window(turns=turns), warmup=warmup, steps=2)
     directory = start(run, tmp_path, terminal=False)
     trees = read_trees(directory.trees_of(10), Credited)
     assert sum(int((one.tree.kind == Kind.EDIT).sum()) for one in trees) > 0
@@ -59,8 +59,8 @@ class Interrupted(BaseException):
 
 def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     objective = Sum(terms=(PpoClip(), Kl(coefficient=0.5)))
-    run = replace(small(), objective=objective, steps=6)
-    whole = start(replace(run, name="whole"), tmp_path, terminal=False)
+    run = small().replace(objective=objective, steps=6)
+    whole = start(run.replace(name="whole"), tmp_path, terminal=False)
     divergence = columns(whole, "policy/kl_reference")
     assert 0 < divergence[0] < divergence[-1], "the policy leaves its reference"
 
@@ -76,7 +76,7 @@ def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pyt
     with monkeypatch.context() as patched:
         patched.setattr(journal.Journal, "save", stop)
         with pytest.raises(Interrupted):
-            start(replace(run, name="stopped"), tmp_path, terminal=False)
+            start(run.replace(name="stopped"), tmp_path, terminal=False)
     stopped = resume(tmp_path / "stopped", terminal=False)
     assert columns(stopped, "policy/kl_reference") == divergence
     one, other = (load_file(each.final / "model.safetensors") for each in (whole, stopped))
@@ -88,8 +88,7 @@ def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pyt
 
 def with_model(path: Path, lora: Lora | None) -> Run:
     """Two steps, and a demonstration so that they have something to learn."""
-    return replace(
-        small(),
+    return small().replace(
         policy=Pretrained(path=str(path), lora=lora, device="cpu"),
         warmup=Warmup(demonstrations=2, epochs=1, learning_rate=1e-2),
         explorer=Chains(n=2),

@@ -22,11 +22,10 @@ def test_the_settings_of_a_recipe_make_its_run_again(recipe: str) -> None:
 
 
 def test_text_that_needs_quotes() -> None:
-    run = replace(
-        small(),
+    run = small().replace(
         name="none",
         policy=Pretrained(path="a folder, (mine)/it's", template={"enable_thinking": False}),
-        experts=replace(small().experts, revise=Revise(thought='Wait: "x" [1, 2]')),
+        demonstrations=replace(small().method.demonstrations, revise=Revise(thought='Wait: "x" [1, 2]')),
     )
     assert again(run) == run
     assert settings(run).startswith("name='none'\nenv=FrozenLake(size=3, ")

@@ -21,7 +21,19 @@ from bough.env import FrozenLake, State, Step
 from bough.explore import Stuck
 from bough.objective import Columns, Loss, PpoClip
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
-from bough.train import ConfigError, DeadRun, Diverged, Guards, Heldout, Run, Saving, Tasks, read_heldout, resume, start
+from bough.train import (
+    Checkpointing,
+    ConfigError,
+    DeadRun,
+    Diverged,
+    Evaluation,
+    Health,
+    Run,
+    Tasks,
+    read_heldout,
+    resume,
+    start,
+)
 from bough.tree import Outcome
 
 EPOCHS, STEPS = 2, 4
@@ -89,18 +101,18 @@ class Easy(FrozenLake):
 
 def brief(**changes: Any) -> Run:
     """A few steps with an update each, and checkpoints at the first and the last alone."""
-    warmup = replace(small().warmup, epochs=EPOCHS)
+    warmup = replace(small().world.warmup, epochs=EPOCHS)
     settings = {
         "warmup": warmup,
         "admit": (),
         "steps": STEPS,
         "engine": FaultyLocal(),
         "objective": Exploding(),
-        "heldout": Heldout(tasks=Tasks(split="test", count=3), every=100),
-        "saving": Saving(every=100, trees_every=100),
-        "guards": Guards(dead_batches=100),
+        "heldout": Evaluation(tasks=Tasks(split="test", count=3), every=100),
+        "saving": Checkpointing(every=100, trees_every=100),
+        "guards": Health(dead_batches=100),
     }
-    return replace(small(), **(settings | changes))
+    return small().replace(**(settings | changes))
 
 
 def weights(directory: RunDirectory) -> dict[str, Any]:
@@ -128,7 +140,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = brief(env=Easy(size=3, max_steps=6), guards=Guards(dead_batches=2))
+    run = brief(env=Easy(size=3, max_steps=6), guards=Health(dead_batches=2))
     directory = start(run, tmp_path, terminal=False)
     assert SOLVED in capsys.readouterr().out
     assert f"The run {SOLVED}" in directory.report.read_text()
@@ -140,15 +152,15 @@ def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytes
     assert SOLVED in capsys.readouterr().out
     assert rows(directory) == before
     assert equal(weights(directory), final)
-    resume(directory.path, ["guards.dead_batches=9"], terminal=False)
+    resume(directory.path, ["health.dead_batches=9"], terminal=False)
     out = capsys.readouterr().out
-    assert "changed: guards.dead_batches=9" in out
+    assert "changed: health.dead_batches=9" in out
     assert "ended after" not in out
     assert newest(directory) == EPOCHS + STEPS
 
 
 def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_path: Path) -> None:
-    dead = brief(rewards=(), guards=Guards(dead_batches=2))
+    dead = brief(rewards=(), guards=Health(dead_batches=2))
     for attempt in (lambda: start(dead, tmp_path, terminal=False), lambda: resume(tmp_path / "small", terminal=False)):
         with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
             attempt()
@@ -157,7 +169,7 @@ def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_pat
     assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + 2], "the last policy is evaluated"
     assert weights(directory)
     assert "The run stopped early: 2 batches in a row" in directory.report.read_text()
-    resume(directory.path, ["guards.dead_batches=9"], terminal=False)
+    resume(directory.path, ["health.dead_batches=9"], terminal=False)
     whole = start(brief(rewards=(), name="whole"), tmp_path, terminal=False)
     known = set(rows(whole)[0]) | set(rows(whole)[-2])
     assert [{name: row.get(name) for name in known} for row in rows(directory)] == [
@@ -180,7 +192,7 @@ def test_a_fault_between_two_updates(
     """The engine breaks with the weights of step 1: it has a checkpoint, and the run goes on as if undisturbed."""
     fault[kind] = 2
     run = brief()
-    run = replace(run, limits=replace(run.limits, engine_deadline_s=1.0))
+    run = run.replace(limits=replace(run.world.limits, engine_deadline_s=1.0))
     with pytest.raises((DeadRun, Stuck), match=error):
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
@@ -199,7 +211,7 @@ def test_an_evaluation_that_hangs_is_made_when_the_run_goes_on(undisturbed: RunD
     fault["silent"] = 2 * STEPS
     run = brief()
     with pytest.raises(Stuck):
-        start(replace(run, limits=replace(run.limits, engine_deadline_s=1.0)), tmp_path, terminal=False)
+        start(run.replace(limits=replace(run.world.limits, engine_deadline_s=1.0)), tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS + STEPS
     assert sorted(read_heldout(directory)) == [EPOCHS]
@@ -236,7 +248,7 @@ def test_a_fault_in_an_update(
 @pytest.mark.parametrize("saving", [1, 100])
 def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, tmp_path: Path) -> None:
     fault["broken"] = 2
-    run = brief(staleness=1, saving=Saving(every=saving, trees_every=100))
+    run = brief(staleness=1, saving=Checkpointing(every=saving, trees_every=100))
     with pytest.raises(DeadRun, match="the cable is out"):
         start(run, tmp_path, terminal=False)
     fault.clear()
@@ -246,7 +258,7 @@ def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, 
 
 def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = brief()
-    run = replace(run, optimizer=replace(run.optimizer, learning_rate=1e39, parts=1))
+    run = run.replace(optimizer=replace(run.world.optimizer, learning_rate=1e39, parts=1))
     with pytest.raises(Diverged, match="update 0: got weights that are not finite after it"):
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
@@ -256,11 +268,11 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
 
 
 def test_more_steps(tmp_path: Path) -> None:
-    run = brief(steps=2, optimizer=replace(small().optimizer, schedule="linear", parts=1))
+    run = brief(steps=2, optimizer=replace(small().world.optimizer, schedule="linear", parts=1))
     directory = start(run, tmp_path, terminal=False)
-    rate = run.optimizer.learning_rate
+    rate = run.world.optimizer.learning_rate
     assert [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]] == [rate, rate / 2]
-    resume(directory.path, ["steps=4", "saving.every=3"], terminal=False)
+    resume(directory.path, ["steps=4", "checkpointing.every=3"], terminal=False)
     config = json.loads(directory.config.read_text())
     assert (config["steps"], config["saving"]["every"]) == (4, 3)
     resume(directory.path, terminal=False)
@@ -271,7 +283,7 @@ def test_more_steps(tmp_path: Path) -> None:
     assert newest(directory) == EPOCHS + 4, "steps that are done stay"
 
 
-@pytest.mark.parametrize("change", ["optimizer.learning_rate=1", "limits.turns=3", "heldout.every=2", "stepz=3"])
+@pytest.mark.parametrize("change", ["optimizer.learning_rate=1", "limits.turns=3", "evaluation.every=2", "stepz=3"])
 def test_changes_that_make_another_run(change: str, undisturbed: RunDirectory) -> None:
     before = undisturbed.config.read_bytes()
     field = change.partition("=")[0]

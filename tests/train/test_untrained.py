@@ -8,7 +8,7 @@ from tests.small import run as small
 
 from bough.explore import Cursor, Player
 from bough.store import read_metrics
-from bough.train import DeadRun, Guards, Run, Warmup, start
+from bough.train import DeadRun, Health, Run, Warmup, start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +27,9 @@ def dictated(**settings: object) -> Run:
         "admit": (),
         "warmup": Warmup(),
         "steps": 2,
-        "tasks": replace(small().tasks, count=3),
+        "tasks": replace(small().world.tasks, count=3),
     }
-    return replace(small(), **{**changed, **settings})  # type: ignore[arg-type]
+    return small().replace(**{**changed, **settings})  # type: ignore[arg-type]
 
 
 def test_no_update_is_made_and_the_groups_are_counted(tmp_path: Path) -> None:
@@ -44,4 +44,4 @@ def test_no_update_is_made_and_the_groups_are_counted(tmp_path: Path) -> None:
 
 def test_the_guard_counts_it(tmp_path: Path) -> None:
     with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
-        start(dictated(steps=9, guards=Guards(dead_batches=2)), tmp_path, terminal=False)
+        start(dictated(steps=9, guards=Health(dead_batches=2)), tmp_path, terminal=False)

@@ -21,19 +21,30 @@ Changes = Annotated[
     typer.Argument(help="Fields to change: steps=50 optimizer.learning_rate=3e-4 credit='Grpo(std=none)'"),
 ]
 
+On = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(help="The world: frozenlake, 'sokoban(...)', or path/to/file.py:function; frozenlake if not given"),
+]
+
 
 @app.command()
 @explained
 def train(
-    recipe: Annotated[str, typer.Argument(help="A recipe's name (see `bough list`), or path/to/file.py:function")],
+    method: Annotated[
+        str, typer.Argument(help="A method or recipe (see `bough list`), 'dapo(high=0.3)', or path/to/file.py:function")
+    ],
     changes: Changes = None,
+    on: On = None,
+    policy: Annotated[
+        Optional[str], typer.Option(help="A policy: tiny, smollm2, a folder of a model, or path/to/file.py:function")  # noqa: UP045
+    ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
 ) -> None:
-    """Train an agent by a recipe; ends with the path of a report."""
-    from bough.cli.recipe import find
+    """Train an agent by a method on a world; ends with the path of a report."""
+    from bough.cli.find import find_run
     from bough.train import override, start
 
-    directory = start(override(find(recipe)(), changes or []), out)
+    directory = start(override(find_run(method, on, policy), changes or []), out)
     typer.echo(f"report: {directory.report}")
 
 
@@ -43,7 +54,7 @@ def resume(
     directory: Annotated[Path, typer.Argument(help="The run directory to go on with.")],
     changes: Changes = None,
 ) -> None:
-    """Continue a stopped run exactly where it was; steps=200 guards.dead_batches=50 ... may change."""
+    """Continue a stopped run exactly where it was; steps=200 health.dead_batches=50 ... may change."""
     from bough.train import resume as go_on
 
     typer.echo(f"report: {go_on(directory, changes or []).report}")
@@ -56,7 +67,7 @@ def evaluate(
     changes: Changes = None,
     step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
 ) -> None:
-    """Measure a trained agent on held-out tasks: heldout.tasks.count=500 heldout.temperature=0 ..."""
+    """Measure a trained agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ..."""
     from bough.evaluate import evaluate as measure
     from bough.evaluate import sentence
 
@@ -66,20 +77,21 @@ def evaluate(
 @app.command("search")
 @explained
 def search_tasks(
-    target: Annotated[str, typer.Argument(help="A run directory, or a recipe with engine=OpenAi(...).")],
+    target: Annotated[str, typer.Argument(help="A run directory, or a method whose engine is OpenAi(...).")],
     explorer: Annotated[
         str, typer.Argument(help="The search: 'mcts(width=4)', 'BestOf(n=16)'; see `bough list search`")
     ],
     changes: Changes = None,
+    on: On = None,
     step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
-    out: Annotated[Optional[Path], typer.Option(help="Folder for the trees; goes on with what is there.")] = None,  # noqa: UP045
+    out: Annotated[Optional[Path], typer.Option(help="Folder for the trees; a stopped search continues there.")] = None,  # noqa: UP045
 ) -> None:
-    """Solve held-out tasks by search: limits.tree_tokens=2000 heldout.tasks.count=100 ..."""
-    from bough.cli.recipe import run_or_directory
+    """Solve held-out tasks by search: limits.tree_tokens=2000 evaluation.tasks.count=100 ..."""
+    from bough.cli.find import run_or_directory
     from bough.evaluate import search, summary
     from bough.view import counter
 
-    who, edits = run_or_directory(target), [f"explorer={explorer}", *(changes or [])]
+    who, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
     with counter(f"{explorer} on {target}") as tell:
         found = search(who, edits, step=step, out=out, tell=tell)
     typer.echo(summary(found))
@@ -109,7 +121,7 @@ def mine_trees(
 
     bough mine runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
 
-    bough mine runs/a back.jsonl --what revisions experts.revise='Revise(gap=.5)'
+    bough mine runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
     """
     from bough.train import Apart, mine
 
@@ -123,9 +135,9 @@ def mine_trees(
 @app.command("list")
 @explained
 def list_pieces(
-    name: Annotated[Optional[str], typer.Argument(help="A room, a piece or a recipe to show.")] = None,  # noqa: UP045
+    name: Annotated[str | None, typer.Argument(help="What to show: a room, a piece, a method, a world.")] = None,
 ) -> None:
-    """Recipes and pieces, each with what it does; with a name, one room, or all about one piece."""
+    """Methods, worlds, recipes and pieces, a line each; with a name, one room, or one piece with its fields."""
     from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
 
     typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))

@@ -1,4 +1,4 @@
-"""`bough list`: the recipes, and for each field of a run the pieces that fit its type, found in the packages."""
+"""`bough list`: methods, worlds, policies, recipes, and the pieces that fit each field of a run."""
 
 import ast
 import dataclasses
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bough.cli.recipe import RECIPES, find, names
+from bough.cli.find import PACKAGE, find_run, find_world, names
 from bough.context import Context, Parser
 from bough.credit import Credit
 from bough.curate import Admit
@@ -24,6 +24,7 @@ from bough.policy import Lora, ValueHead
 from bough.reward import Reward
 from bough.train import ConfigError, EngineRecipe, PolicyRecipe
 from bough.train.adviser import AdviserRecipe
+from bough.train.check import check
 from bough.train.kinds import wrong_kind
 from bough.train.naming import made_by
 from bough.train.spell import settings
@@ -61,12 +62,13 @@ PIECES: dict[str, Room] = {
     "critic": ("Critics", ("bough.policy",), ValueHead),
     "lora": ("Adapters", ("bough.policy",), Lora),
 }
-ROOMS = {"recipes": "Recipes", **{room: title for room, (title, _, _) in PIECES.items()}}
+FUNCTIONS = {"methods": "Methods", "worlds": "Worlds", "policies": "Policy presets", "recipes": "Recipes"}
+ROOMS = {**FUNCTIONS, **{room: title for room, (title, _, _) in PIECES.items()}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A piece or a recipe.
+    """A piece, or a function of `methods`, `worlds`, `policies` or `recipes`.
 
     Attributes:
         room: Where it is listed.
@@ -88,15 +90,27 @@ class Entry:
 
 def entries() -> Iterator[Entry]:
     """Everything, room by room."""
-    for name in names():
-        source = (RECIPES / f"{name}.py").read_text(encoding="utf-8")
-        yield Entry(room="recipes", name=name, text=ast.get_docstring(ast.parse(source)) or "")
+    for room in FUNCTIONS:
+        yield from (_function(room, name) for name in names(room))
     for room, (_, packages, kind) in PIECES.items():
         found = [maker for package in packages for maker in _exported(package)]
         for maker in sorted(found, key=_place):
             made = made_by(maker)
             if made is not None and not wrong_kind(kind, made):
                 yield Entry(room=room, name=maker.__name__, text=inspect.getdoc(maker) or "", fields=_fields(maker))
+
+
+def _function(room: str, name: str) -> Entry:
+    """A method, world, policy preset or recipe, read from its file without importing it."""
+    parsed = ast.parse((PACKAGE / room / f"{name}.py").read_text(encoding="utf-8"))
+    made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
+    arguments = ast.unparse(made.args).partition("*, ")[2]
+    return Entry(
+        room=room,
+        name=name,
+        text=ast.get_docstring(made) or "",
+        fields=tuple(arguments.split(", ")) if arguments else (),
+    )
 
 
 def show_all() -> str:
@@ -108,7 +122,7 @@ def show_all() -> str:
         lines += ["", f"{title} ({room})"]
         lines += [f"  {entry.name:{width}}  {entry.summary}" for entry in found if entry.room == room]
     return "\n".join(
-        [*lines[1:], "", "`bough list NAME` shows one whole; `bough train RECIPE field=value ...` trains."]
+        [*lines[1:], "", "`bough list NAME` shows one whole; `bough train METHOD --on WORLD field=value ...` trains."]
     )
 
 
@@ -116,11 +130,27 @@ def show_room(room: str) -> str:
     """One line for each entry of a room."""
     found = [entry for entry in entries() if entry.room == room]
     width = max(len(entry.name) for entry in found)
-    return "\n".join([ROOMS[room], *(f"  {entry.name:{width}}  {entry.summary}" for entry in found)])
+    lines = [ROOMS[room]]
+    for entry in found:
+        lines.append(f"  {entry.name:{width}}  {entry.summary}")
+        if room == "methods":
+            lines += [f"  {'':{width}}  not on {world}: {reason}" for world, reason in misfits(entry.name).items()]
+    return "\n".join(lines)
+
+
+def misfits(method: str) -> dict[str, str]:
+    """The worlds of Bough that a method does not fit, each with the reason."""
+    found: dict[str, str] = {}
+    for world in names("worlds"):
+        try:
+            check(find_run(method, world))
+        except ConfigError as error:
+            found[world] = str(error)
+    return found
 
 
 def show_one(name: str) -> str:
-    """A piece with its docstring and fields, or a recipe, by name or file, with the settings of its run.
+    """One entry with its docstring and fields; for a method, recipe or file also the settings of its run.
 
     Raises:
         ConfigError: when the name is unknown; suggests a near one.
@@ -135,15 +165,16 @@ def show_one(name: str) -> str:
 
 
 def _page(entry: Entry) -> str:
-    if entry.room == "recipes":
-        below = f"\nSettings:\n{_settings(entry.name)}"
-    else:
-        below = "\nFields:\n" + textwrap.indent("\n".join(entry.fields), "    ") if entry.fields else ""
+    below = "\nFields:\n" + textwrap.indent("\n".join(entry.fields), "    ") if entry.fields else ""
+    if entry.room in ("methods", "recipes"):
+        below += f"\nSettings:\n{_settings(entry.name)}"
+    elif entry.room == "worlds":
+        below += f"\nSettings:\n{textwrap.indent(settings(find_world(entry.name)), '    ')}"
     return f"{entry.name} ({ROOMS[entry.room].lower()})\n\n{entry.text}\n{below}"
 
 
-def _settings(recipe: str) -> str:
-    return textwrap.indent(settings(find(recipe)()), "    ")
+def _settings(target: str) -> str:
+    return textwrap.indent(settings(find_run(target)), "    ")
 
 
 def _exported(package: str) -> Iterator[Any]:

@@ -81,16 +81,14 @@ def _disk() -> Finding:
 
 def _episode() -> Finding:
     """Train three steps on FrozenLake, for real, in a temporary folder."""
-    from bough.cli.recipe import find
+    from bough.cli.find import find_run
     from bough.train import override, start
 
-    small = ["steps=3", "batch_tasks=2", "warmup.demonstrations=4", "warmup.epochs=1", "heldout.tasks.count=4"]
+    small = ["steps=3", "batch_tasks=2", "warmup.demonstrations=4", "warmup.epochs=1", "evaluation.tasks.count=4"]
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         try:
-            start(
-                override(find("grpo_frozenlake")(), [*small, "guards.dead_batches=100"]), Path(folder), terminal=False
-            )
+            start(override(find_run("grpo"), [*small, "health.dead_batches=100"]), Path(folder), terminal=False)
         except Exception as error:  # whatever it is, it is the finding
             return Finding(about="training", text=f"{type(error).__name__}: {error}", good=False)
     return Finding(about="training", text=f"three steps on FrozenLake in {time.perf_counter() - begin:.1f} s")

@@ -30,7 +30,7 @@ def select(rule: Admit, credited: Sequence[Credited]) -> Admitted:
     Raises:
         StageError: when the filter returns something else; names the filter.
     """
-    return _checked(f"admit={type(rule).__name__}", credited, rule(credited))
+    return _checked(f"filters={type(rule).__name__}", credited, rule(credited))
 
 
 def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Admitted:

@@ -63,7 +63,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         from bough.train.workshop import Workshop
 
         waits = Waits()
-        with Watchdog(waits, grace_s=run.guards.stuck_s):
+        with Watchdog(waits, grace_s=run.health.stuck_s):
             shop = Workshop(run, directory.policy, waits, trains=False)
             shop.policy.load_state(checkpoint.tensors("policy"))
             score = run_coroutine(_play(shop))
@@ -73,11 +73,11 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
 
 
 async def _play(shop: "Workshop") -> Score:
-    heldout = shop.run.heldout
+    settings = shop.run.world.evaluation
     try:
         await shop.sync(moved=False)
         seed = derive(shop.run.seed, "heldout")
-        return await measure(shop.grove, shop.heldout_tasks, temperature=heldout.temperature, seed=seed)
+        return await measure(shop.grove, shop.heldout_tasks, temperature=settings.temperature, seed=seed)
     finally:
         await shop.close()
 

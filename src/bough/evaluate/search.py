@@ -83,7 +83,7 @@ def search(
     Args:
         target: A run directory, whose checkpoint acts; or a run whose engine brings its own model (`OpenAi`).
         changes: Fields of the run to change first, as on the command line: `explorer=mcts(width=4)`,
-            `limits.tree_tokens=2000`, `heldout.tasks.count=100`.
+            `limits.tree_tokens=2000`, `evaluation.tasks.count=100`.
         step: The checkpoint of a run directory; the newest whole one if None.
         out: The folder for the trees and results.json; None for neither.
         tell: Hears how far things are.
@@ -104,7 +104,7 @@ def _search(run: Run, directory: RunDirectory | None, step: int | None, out: Pat
     """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
     waits = Waits()
-    with Watchdog(waits, grace_s=run.guards.stuck_s):
+    with Watchdog(waits, grace_s=run.health.stuck_s):
         if directory is None:
             return run_coroutine(_remote(run, waits, out, tell))
         return run_coroutine(_local(run, directory, waits, step, out, tell))
@@ -135,22 +135,29 @@ async def _local(
 
 async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -> Grown:
     """Search with a model that a server has."""
-    if not isinstance(run.engine, OpenAi):
+    world, settings = run.world, run.world.execution.engine
+    if not isinstance(settings, OpenAi):
         raise StoreError(
-            f"{run.name}: got a recipe whose engine is {type(run.engine).__name__}, and no weights for it; need the "
-            "directory of a run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
+            f"{run.name}: got a run without weights, with the engine {type(settings).__name__}; need the directory of "
+            "a trained run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
         )
-    folder = _folder(run, out, run.engine.model)
+    folder = _folder(run, out, settings.model)
     from bough.train.workshop import make_host
 
-    engine = run.engine.build()
-    renderer = engine.renderer if run.engine.api == "chat" else run.policy.build(()).renderer
+    engine = settings.build()
+    renderer = engine.renderer if settings.api == "chat" else world.policy.build(()).renderer
     host = make_host(run)
-    agent = Agent(engine=engine, renderer=renderer, context=run.context, parser=run.parser, sampling=run.sampling)
-    grove = Grove(agent=agent, host=host, instructions=run.env.instructions, limits=run.limits, waits=waits)
+    agent = Agent(
+        engine=engine,
+        renderer=renderer,
+        context=run.world.context,
+        parser=run.world.parser,
+        sampling=run.world.sampling,
+    )
+    grove = Grove(agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, waits=waits)
     try:
-        timed = TimedHost(host=host, waits=waits, deadline_s=run.limits.env_deadline_s)
-        return await _grow(run, grove, await draw_tasks(run, run.heldout.tasks, timed), folder, tell)
+        timed = TimedHost(host=host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
+        return await _grow(run, grove, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
     finally:
         await host.close()
         await engine.close()
@@ -160,7 +167,7 @@ async def _grow(run: Run, grove: Grove, tasks: Sequence[Task], folder: Shelf | N
     """One tree for each task."""
     shelf = _Counted(folder, tell, len(tasks))
     wide = replace(grove, at_once=AT_ONCE)
-    return await wide.grow(run.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
+    return await wide.grow(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
 
 
 class _Counted:

@@ -57,8 +57,9 @@ class Correct:
 
     The oracle's actions are marked `TEACHER`. The group is mixed: with a rule that compares paths, what led to the
     wrong step and away from it is praised for the branch that succeeds, and the rest of the failure is blamed. The
-    oracle's actions have no log-probabilities; losses over samples leave them alone, and `experts.from_trees=true`
-    imitates them, with an objective such as `SftMix`. Two failures that are wrong in one place are put right once.
+    oracle's actions have no log-probabilities; losses over samples leave them alone, and
+    `demonstrations.from_trees=true` imitates them, with an objective such as `SftMix`. Two failures that are wrong in
+    one place are put right once.
 
     Written from the abstract: a process reward model finds the step there, a stronger model goes on, and how the two
     kinds of tokens are weighed was not seen.

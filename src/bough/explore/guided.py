@@ -24,8 +24,9 @@ class Guided:
 
     The hint is no part of the tree: the paths read as if the policy had found them by itself. So their tokens have no
     log-probabilities, and their actions count as a teacher's. Losses over samples leave them alone, while their returns
-    are in the baseline of those that failed. `experts.from_trees=true` learns from those that succeeded: a preference
-    loss such as `Dpo` prefers them to the attempts that failed, as in the paper; `Imitation` and `SftMix` imitate them.
+    are in the baseline of those that failed. `demonstrations.from_trees=true` learns from those that succeeded: a
+    preference loss such as `Dpo` prefers them to the attempts that failed, as in the paper; `Imitation` and `SftMix`
+    imitate them.
 
     Written from the abstract and a summary. The paper's guidance comes from a teacher who sees tests and plans; its
     environments run code.

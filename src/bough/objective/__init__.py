@@ -164,7 +164,7 @@ from bough.objective.share import Share  # noqa: E402
 from bough.objective.simpo import SimPo  # noqa: E402
 from bough.objective.sppo import Sppo  # noqa: E402
 from bough.objective.step_apo import StepApo  # noqa: E402
-from bough.objective.sum import Sum  # noqa: E402
+from bough.objective.sum import Sum, add  # noqa: E402
 from bough.objective.take import take  # noqa: E402
 from bough.objective.topr import Topr  # noqa: E402
 from bough.objective.tpo import Tpo  # noqa: E402
@@ -201,6 +201,7 @@ __all__ = [
     "Sppo",
     "StepApo",
     "Sum",
+    "add",
     "Tis",
     "Topr",
     "Tpo",

@@ -55,7 +55,9 @@ def mix(columns: Columns, objective: Objective, mu: float, weight: Tensor | None
         ValueError: when the columns do not tell the two apart.
     """
     if columns.expert is None:
-        raise ValueError("got columns without `expert`; need demonstrations: `experts=Experts(...)` in the run")
+        raise ValueError(
+            "got columns without `expert`; need demonstrations: `demonstrations=Demonstrations(...)` in the run"
+        )
     sampled = objective(take(columns, ~columns.expert))
     share = columns.share.where(columns.expert, 0.0)
     likelihood = columns.logprob if weight is None else weight * columns.logprob

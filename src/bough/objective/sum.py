@@ -1,5 +1,6 @@
 """Several objectives at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.lazy import Tensor, torch
@@ -40,3 +41,10 @@ class Sum:
                 raise ValueError(f"Sum: got two terms that report {sorted(clash)}; need a name of its own for each")
             metrics.update(loss.metrics)
         return Loss(value=torch.stack([loss.value for loss in losses]).sum(), metrics=metrics)
+
+
+def add(objective: Objective, terms: Sequence[Objective]) -> Objective:
+    """An objective and further terms; the objective itself when there are none."""
+    if not terms:
+        return objective
+    return Sum(terms=(*(objective.terms if isinstance(objective, Sum) else (objective,)), *terms))

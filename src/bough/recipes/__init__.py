@@ -1,1 +1,1 @@
-"""Recipes: one method on one environment, each a short file with a function `run` that returns a `Run`."""
+"""Recipes: a method on a world as tuned and measured in docs/results.md, one a file."""

@@ -12,9 +12,22 @@ from bough.train.deadrun import DeadRun
 from bough.train.heldout import Score, measure
 from bough.train.journal import read_heldout
 from bough.train.mine import Mined, mine
+from bough.train.optimizer import Optimizer
 from bough.train.override import override
 from bough.train.revise import Reader, Revise
-from bough.train.run import EngineRecipe, Experts, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
+from bough.train.run import Method, Run, World
+from bough.train.settings import (
+    Checkpointing,
+    Demonstrations,
+    EngineRecipe,
+    Evaluation,
+    Execution,
+    Health,
+    PolicyRecipe,
+    Schedule,
+    Tasks,
+    Warmup,
+)
 from bough.train.start import load_run, resume, start
 
 if TYPE_CHECKING:
@@ -30,22 +43,26 @@ __all__ = [
     "ConfigError",
     "DeadRun",
     "Diverged",
+    "Checkpointing",
+    "Demonstrations",
     "EngineRecipe",
-    "Experts",
-    "Guards",
-    "Heldout",
+    "Evaluation",
+    "Execution",
+    "Health",
     "Learner",
+    "Method",
     "Mined",
     "Optimizer",
     "PolicyRecipe",
     "Reader",
     "Revise",
     "Run",
-    "Saving",
+    "Schedule",
     "Score",
     "Tasks",
     "Warmup",
     "Workshop",
+    "World",
     "dump",
     "load",
     "load_run",

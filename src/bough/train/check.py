@@ -3,11 +3,13 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import reduce
 
 from bough.credit import needs_of
 from bough.env import Branching, Oracle, Replay, State
 from bough.objective import Dpo, Imitation, Reinforce, Sum
 from bough.train.config import ConfigError
+from bough.train.fields import short_names
 from bough.train.finite import check_finite
 from bough.train.run import Run
 from bough.tree import Task
@@ -20,7 +22,8 @@ def check(run: Run) -> None:
         ConfigError: says which two, why, and what to do.
     """
     # Fields of environments are not restricted.
-    check_finite({each.name: getattr(run, each.name) for each in fields(run) if each.name != "env"})
+    paths = {name: path for name, path in short_names(Run).items() if name not in ("env", "world")}
+    check_finite({name: reduce(getattr, path, run) for name, path in paths.items()})
     _check_tasks(run)
     _check_credit(run)
     _check_objective(run)
@@ -31,17 +34,18 @@ def check(run: Run) -> None:
 
 def _check_tasks(run: Run) -> None:
     """Refuse a batch larger than the task pool, in which tasks would repeat."""
-    if run.steps and run.batch_tasks > run.tasks.count:
+    schedule, count = run.world.schedule, run.world.tasks.count
+    if schedule.steps and schedule.batch_tasks > count:
         raise ConfigError(
-            f"batch_tasks: got {run.batch_tasks} with tasks.count={run.tasks.count}; need at most as many tasks in a "
+            f"batch_tasks: got {schedule.batch_tasks} with tasks.count={count}; need at most as many tasks in a "
             "batch as there are; lower batch_tasks, or raise tasks.count"
         )
 
 
 def _check_credit(run: Run) -> None:
     """What the credit rule asks for, as `needs_of` says it."""
-    rule, needs = type(run.credit).__name__, needs_of(run.credit)
-    heads = () if run.critic is None else run.critic.heads
+    rule, needs = type(run.method.credit).__name__, needs_of(run.method.credit)
+    heads = () if run.method.critic is None else run.method.critic.heads
     for name in sorted(need.removeprefix("critic.") for need in needs if need.startswith("critic.")):
         if name not in heads:
             raise ConfigError(
@@ -49,78 +53,80 @@ def _check_credit(run: Run) -> None:
                 f"{'no critic' if not heads else f'a critic with {list(heads)}'}; give the run "
                 f"critic=ValueHead(heads=(..., {name!r})) and an objective with ValueClip"
             )
-    marks: Iterable[str] = getattr(run.parser, "marks", ())
+    marks: Iterable[str] = getattr(run.world.parser, "marks", ())
     given = set(marks)
     for name in sorted(need.removeprefix("mark.") for need in needs if need.startswith("mark.")):
         if name not in given:
             raise ConfigError(
-                f"credit={rule}: needs turns annotated with {name!r}; the parser {type(run.parser).__name__} finds "
-                f"{sorted(given) or 'no annotations'}; take a parser that finds it"
+                f"credit={rule}: needs turns annotated with {name!r}; got the parser "
+                f"{type(run.world.parser).__name__} with {sorted(given) or 'no annotations'}; take one that finds it"
             )
-    advice = {name for recipe in run.advisers for name in getattr(recipe, "gives", ())}
+    advice = {name for recipe in run.method.hooks for name in getattr(recipe, "gives", ())}
     for name in sorted(need.removeprefix("adviser.") for need in needs if need.startswith("adviser.")):
         if name not in advice:
             raise ConfigError(
                 f"credit={rule}: needs the estimate {name!r} of an adviser; got advisers that give "
-                f"{sorted(advice) or 'nothing'}; put one that gives it into advisers=(...)"
+                f"{sorted(advice) or 'nothing'}; put one that gives it into hooks=(...)"
             )
-    if "quality" in needs and "quality" not in getattr(run.explorer, "gives", ()):
+    if "quality" in needs and "quality" not in getattr(run.method.explorer, "gives", ()):
         raise ConfigError(
-            f"credit={rule}: goes by how actions were judged before they were done; {type(run.explorer).__name__} "
-            "judges none; take explorer=Slate(quality=...)"
+            f"credit={rule}: needs the quality of actions before they are executed; got "
+            f"{type(run.method.explorer).__name__}, which rates none; take explorer=Slate(quality=...)"
         )
-    if "entropy" in needs and not run.sampling.entropies:
+    if "entropy" in needs and not run.world.sampling.entropies:
         raise ConfigError(f"credit={rule}: needs the entropies of what was sampled; set sampling.entropies=true")
 
 
 def _check_objective(run: Run) -> None:
     """What the objective asks for, and whether it can tell demonstrations from samples."""
-    loss = run.objective.needs
-    if "usual_entropy" in loss and not run.sampling.entropies:
+    loss = run.loss.needs
+    if "usual_entropy" in loss and not run.world.sampling.entropies:
         raise ConfigError("the objective: needs the entropies of what was sampled; set sampling.entropies=true")
-    if "values" in loss and run.critic is None:
+    if "values" in loss and run.method.critic is None:
         raise ConfigError("the objective has a loss on values; got no critic; set critic=ValueHead()")
-    if "experts" in loss and not (run.experts.demonstrations or run.experts.from_trees or run.experts.revise):
+    mixed, objective = run.method.demonstrations, type(run.method.objective).__name__
+    if "experts" in loss and not (mixed.count or mixed.from_trees or mixed.revise):
         raise ConfigError(
-            "the objective learns from demonstrations beside samples; set experts.demonstrations, or experts.revise, "
-            "or with an explorer that lets a teacher help experts.from_trees"
+            f"objective={objective}: needs demonstrations beside samples; got none; set demonstrations.count, "
+            "demonstrations.revise, or with a teacher in the explorer demonstrations.from_trees"
         )
-    if run.experts.demonstrations and "experts" not in loss:
+    if mixed.count and "experts" not in loss:
         raise ConfigError(
-            f"experts.demonstrations: got {run.experts.demonstrations} and an objective that does not tell them from "
-            "samples; take one that does (Chord, SftMix), or use warmup.demonstrations"
+            f"demonstrations.count: got {mixed.count} and objective={objective}, which takes demonstrations for "
+            "samples; take Chord or SftMix, or use warmup.demonstrations"
         )
-    if run.experts.from_trees and "experts" not in loss and not isinstance(run.objective, Dpo | Imitation):
+    if mixed.from_trees and "experts" not in loss and not isinstance(run.loss, Dpo | Imitation):
         raise ConfigError(
-            f"experts.from_trees: got true and the objective {type(run.objective).__name__}, which would take what a "
-            "teacher wrote for samples; take Dpo or Imitation, or one that tells them apart (Chord, SftMix)"
+            f"demonstrations.from_trees: got true and objective={objective}, which takes a teacher's turns for "
+            "samples; take Dpo or Imitation, or an objective that separates them (Chord, SftMix)"
         )
-    if run.experts.revise and "experts" not in loss and not isinstance(run.objective, Imitation):
+    if mixed.revise and "experts" not in loss and not isinstance(run.loss, Imitation):
         raise ConfigError(
-            f"experts.revise: got a rule and the objective {type(run.objective).__name__}, which would take what it "
-            "makes for samples; take Imitation, or one that tells them apart (Chord, SftMix)"
+            f"demonstrations.revise: got a rule and objective={objective}, which takes demonstrations for samples; "
+            "take Imitation, or an objective that separates them (Chord, SftMix)"
         )
 
 
 def _check_explorer(run: Run) -> None:
     """Whether states can be stepped as it steps them, and what it, or a piece of it, asks for: its `needs`."""
-    if getattr(run.explorer, "forks", False) and run.env.branching is Branching.NONE:
+    if getattr(run.method.explorer, "forks", False) and run.world.env.branching is Branching.NONE:
         raise ConfigError(
-            f"explorer={type(run.explorer).__name__}: steps a state more than once, and {type(run.env).__name__} "
-            "cannot do that; wrap the environment, env=Replay(env=...), or take explorer=Chains()"
+            f"explorer={type(run.method.explorer).__name__}: steps a state more than once, and "
+            f"{type(run.world.env).__name__} cannot do that; wrap the environment, env=Replay(env=...), or take "
+            "explorer=Chains()"
         )
-    needs = {need: piece for piece in _pieces(run.explorer) for need in getattr(piece, "needs", ())}
-    if "critic" in needs and run.critic is None:
+    needs = {need: piece for piece in _pieces(run.method.explorer) for need in getattr(piece, "needs", ())}
+    if "critic" in needs and run.method.critic is None:
         raise ConfigError(
             f"explorer: {type(needs['critic']).__name__} asks a critic what places are worth; got none; set "
             "critic=ValueHead() and an objective with ValueClip, or take another evaluate, such as Rollouts()"
         )
-    if "entropy" in needs and not run.sampling.entropies:
+    if "entropy" in needs and not run.world.sampling.entropies:
         raise ConfigError(
             f"explorer: {type(needs['entropy']).__name__} goes by the entropies of what was sampled; set "
             "sampling.entropies=true"
         )
-    inner = run.env.env if isinstance(run.env, Replay) else run.env
+    inner = run.world.env.env if isinstance(run.world.env, Replay) else run.world.env
     if "oracle" in needs and not isinstance(inner, Oracle):
         raise ConfigError(
             f"explorer: {type(needs['oracle']).__name__} asks the environment's oracle; {type(inner).__name__} has "
@@ -145,10 +151,11 @@ def check_state(run: Run, state: State) -> None:
     Raises:
         ConfigError: when the first state has no key.
     """
-    if "state_key" in needs_of(run.credit) and not state.key:
+    if "state_key" in needs_of(run.method.credit) and not state.key:
         raise ConfigError(
-            f"credit={type(run.credit).__name__}: compares turns taken in the same state; {type(run.env).__name__} "
-            "gives its states no key; set State.key in the environment, or take a rule without state keys"
+            f"credit={type(run.method.credit).__name__}: compares turns taken in the same state; "
+            f"{type(run.world.env).__name__} gives its states no key; set State.key in the environment, or take a rule "
+            "without state keys"
         )
 
 
@@ -166,8 +173,8 @@ def refuse_overlap(train: Sequence[Task], heldout: Sequence[Task]) -> None:
         one, other = shared[0]
         example = f"{one!r}" if one == other else f"{one!r}, which is the training task {other!r}"
         raise ConfigError(
-            f"heldout.tasks: got {len(shared)} of {len(heldout)} tasks that are trained on, such as {example}; need "
-            "tasks that are not: set heldout.tasks to another split than tasks, or to a file without these"
+            f"evaluation.tasks: got {len(shared)} of {len(heldout)} tasks that are trained on, such as {example}; need "
+            "tasks that are not: set evaluation.tasks to another split than tasks, or to a file without these"
         )
 
 
@@ -184,32 +191,32 @@ def _content(task: Task) -> str:
 
 
 def _check_ratio(run: Run) -> None:
-    for piece in _pieces(run.objective):
+    for piece in _pieces(run.loss):
         ratio = getattr(piece, "ratio", "token")
-        if ratio != "token" and "reference" in needs_of(run.credit):
+        if ratio != "token" and "reference" in needs_of(run.method.credit):
             raise ConfigError(
-                f"objective={type(piece).__name__}(ratio={ratio!r}) with credit={type(run.credit).__name__} and a KL "
-                f"in the reward: the KL gives every token an advantage of its own, a ratio over a whole {ratio} has "
-                "one for all of them; put the KL into the loss (Kl), or take ratio='token'"
+                f"objective={type(piece).__name__}(ratio={ratio!r}) with credit={type(run.method.credit).__name__} and "
+                f"a KL in the reward: the KL gives every token an advantage of its own, a ratio over a whole {ratio} "
+                "has one for all of them; put the KL into the loss (Kl), or take ratio='token'"
             )
 
 
 def _check_staleness(run: Run) -> None:
     """Whether trees may grow beside the update, and be a version old when they are learned from."""
-    if not run.staleness:
+    if not run.world.execution.staleness:
         return
-    asking = next((piece for piece in _pieces(run.explorer) if "critic" in getattr(piece, "needs", ())), None)
+    asking = next((piece for piece in _pieces(run.method.explorer) if "critic" in getattr(piece, "needs", ())), None)
     if asking is not None:
         raise ConfigError(
             f"staleness=1: explorer: {type(asking).__name__} asks the critic what places are worth, which the update "
             "changes at the same time; set staleness=0, or take another evaluate, such as Rollouts()"
         )
-    if run.optimizer.momentum != "adam":
+    if run.world.optimizer.momentum != "adam":
         raise ConfigError(
-            f"staleness=1: optimizer.momentum={run.optimizer.momentum!r} takes gradients where the batch was sampled; "
-            "set staleness=0, or momentum='adam'"
+            f"staleness=1: optimizer.momentum={run.world.optimizer.momentum!r} takes gradients where the batch was "
+            "sampled; set staleness=0, or momentum='adam'"
         )
-    terms = run.objective.terms if isinstance(run.objective, Sum) else (run.objective,)
+    terms = run.loss.terms if isinstance(run.loss, Sum) else (run.loss,)
     if any(isinstance(term, Reinforce) for term in terms):
         raise ConfigError(
             "staleness=1: the objective Reinforce has no ratio to correct for the policy that sampled; set "

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bough.train.run import Guards
+from bough.train.run import Health
 from bough.tree import Tree, counted, leaves
 
 
@@ -50,23 +50,23 @@ def feel(pulse: Pulse, *, lively: int, success: float) -> Pulse:
     return Pulse(flat=pulse.flat + 1, solved=pulse.solved + (success == 1), unsolved=pulse.unsolved + (success == 0))
 
 
-def is_flat(pulse: Pulse, guards: Guards) -> bool:
-    """Whether the last `guards.dead_batches` batches had no advantage."""
-    return pulse.flat >= guards.dead_batches
+def is_flat(pulse: Pulse, health: Health) -> bool:
+    """Whether the last `health.dead_batches` batches had no advantage."""
+    return pulse.flat >= health.dead_batches
 
 
-def is_solved(pulse: Pulse, guards: Guards) -> bool:
+def is_solved(pulse: Pulse, health: Health) -> bool:
     """Whether the run is flat and every path of these batches succeeded."""
-    return is_flat(pulse, guards) and pulse.solved == pulse.flat
+    return is_flat(pulse, health) and pulse.solved == pulse.flat
 
 
-def check_signal(pulse: Pulse, guards: Guards) -> None:
+def check_signal(pulse: Pulse, health: Health) -> None:
     """Stop after too many batches without an advantage, unless the tasks are solved.
 
     Raises:
-        DeadRun: after `guards.dead_batches` batches without any.
+        DeadRun: after `health.dead_batches` batches without any.
     """
-    if not is_flat(pulse, guards) or is_solved(pulse, guards):
+    if not is_flat(pulse, health) or is_solved(pulse, health):
         return
     if pulse.unsolved == pulse.flat:
         why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or pay"
@@ -77,14 +77,14 @@ def check_signal(pulse: Pulse, guards: Guards) -> None:
     raise DeadRun(f"{pulse.flat} batches in a row had no advantage: {why}")
 
 
-def check_gap(gap: float, guards: Guards) -> None:
+def check_gap(gap: float, health: Health) -> None:
     """Stop when the engine and the learner do not compute the same policy.
 
     Raises:
         DeadRun: when the mean difference of their log-probabilities is too large.
     """
-    if gap > guards.gap:
+    if gap > health.gap:
         raise DeadRun(
             f"the engine's and the learner's log-probabilities differ by {gap:.3g} nats on average; need at most "
-            f"{guards.gap:g} (guards.gap). Their weights or their arithmetic differ: check engine and policy dtypes"
+            f"{health.gap:g} (health.gap). Their weights or their arithmetic differ: check engine and policy dtypes"
         )

@@ -66,11 +66,11 @@ async def dry_pass(shop: Workshop) -> None:
         generator = np.random.default_rng(derive(run.seed, "dry pass"))
         rewarded = [
             _with_estimates(run, _with_returns(each), generator)
-            for each in reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.rewards)
+            for each in reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
         ]
-        credited = compute_credit(run.credit, rewarded)
+        credited = compute_credit(run.method.credit, rewarded)
         _check_group(run, credited)
-        kept, _ = admit(credited, run.admit)
+        kept, _ = admit(credited, run.world.filters)
         _learn(shop, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
 
 
@@ -81,14 +81,14 @@ async def _grow(shop: Workshop) -> Sequence[Tree]:
     engine = Scripted(script=await _script(shop, tasks[0]), context_tokens=grove.agent.engine.context_tokens)
     begun = 1 + max(len(task.start) for task in tasks)
     limits = replace(
-        run.limits,
-        turns=min(run.limits.turns, TURNS),
-        tree_turns=min(run.limits.tree_turns or CALLS * begun, CALLS * begun),
-        tree_calls=min(run.limits.tree_calls or CALLS, CALLS),
+        run.world.limits,
+        turns=min(run.world.limits.turns, TURNS),
+        tree_turns=min(run.world.limits.tree_turns or CALLS * begun, CALLS * begun),
+        tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )
     agent = replace(grove.agent, engine=engine, critic=_value if grove.agent.critic else None)
     grown = await replace(grove, agent=agent, limits=limits).grow(
-        run.explorer, tasks, seed=derive(run.seed, "dry pass")
+        run.method.explorer, tasks, seed=derive(run.seed, "dry pass")
     )
     return grown.trees
 
@@ -101,12 +101,12 @@ async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[in
             shop.host.start(task),
             owner="dry pass",
             thing="environment start",
-            deadline_s=run.limits.env_deadline_s,
+            deadline_s=run.world.limits.env_deadline_s,
         )
         actions = [*(state.admissible or state.observation.split())][:ACTIONS]
     except EnvFault:
         actions = []
-    parser = run.parser if isinstance(run.parser, Form) else None
+    parser = run.world.parser if isinstance(run.world.parser, Form) else None
     texts = [parser.write(each, (), (each,)) if parser else each for each in actions or ["go"]]
     replies = [renderer.write(text) for text in texts]
     return lambda request: replies[request.seed % len(replies)]
@@ -139,8 +139,8 @@ def _with_returns(rewarded: Rewarded) -> Rewarded:
 
 def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator) -> Rewarded:
     """The tree with the estimates that the rule needs: values in [0, 1), reference log-probabilities near `logprob`."""
-    needs, size = needs_of(run.credit), len(rewarded.tree.token)
-    heads = () if run.critic is None else run.critic.heads
+    needs, size = needs_of(run.method.credit), len(rewarded.tree.token)
+    heads = () if run.method.critic is None else run.method.critic.heads
     given = [name for need in sorted(needs) for room, _, name in [need.partition(".")] if room == "adviser"]
     made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *given)}
     if "reference" in needs:
@@ -153,9 +153,13 @@ def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator
 
 def _check_group(run: Run, credited: Sequence[Credited]) -> None:
     """Refuse one path a task when the rule gives groups of one no advantage."""
-    alone = paths_of(run.explorer) == 1 and run.batch_tasks <= run.tasks.count and not run.advisers
+    alone = (
+        paths_of(run.method.explorer) == 1
+        and run.world.schedule.batch_tasks <= run.world.tasks.count
+        and not run.method.hooks
+    )
     if alone and len(credited) > 1 and not any(map(_has_advantage, credited)):
-        explorer, rule = type(run.explorer).__name__, type(run.credit).__name__
+        explorer, rule = type(run.method.explorer).__name__, type(run.method.credit).__name__
         raise ConfigError(
             f"explorer={explorer}: got 1 path a task and credit={rule}, which compares the paths of a task and gives a "
             "path alone no advantage; set explorer.n=2 or more, or take a rule with a baseline of its own, such as "
@@ -176,7 +180,7 @@ def _with_advantage(credited: Credited) -> Credited:
 
 def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
-    run, needs = shop.run, shop.run.objective.needs
+    run, needs = shop.run, shop.run.loss.needs
     shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []
     batch = pack(credited, paths="paths" in needs, experts=shown)
     if not len(batch.at):
@@ -184,12 +188,12 @@ def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) 
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % shop.policy.vocab_tokens).to(shop.policy.device)
     aids = Aids(reference=shop.policy if "reference" in needs else None)
-    metrics = shop.learner.rehearse(batch, run.objective, run.share, aids=aids)
+    metrics = shop.learner.rehearse(batch, run.loss, run.method.normalizer, aids=aids)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(
-            f"objective={type(run.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss with a "
-            "finite gradient: look at the objective's settings and at the size of the rewards"
+            f"objective={type(run.method.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss "
+            "with a finite gradient: look at the objective's settings and at the size of the rewards"
         )
 
 

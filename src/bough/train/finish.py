@@ -24,7 +24,7 @@ def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
     credited = read_trees(written[-1], Credited) if written else []
     report = Report(
         name=run.name,
-        recipe=f"{type(run.credit).__name__} on {type(run.env).__name__}",
+        recipe=f"{type(run.method.credit).__name__} on {type(run.world.env).__name__}",
         config=dump(run),
         manifest=directory.read_manifest(),
         metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
@@ -43,9 +43,9 @@ def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     if not results:
         return ()
     first, last = min(results), max(results)
-    named = {first: "after warm-up" if run.warmup.demonstrations else "before training"}
+    named = {first: "after warm-up" if run.world.warmup.demonstrations else "before training"}
     if last != first:
-        named[last] = "after training" if last == run.warmup_steps + run.steps else f"after step {last}"
+        named[last] = "after training" if last == run.warmup_steps + run.world.schedule.steps else f"after step {last}"
     return tuple(
         Panel(label=label, task_ids=tuple(results[step]), successes=tuple(results[step].values()))
         for step, label in named.items()

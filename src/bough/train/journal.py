@@ -71,7 +71,7 @@ class Journal:
         self._run = run
         self._live = live
         self._metrics = Metrics(directory.metrics, directory.tensorboard)
-        self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.saving.keep)
+        self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
         self._row: dict[str, float | str] = {}
 
     def restore(
@@ -120,7 +120,7 @@ class Journal:
             self._live.say(f"held-out: {failed_note(score.failures)}")
         path = heldout_file(self.directory, step)
         path.parent.mkdir(exist_ok=True)
-        about = {"step": step, "temperature": self._run.heldout.temperature}
+        about = {"step": step, "temperature": self._run.world.evaluation.temperature}
         write_json(path, {**about, "tasks": score.successes, "failures": dict(score.failures)})
         if not score.successes:
             return
@@ -149,7 +149,7 @@ class Journal:
             self._metrics.write(step, self._row)
         self._tell(step)
         self._row = {}
-        every = self._run.saving.trees_every
+        every = self._run.checkpointing.trees_every
         if credited and (last or (every and step % every == 0)):
             write_trees(self.directory.trees_of(step), list(credited))
 
@@ -234,7 +234,7 @@ class Journal:
     def _tell(self, step: int) -> None:
         run, phase = self._run, str(self._row["phase"])
         before = run.warmup_steps
-        done, steps = (step, before) if phase == "warmup" else (step - before, run.steps)
+        done, steps = (step, before) if phase == "warmup" else (step - before, run.world.schedule.steps)
         numbers = {name: value for name, value in self._row.items() if isinstance(value, float)}
         self._live.update(ViewProgress(step=done, steps=steps, phase=phase, metrics=numbers))
 

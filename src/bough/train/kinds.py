@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, ForwardRef, Union, cast, get_args, get_origin
+from typing import Any, ForwardRef, Union, cast, get_args, get_origin, get_type_hints
 
 Leaf = type | str
 """A class that an annotation names, or the name alone where it is not imported at run time."""
@@ -40,6 +40,28 @@ def wrong_kind(annotation: Any, cls: type) -> str:
         return ""
     reasons = [_reason(get_origin(part) or part, cls) for part in parts if _is_kind(part)]
     return "" if "" in reasons or not reasons else reasons[0]
+
+
+def check_kinds(settings: Any) -> None:
+    """Check that the pieces in the fields of a dataclass fit the types of these fields.
+
+    Raises:
+        ValueError: names the first field whose piece does not fit.
+    """
+    cls: type = type(settings)
+    for name, annotation in _piece_fields(cls).items():
+        value: object = getattr(settings, name)
+        several = isinstance(value, (list, tuple))
+        for place, piece in enumerate(cast("Sequence[object]", value) if several else [value]):
+            if wrong := wrong_kind(annotation, type(piece)):
+                place_name = f"{name}.{place}" if several else name
+                raise ValueError(f"{cls.__name__}.{place_name}: {wrong}")
+
+
+@cache
+def _piece_fields(cls: type) -> dict[str, Any]:
+    """The types of the fields that hold pieces."""
+    return {name: annotation for name, annotation in get_type_hints(cls).items() if wants_piece(annotation)}
 
 
 def _parts(annotation: Any) -> Iterator[Any]:

@@ -2,8 +2,8 @@
 
     tasks -> grow -> reward -> credit -> admit -> pack -> learn -> sync -> tasks ...
 
-Steps count over the whole run. The epochs of the warm-up come first, then `run.steps` batches of reinforcement. With
-`run.staleness` trees of the next step grow during `learn`, from the policy before it (see `pipeline`).
+Steps count over the whole run. The epochs of the warm-up come first, then `schedule.steps` batches of reinforcement.
+With `execution.staleness` trees of the next step grow during `learn`, from the policy before it (see `pipeline`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +53,7 @@ async def train(shop: Workshop, journal: Journal) -> str:
         EnvFault, EngineFault: when the environment or the engine breaks outside of a path.
     """
     run, progress, ahead = shop.run, Progress(), Ahead()
-    memories = {**shop.memories, **({"ahead": ahead} if run.staleness else {})}
+    memories = {**shop.memories, **({"ahead": ahead} if run.world.execution.staleness else {})}
     resumed = journal.restore(shop.learner, progress, shop.reference, memories)
     await shop.sync(moved=False)
     if not resumed:
@@ -66,16 +66,16 @@ async def train(shop: Workshop, journal: Journal) -> str:
         if run.warmup_steps and not resumed:
             await shop.sync(moved=True)
         await _reinforce(shop, journal, progress, ahead, memories)
-        check_signal(progress.pulse, run.guards)
+        check_signal(progress.pulse, run.health)
     except STOPS:
         journal.stop(shop.learner, progress, shop.reference, memories)
         raise
     done = progress.step - run.warmup_steps
-    if done >= run.steps:
+    if done >= run.world.schedule.steps:
         return ""
     return (
-        f"ended after step {done} of {run.steps}: every path of the last {progress.pulse.flat} batches succeeded, so "
-        "nothing is left to learn from these tasks (guards.dead_batches)"
+        f"ended after step {done} of {run.world.schedule.steps}: every path of the last {progress.pulse.flat} batches "
+        "succeeded, so nothing is left to learn from these tasks (health.dead_batches)"
     )
 
 
@@ -86,19 +86,19 @@ async def _reinforce(
     run, before = shop.run, shop.run.warmup_steps
 
     def is_last() -> bool:
-        return progress.step >= before + run.steps or is_flat(progress.pulse, run.guards)
+        return progress.step >= before + run.world.schedule.steps or is_flat(progress.pulse, run.health)
 
     def is_due(every: int) -> bool:
         return (progress.step - before) % every == 0 or is_last()
 
     async def close(credited: Sequence[Credited] = ()) -> None:
-        if is_due(run.heldout.every):
+        if is_due(run.world.evaluation.every):
             await _evaluate(shop, journal, progress.step)
         journal.write_step(progress.step, credited, last=is_last())
-        if is_due(run.saving.every):
+        if is_due(run.checkpointing.every):
             journal.save(shop.learner, progress, shop.reference, memories)
 
-    if is_due(run.heldout.every) and not journal.evaluated(progress.step):
+    if is_due(run.world.evaluation.every) and not journal.evaluated(progress.step):
         await close()
     experts = await shop.show()
     while not is_last():
@@ -113,7 +113,7 @@ async def _step(
     seed = derive(run.seed, "step", progress.step + 1)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
     shop.engine.forget()
-    if run.reference == "step":
+    if run.method.reference == "step":
         shop.reference.take()
     harvest = await _gather(shop, journal, progress, watch, ahead)
     metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
@@ -127,8 +127,8 @@ async def _step(
         progress.pulse = feel(progress.pulse, lively=lively, success=metrics["train/success"])
     if batch is not None:
         with watch("learn"):
-            stale = run.staleness > 0 and newest(harvest.kept) < shop.learner.updates
-            before = shop.learner.logprobs(batch) if stale and run.advisers else batch.behaviour
+            stale = run.world.execution.staleness > 0 and newest(harvest.kept) < shop.learner.updates
+            before = shop.learner.logprobs(batch) if stale and run.method.hooks else batch.behaviour
         learned = await _learn(shop, journal, progress, watch, batch, ahead)
         if shop.budget is not None:
             metrics |= shop.budget.note(shop.learner.extent)
@@ -144,7 +144,7 @@ async def _step(
     progress.entropies = add_entropies(progress.entropies, harvest.grown)
     metrics |= shop.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
     journal.note(metrics | {"phase": "rl"})
-    check_gap(metrics.get("policy/gap", 0.0), run.guards)
+    check_gap(metrics.get("policy/gap", 0.0), run.health)
     return harvest.credited
 
 
@@ -175,15 +175,15 @@ async def _learn(
     aids = Aids(
         reference=shop.reference.model,
         usual_entropy=usual(progress.entropies, shop.policy.device),
-        progress=(step - 1 - run.warmup_steps) / run.steps,
+        progress=(step - 1 - run.warmup_steps) / run.world.schedule.steps,
     )
 
     def update() -> dict[str, float]:
         with watch("learn"):
             seed = derive(run.seed, "step", step)
-            return shop.learner.learn(batch, run.objective, run.share, seed=seed, aids=aids)
+            return shop.learner.learn(batch, run.loss, run.method.normalizer, seed=seed, aids=aids)
 
-    if not run.staleness or step == run.warmup_steps + run.steps:
+    if not run.world.execution.staleness or step == run.warmup_steps + run.world.schedule.steps:
         return update()
     growth = _grow(shop, journal, watch, step + 1, progress.drawn)
     return await ahead.beside(update, growth, shop.waits, owner=f"step {step}")
@@ -194,8 +194,10 @@ async def _grow(shop: Workshop, journal: Journal, watch: Stopwatch, step: int, d
     run, seed = shop.run, derive(shop.run.seed, "step", step)
     with watch("grow", engine=shop.engine, env=shop.host):
         tasks = await shop.tasks_from(drawn)
-        shelf = journal.shelf(step, number) if run.saving.as_grown else None
-        return await shop.grove.grow(run.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf)
+        shelf = journal.shelf(step, number) if run.checkpointing.as_grown else None
+        return await shop.grove.grow(
+            run.method.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf
+        )
 
 
 async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, ahead: Ahead) -> _Harvest:
@@ -203,22 +205,22 @@ async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: S
     run, harvest, step = shop.run, _Harvest(), progress.step + 1
     seed = derive(run.seed, "step", step)
     rewarded: list[Rewarded] = []
-    for number in range(run.rounds):
+    for number in range(run.method.max_sampling_rounds):
         grown = ahead.take() or await _grow(shop, journal, watch, step, progress.drawn, number)
         if number == 0:
             check_paths(grown.trees, grown.unstarted)
         # The step counts from here on: advisers observe its trees.
-        progress.step, progress.drawn = step, progress.drawn + run.batch_tasks
+        progress.step, progress.drawn = step, progress.drawn + run.world.schedule.batch_tasks
         harvest.unstarted += len(grown.unstarted)
         with watch("credit"):
-            fresh = reward(grown.trees, run.rewards)
+            fresh = reward(grown.trees, run.world.rewards)
             harvest.grown += fresh
             rewarded += shop.appraise(fresh, derive(seed, number) if number else seed)
-            harvest.credited = compute_credit(run.credit, rewarded)
-            harvest.kept, harvest.dropped = admit(harvest.credited, run.admit)
-        if len(groups(harvest.kept)) >= run.batch_tasks:
+            harvest.credited = compute_credit(run.method.credit, rewarded)
+            harvest.kept, harvest.dropped = admit(harvest.credited, run.world.filters)
+        if len(groups(harvest.kept)) >= run.world.schedule.batch_tasks:
             break
-    harvest.kept = [each for group in groups(harvest.kept)[: run.batch_tasks] for each in group]
+    harvest.kept = [each for group in groups(harvest.kept)[: run.world.schedule.batch_tasks] for each in group]
     return harvest
 
 
@@ -236,7 +238,7 @@ def _pack(
     run = shop.run
     with watch("learn"):
         shown = _shown(shop, harvest.kept, experts, seed, metrics)
-        paths = "paths" in run.objective.needs or run.optimizer.momentum == "harpg"
+        paths = "paths" in run.loss.needs or run.world.optimizer.momentum == "harpg"
         batch = pack(harvest.kept, paths=paths, experts=shown)
     if not len(batch.at):
         metrics["groups/dropped_untrained"] = float(len(groups(harvest.kept)))
@@ -254,7 +256,7 @@ def _shown(
     shop: Workshop, kept: Sequence[Credited], experts: Sequence[Tree], seed: int, metrics: dict[str, float]
 ) -> list[Tree]:
     """The demonstrations of a batch: some of those of the start, others at every step, and what the trees teach."""
-    mixed = shop.run.experts
+    mixed = shop.run.method.demonstrations
     order = np.random.default_rng(derive(seed, "experts")).permutation(len(experts))
     shown: list[Tree] = [experts[i] for i in order[: mixed.per_step]]
     shown += taught(kept) if mixed.from_trees else []
@@ -270,7 +272,7 @@ async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
     run, watch = shop.run, Stopwatch()
     with watch("evaluate"):
         seed = derive(run.seed, "heldout")
-        result = await measure(shop.grove, shop.heldout_tasks, temperature=run.heldout.temperature, seed=seed)
+        result = await measure(shop.grove, shop.heldout_tasks, temperature=run.world.evaluation.temperature, seed=seed)
     journal.note_score(step, result)
     shop.report_cuts(result.trees)
     journal.note(watch.metrics())

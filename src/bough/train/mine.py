@@ -127,15 +127,15 @@ def mine(
 
 
 def _renderer(run: Run, directory: RunDirectory) -> Any:
-    make = getattr(run.policy, "renderer", None)
-    return make(directory.policy) if make else run.policy.build((), directory.policy).renderer
+    make = getattr(run.world.policy, "renderer", None)
+    return make(directory.policy) if make else run.world.policy.build((), directory.policy).renderer
 
 
 def _files(place: Path) -> list[Path]:
     place = place.absolute()
     found = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
     if not found:
-        raise StoreError(f"{place}: got no files of trees; need those of a run with saving.trees_every above 0")
+        raise StoreError(f"{place}: got no files of trees; need those of a run with checkpointing.trees_every above 0")
     return found
 
 
@@ -145,18 +145,19 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     from bough.train.loop import admit, reward
 
     stages = read_trees(file)
-    bare = reward([each for each in stages if isinstance(each, Tree)], run.rewards)
+    bare = reward([each for each in stages if isinstance(each, Tree)], run.world.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
-        credited = compute_credit(run.credit, [*rewarded, *bare])
+        credited = compute_credit(run.method.credit, [*rewarded, *bare])
     except ValueError as error:
         if place(error):
             raise
         raise ConfigError(
-            f"{file}: credit={type(run.credit).__name__} fails: {error}. Files of trees hold tokens, rewards and what "
-            "a search thought, no values of critics: take a rule that does with that, such as credit='Searched()'"
+            f"{file}: credit={type(run.method.credit).__name__} fails: {error}. Files of trees hold tokens, rewards "
+            "and the values of searches, not those of critics: take a rule without a critic, such as "
+            "credit='Searched()'"
         ) from error
-    return admit(credited, run.admit)
+    return admit(credited, run.world.filters)
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
@@ -186,10 +187,10 @@ class _Places:
 
 
 def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
-    pairs = next(_pairs_of(run.objective), None)
+    pairs = next(_pairs_of(run.loss), None)
     if pairs is None:
         raise ConfigError(
-            f"objective={type(run.objective).__name__}: compares nothing; need one with pairs, such as "
+            f"objective={type(run.method.objective).__name__}: compares nothing; need one with pairs, such as "
             "objective='Dpo(pairs=Pairs(unit=turn))'"
         )
     if not kept:
@@ -276,7 +277,7 @@ def _example(teller: Teller, tree: Tree, node: int, weight: float) -> Row:
 def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     if kept and not any(each.goals for each in kept):
         raise ConfigError(
-            f"credit={type(run.credit).__name__}: has no goals for value heads; need a rule that does, such as "
+            f"credit={type(run.method.credit).__name__}: has no goals for value heads; need a rule that does, such as "
             "credit='Searched(head=value)'"
         )
     for each in kept:
@@ -300,7 +301,7 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
         if each.by_turn is None:
             raise ConfigError(
-                f"credit={type(run.credit).__name__}: credits tokens, not turns; need a rule for turns, such as "
+                f"credit={type(run.method.credit).__name__}: credits tokens, not turns; need a rule for turns, such as "
                 "credit='Process(label=hard)'"
             )
         view = steps([each.rewarded])
@@ -330,8 +331,8 @@ def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> 
 
 def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     teller = sieve.teller
-    reader = Reader(renderer=teller.renderer, context=run.context, parser=run.parser)
-    for tree in (run.experts.revise or Revise())([each.rewarded for each in kept], reader):
+    reader = Reader(renderer=teller.renderer, context=run.world.context, parser=run.world.parser)
+    for tree in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
         sieve.add(_revision, tree)
 
 

@@ -127,12 +127,12 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
         ConfigError: when the first state lacks something that the run's pieces need.
         ValueError: when there are too few tasks.
     """
-    train_tasks = await draw_tasks(run, run.tasks, host)
-    heldout_tasks = await draw_tasks(run, run.heldout.tasks, host)
-    first = await _first_state(train_tasks[: run.batch_tasks], host)
+    train_tasks = await draw_tasks(run, run.world.tasks, host)
+    heldout_tasks = await draw_tasks(run, run.world.evaluation.tasks, host)
+    first = await _first_state(train_tasks[: run.world.schedule.batch_tasks], host)
     check_state(run, first)
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)
-    texts += [run.experts.revise.thought] if run.experts.revise else []
+    texts += [run.method.demonstrations.revise.thought] if run.method.demonstrations.revise else []
     return Opening(
         train_tasks=train_tasks,
         heldout_tasks=heldout_tasks,
@@ -154,7 +154,7 @@ async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:
     if tasks.file is None:
         seed = derive(run.seed, "tasks", tasks.split)
         return list(await host.retried(lambda: host.tasks(tasks.split, tasks.count, seed)))
-    field = "heldout.tasks" if tasks is run.heldout.tasks else "tasks"
+    field = "evaluation.tasks" if tasks is run.world.evaluation.tasks else "tasks"
     try:
         found = read_tasks(Path(tasks.file))
     except OSError as error:
@@ -180,24 +180,24 @@ async def _first_state(tasks: Sequence[Task], host: TimedHost) -> State:
 
 async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list[str], int]:
     """The texts of all tasks in their order, and the number of tasks that failed in all retries."""
-    places = asyncio.Semaphore(max(1, run.workers))
+    places = asyncio.Semaphore(max(1, run.world.execution.workers))
 
     async def one(task: Task) -> list[str] | None:
         async with places:
             try:
-                return await host.retried(lambda: collect(host, task, run.parser, turns=run.limits.turns))
+                return await host.retried(lambda: collect(host, task, run.world.parser, turns=run.world.limits.turns))
             except EnvFault:
                 return None
 
     found: list[list[str]] = []
-    for begin in range(0, len(tasks), run.batch_tasks):
-        batch = tasks[begin : begin + run.batch_tasks]
+    for begin in range(0, len(tasks), run.world.schedule.batch_tasks):
+        batch = tasks[begin : begin + run.world.schedule.batch_tasks]
         found += [texts for texts in await asyncio.gather(*map(one, batch)) if texts is not None]
         if not found:
             raise _nothing(len(batch), host)
-    return [told(run.env.instructions, run.parser), *(text for texts in found for text in texts)], len(tasks) - len(
-        found
-    )
+    return [told(run.world.env.instructions, run.world.parser), *(text for texts in found for text in texts)], len(
+        tasks
+    ) - len(found)
 
 
 def _nothing(count: int, host: TimedHost) -> EnvFault:

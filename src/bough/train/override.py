@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_type_hints
 
 from bough.train.config import ConfigError, build, check, fields_of, is_piece
+from bough.train.fields import short_names
 from bough.train.kinds import element_of, wants_piece
 from bough.train.naming import find_piece
 from bough.view import unknown
@@ -25,9 +26,10 @@ QUOTES, OPEN, CLOSE = "'\"", "([{", ")]}"
 def override(run: Any, changes: Sequence[str]) -> Any:
     """A run with fields changed.
 
-    Each change is `path=value`. A path goes through pieces by field name and through tuples by number. A value is
-    JSON where it can be read so, else text. A piece is written as its class, or as a function that makes it, with or
-    without arguments; one of the user's own after its file, `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a
+    Each change is `path=value`. A path goes through pieces by field name and through tuples by number; the names of
+    groups may be left out, `steps` is `world.schedule.steps`. A value is JSON where it can be read so, else text. A
+    piece is written as its class, or as a function that makes it, with or without arguments; one of the user's own
+    after its file, `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a
     list: `rewards=[EnvReward, InvalidAction(penalty=0.1)]`. Quoted text is not split.
 
     Raises:
@@ -39,8 +41,22 @@ def override(run: Any, changes: Sequence[str]) -> Any:
         path, equals, text = change.partition("=")
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
-        run = _set(run, path.split("."), text, done="", annotation=type(run))
+        cls: type = type(run)
+        run = _set(run, full_path(cls, path), text, done="", annotation=cls)
     return run
+
+
+def full_path(cls: type, path: str) -> list[str]:
+    """The segments of a dotted path, with the groups that its first segment is in.
+
+    Raises:
+        ConfigError: when no field has the name of the first segment; suggests a similar one.
+    """
+    first, *rest = path.split(".")
+    known = short_names(cls)
+    if first not in known:
+        raise ConfigError(f"{first}: {unknown(first, known)} in {cls.__name__}")
+    return [*known[first], *rest]
 
 
 def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any) -> Any:
@@ -78,7 +94,7 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
         return check(annotation, tuple(items), where)
     if written := PIECE.match(text):
         maker = find_piece(written["name"], written["file"], now, annotation, where)
-        return check(annotation, _make(maker, written["arguments"] or "", where), where)
+        return check(annotation, make(maker, written["arguments"] or "", where), where)
     return interpret(annotation, text, where)
 
 
@@ -108,17 +124,27 @@ def _literal(text: str) -> Any:
     return text
 
 
-def _make(maker: Callable[..., Any], text: str, where: str) -> Any:
-    """The piece that a dataclass or a function makes with the arguments `a=1, b=x`."""
+def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> Any:
+    """The value that a dataclass or a function makes with arguments in text, `a=1, b=x`.
+
+    Args:
+        maker: The dataclass or function.
+        text: The arguments.
+        where: The field or option, for messages.
+        given: Values of the first parameters of a function, which `text` does not name.
+
+    Raises:
+        ConfigError: when an argument is unknown, missing, or of the wrong type.
+    """
     if inspect.isclass(maker):
         return build(maker, _arguments(fields_of(maker), maker.__name__, text, where), where)
-    hints, parameters = get_type_hints(maker), inspect.signature(maker).parameters
-    given = _arguments({name: hints.get(name, Any) for name in parameters}, maker.__name__, text, where)
-    if lacking := [name for name, each in parameters.items() if each.default is each.empty and name not in given]:
+    hints, parameters = get_type_hints(maker), dict(list(inspect.signature(maker).parameters.items())[len(given) :])
+    named = _arguments({name: hints.get(name, Any) for name in parameters}, maker.__name__, text, where)
+    if lacking := [name for name, each in parameters.items() if each.default is each.empty and name not in named]:
         words = ", ".join(f"{name}=..." for name in lacking)
         raise ConfigError(f"{where}: got {maker.__name__} without {', '.join(lacking)}; need {maker.__name__}({words})")
     try:
-        return maker(**given)
+        return maker(*given, **named)
     except ValueError as error:
         raise ConfigError(f"{where}: {error}") from error
 

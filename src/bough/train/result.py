@@ -79,7 +79,7 @@ class Result:
             raise StoreError(f"{self.directory}: got no whole checkpoint; need a run that has saved one")
         for path, problem in latest.skipped:
             warnings.warn(f"{path}: {problem}; the policy is that of step {latest.checkpoint.step}", stacklevel=2)
-        policy = self.run.policy.build((), self._files.policy)
+        policy = self.run.world.policy.build((), self._files.policy)
         policy.load_state(latest.checkpoint.tensors("policy"))
         return policy
 

@@ -12,7 +12,7 @@ from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
 from bough.train.config import ConfigError, dump, load
 from bough.train.event_loop import run_coroutine
-from bough.train.override import override
+from bough.train.override import full_path, override
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
 from bough.view import Live
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 MAY_CHANGE = (
     "steps",
-    "guards",
-    "saving",
+    "health",
+    "checkpointing",
     "workers",
     "worker_deadline_s",
     "limits.env_deadline_s",
@@ -94,7 +94,8 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
 def _changed(run: Run, changes: Sequence[str]) -> Run:
     for change in changes:
         field = change.partition("=")[0]
-        if not any(field == each or field.startswith(f"{each}.") for each in MAY_CHANGE):
+        path = full_path(Run, field)
+        if not any(path[: len(each)] == each for each in (full_path(Run, each) for each in MAY_CHANGE)):
             raise ConfigError(
                 f"{field}: got a change of a field that a run keeps; need one of {', '.join(MAY_CHANGE)}. Everything "
                 "else makes another run: `bough train` it under a name of its own"
@@ -123,8 +124,8 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
 
     waits = Waits()
     with (
-        Live(run.name, run.warmup_steps + run.steps, terminal=terminal) as live,
-        Watchdog(waits, grace_s=run.guards.stuck_s),
+        Live(run.name, run.warmup_steps + run.world.schedule.steps, terminal=terminal) as live,
+        Watchdog(waits, grace_s=run.health.stuck_s),
     ):
         for line in lines:
             live.say(line)
@@ -139,7 +140,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             live.say(shop.budget.line)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
-            environment = getattr(run.env, "data_hash", None)
+            environment = getattr(run.world.env, "data_hash", None)
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         journal = Journal(run, directory, live)
         try:

@@ -23,13 +23,13 @@ async def warm_up(shop: Workshop, journal: Journal) -> None:
         ValueError: when the environment has no oracle, or the oracle does not solve a task.
     """
     run, watch = shop.run, Stopwatch()
-    settings = run.warmup
+    settings = run.world.warmup
     with watch("grow"):
         trees = await shop.demonstrate(settings.demonstrations, "warmup.demonstrations")
     batch = pack_demonstrations(trees).to(shop.policy.device)
     parts = max(1, round(batch.tokens.numel() / settings.batch_tokens))
     optimizer = replace(
-        run.optimizer,
+        run.world.optimizer,
         learning_rate=settings.learning_rate,
         momentum="adam",
         schedule="linear",

@@ -70,7 +70,7 @@ class Workshop:
         self.waits = waits
         self.notify = notify
         self.host = make_host(run, notify)
-        self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.limits.env_deadline_s)
+        self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
         self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0}
         try:
@@ -82,9 +82,9 @@ class Workshop:
     def _build(self, assets: Path, *, trains: bool) -> None:
         """Open the environment, then make the policy, the engine and the learner."""
         run = self.run
-        if run.threads:
-            torch.set_num_threads(run.threads)
-        if run.optimizer.memory_gib is not None:
+        if run.world.execution.threads:
+            torch.set_num_threads(run.world.execution.threads)
+        if run.world.optimizer.memory_gib is not None:
             return_freed()
         self.opening = run_coroutine(open_run(run, self.timed))
         self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
@@ -93,28 +93,29 @@ class Workshop:
         if self.opening.line:
             self.notify(self.opening.line)
         with explain_full_disk(assets, None):
-            self.policy: Policy = run.policy.build(self.opening.texts, assets)
-        self.engine: Engine = run.engine.build(self.policy.replica())
-        self.policy.recompute(run.optimizer.recompute)
-        if run.optimizer.compile:
+            self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
+        self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
+        self.policy.recompute(run.world.optimizer.recompute)
+        if run.world.optimizer.compile:
             self.policy.compile()
-        reference = "reference" in run.objective.needs | needs_of(run.credit)
+        reference = "reference" in run.loss.needs | needs_of(run.method.credit)
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
-            self.run = run = replace(run, optimizer=replace(run.optimizer, micro_tokens=self.budget.micro_tokens))
+            optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
+            self.run = run = run.replace(optimizer=optimizer)
         width = self.policy.head()[0].shape[1]
-        self.critic = None if run.critic is None else run.critic.build(width).to(self.policy.device)
+        self.critic = None if run.method.critic is None else run.method.critic.build(width).to(self.policy.device)
         self.valuer = self._valuer()
         self.learner = Learner(
             self.policy,
-            run.optimizer,
-            total_updates=run.steps * run.optimizer.epochs * run.optimizer.parts,
-            temperature=run.sampling.temperature,
+            run.world.optimizer,
+            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.parts,
+            temperature=run.world.sampling.temperature,
             critic=self.critic,
             seed=derive(run.seed, "optimizer") % 2**31,
         )
         self.advisers = Advisers(
-            run.advisers, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
+            run.method.hooks, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
         )
         self.reference = Reference(self.policy, wanted=reference)
         self.canary = self._canary()
@@ -126,18 +127,18 @@ class Workshop:
         agent = Agent(
             engine=self.engine,
             renderer=self.policy.renderer,
-            context=run.context,
-            parser=run.parser,
-            sampling=run.sampling,
+            context=run.world.context,
+            parser=run.world.parser,
+            sampling=run.world.sampling,
             critic=self.valuer,
         )
         return Grove(
             agent=agent,
             host=self.host,
-            instructions=run.env.instructions,
-            limits=run.limits,
+            instructions=run.world.env.instructions,
+            limits=run.world.limits,
             waits=self.waits,
-            at_once=run.batch_tasks,
+            at_once=run.world.schedule.batch_tasks,
         )
 
     @property
@@ -151,7 +152,7 @@ class Workshop:
         The advisers come first: those that put other paths into the batch do so before these are looked at.
         """
         rewarded = self.advisers.advise(rewarded, seed)
-        needs = needs_of(self.run.credit)
+        needs = needs_of(self.run.method.credit)
         values, reference = any(need.startswith("critic.") for need in needs), "reference" in needs
         if not (values or reference):
             return rewarded
@@ -161,14 +162,14 @@ class Workshop:
             critic=self.critic if values else None,
             bootstrap="bootstrap" in needs,
             reference=self.reference.model if reference else None,
-            temperature=self.run.sampling.temperature,
-            micro_tokens=self.run.optimizer.micro_tokens,
+            temperature=self.run.world.sampling.temperature,
+            micro_tokens=self.run.world.optimizer.micro_tokens,
         )
 
     async def show(self) -> list[Tree]:
         """The demonstrations that are mixed into batches."""
-        count = self.run.experts.demonstrations
-        return await self.demonstrate(count, "experts.demonstrations") if count else []
+        count = self.run.method.demonstrations.count
+        return await self.demonstrate(count, "demonstrations.count") if count else []
 
     async def demonstrate(self, count: int, field: str) -> list[Tree]:
         """The oracle's demonstrations of the first training tasks, without those that fail in all retries.
@@ -192,8 +193,10 @@ class Workshop:
 
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
         """What is made of the mistakes in some trees, if anything is to be."""
-        rule, room = self.run.experts.revise, self.policy.context_tokens
-        reader = Reader(renderer=self.policy.renderer, context=self.run.context, parser=self.run.parser, room=room)
+        rule, room = self.run.method.demonstrations.revise, self.policy.context_tokens
+        reader = Reader(
+            renderer=self.policy.renderer, context=self.run.world.context, parser=self.run.world.parser, room=room
+        )
         return [] if rule is None else rule(rewarded, reader)
 
     async def tasks_from(self, first: int) -> list[Task]:
@@ -250,17 +253,19 @@ class Workshop:
         weights = self.advisers.weigh([task.id for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
-            drawn = generator.choice(len(self.train_tasks), self.run.batch_tasks, replace=False, p=weights)
+            drawn = generator.choice(
+                len(self.train_tasks), self.run.world.schedule.batch_tasks, replace=False, p=weights
+            )
             return [self.train_tasks[place] for place in drawn.tolist()]
         size = len(self.train_tasks)
-        places = range(first, first + self.run.batch_tasks)
+        places = range(first, first + self.run.world.schedule.batch_tasks)
         orders = {epoch: self._order(epoch) for epoch in {place // size for place in places}}
         return [self.train_tasks[orders[place // size][place % size]] for place in places]
 
     async def sync(self, *, moved: bool) -> float:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
         self.engine.sync(self.policy.weights(), self.learner.updates)
-        deadline_s = self.run.limits.engine_deadline_s
+        deadline_s = self.run.world.limits.engine_deadline_s
         return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
 
     async def close(self) -> None:
@@ -275,7 +280,7 @@ class Workshop:
 
     def _budget(self, *, reference: bool) -> Budget | None:
         """What the run's bound on memory allows, if it has one."""
-        optimizer, entropy = self.run.optimizer, "entropy" in self.run.objective.needs
+        optimizer, entropy = self.run.world.optimizer, "entropy" in self.run.loss.needs
         if optimizer.memory_gib is None:
             return None
         return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
@@ -284,19 +289,23 @@ class Workshop:
         """The critic for searches; None without a critic."""
         if self.critic is None:
             return None
-        micro_tokens, alone = self.run.optimizer.micro_tokens, getattr(self.run.engine, "deterministic", False)
+        micro_tokens, alone = (
+            self.run.world.optimizer.micro_tokens,
+            getattr(self.run.world.execution.engine, "deterministic", False),
+        )
         return Valuer(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
-        prompt = self.policy.renderer.render(self.run.env.instructions, (), self.opening.first.observation)
+        prompt = self.policy.renderer.render(self.run.world.env.instructions, (), self.opening.first.observation)
         tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
         room = min(self.policy.context_tokens, self.engine.context_tokens)
         return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
 
 
 def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
-    """The host of a run's environment: in this process, or in `run.workers` processes."""
-    if not run.workers:
-        return Inline(env=run.env)
-    return Workers(env=run.env, count=run.workers, deadline_s=run.worker_deadline_s, notify=notify)
+    """The host of a run's environment: in this process, or in `execution.workers` processes."""
+    env, settings = run.world.env, run.world.execution
+    if not settings.workers:
+        return Inline(env=env)
+    return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)

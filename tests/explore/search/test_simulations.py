@@ -40,8 +40,8 @@ def test_without_simulations_the_first_success_ends_a_search(how: Search) -> Non
 )
 def test_a_recipe_runs_the_simulations_of_its_paper(recipe: str, simulations: int) -> None:
     run = importlib.import_module(f"bough.recipes.{recipe}_sokoban").run()
-    assert run.limits.tree_turns is run.limits.tree_tokens is run.limits.tree_calls is None
-    known, tree = search(blind(run.explorer), SOLVED)
+    assert run.world.limits.tree_turns is run.world.limits.tree_tokens is run.world.limits.tree_calls is None
+    known, tree = search(blind(run.method.explorer), SOLVED)
     assert known.root.visits == tree.info[0]["visits"] == simulations
 
 

@@ -1,0 +1,159 @@
+"""Resolves methods, worlds, policies and recipes: those of Bough by name, a user's by file."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from bough.env.origin import describe, place
+from bough.train import ConfigError, Run, World
+from bough.train.naming import import_file
+from bough.train.override import PIECE, make
+from bough.view import unknown
+
+PACKAGE = Path(__file__).parent.parent
+WORLD = "frozenlake"
+"""The world of a method that is given none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function of a user's file or of a room, with arguments in text.
+
+    Attributes:
+        name: Its name.
+        call: The function.
+        arguments: Its arguments, `a=1, b=x`.
+        where: How it was named, for messages.
+    """
+
+    name: str
+    call: Any
+    arguments: str
+    where: str
+
+    @property
+    def takes_world(self) -> bool:
+        """Whether its first parameter has no default."""
+        first = next(iter(inspect.signature(self.call).parameters.values()), None)
+        return first is not None and first.default is first.empty
+
+    def __call__(self, kind: type, *given: object) -> Any:
+        """Call the function and check the class of its result.
+
+        Raises:
+            ConfigError: when it raises in the user's code, or returns something else than `kind`.
+        """
+        try:
+            made = make(self.call, self.arguments, self.where, *given)
+        except ConfigError:
+            raise
+        except Exception as error:
+            if not place(error):
+                raise
+            raise ConfigError(f"{self.where}: {self.name}() raised {describe(error)}") from error
+        if not isinstance(made, kind):
+            raise ConfigError(
+                f"{self.where}: {self.name}() returned {type(made).__name__}; need a bough.train.{kind.__name__}"
+            )
+        return made
+
+
+def names(*rooms: str) -> Iterator[str]:
+    """The functions of rooms, `methods`, `worlds`, `policies` or `recipes`; each has the name of its file."""
+    return (module.name for room in rooms for module in pkgutil.iter_modules([str(PACKAGE / room)]))
+
+
+def find_run(target: str, on: World | str | None = None, policy: str | None = None) -> Run:
+    """The run of a method on a world, or of a recipe.
+
+    Args:
+        target: A method, `dapo` or `dapo(high=0.3)`; a recipe; or `path/to/file.py:function` (`run` without a
+            function) that takes a world and returns a `Run`, or takes nothing.
+        on: A world; its name, `sokoban`; or `path/to/file.py:function` (`world` without a function). None is
+            FrozenLake.
+        policy: A preset, `smollm2`; a folder of a model; or `path/to/file.py:function`. None keeps the world's policy.
+
+    Raises:
+        ConfigError: when there is no such function, or it does not return what it should.
+    """
+    function = _function(target, ("methods", "recipes"), "run", "method")
+    if not function.takes_world:
+        if on is not None:
+            raise ConfigError(
+                f"--on {on}: {function.name} has a world of its own; need a method, see `bough list methods`"
+            )
+        run: Run = function(Run)
+        return run if policy is None else run.replace(world=find_policy(policy, run.world))
+    world = on if isinstance(on, World) else find_world(on)
+    if policy is not None:
+        world = find_policy(policy, world)
+    made: Run = function(Run, world)
+    return made.replace(name=f"{function.name}_{world.name}") if made.name == world.name else made
+
+
+def find_world(on: str | None) -> World:
+    """The world with this name; FrozenLake for None.
+
+    Raises:
+        ConfigError: when there is none.
+    """
+    return _function(WORLD if on is None else on, ("worlds",), "world", "--on")(World)
+
+
+def find_policy(policy: str, world: World) -> World:
+    """The world with another policy, and the settings that depend on it.
+
+    Raises:
+        ConfigError: when there is no such preset or folder.
+    """
+    if Path(policy).expanduser().is_dir():
+        policy = f"pretrained(path={policy!r})"
+    return _function(policy, ("policies",), "policy", "--policy")(World, world)
+
+
+def run_or_directory(target: str, on: str | None = None) -> Run | Path:
+    """The run directory that `target` names; or the run of a method on a world, or of a recipe.
+
+    Raises:
+        ConfigError: when it is neither a directory nor a method nor a recipe.
+    """
+    is_directory = Path(target).is_dir() or ("/" in target and ".py" not in target)
+    return Path(target) if is_directory and on is None else find_run(target, on)
+
+
+def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Function:
+    """The function that `text` names: `name`, `name(a=1)`, `file.py`, `file.py:name` or `file.py:name(a=1)`."""
+    where = f"{what} {text!r}"
+    if text.endswith(".py"):
+        text = f"{text}:{default}"
+    written = PIECE.match(text)
+    if written is None:
+        raise ConfigError(f"{where}: got no name; need NAME, NAME(field=value) or path/to/file.py:function")
+    name, arguments = written["name"], written["arguments"] or ""
+    if written["file"]:
+        module = import_file(written["file"], where)
+        return Function(name=name, call=_member(module, name, where), arguments=arguments, where=where)
+    room = next((room for room in rooms if name in set(names(room))), None)
+    if room is None:
+        known = list(names(*rooms))
+        raise ConfigError(
+            f"{what}: {unknown(name, known, otherwise='there is none like it')}; `bough list {rooms[0]}` shows all, "
+            f"path/to/file.py:{default} is one of your own"
+        )
+    module = importlib.import_module(f"bough.{room}.{name}")
+    return Function(name=name, call=vars(module)[name], arguments=arguments, where=where)
+
+
+def _member(module: ModuleType, name: str, where: str) -> Any:
+    found = vars(module).get(name)
+    if not callable(found):
+        own = (key for key, value in vars(module).items() if inspect.isfunction(value))
+        offered = [key for key in own if vars(module)[key].__module__ == module.__name__]
+        hint = unknown(name, offered) if offered else f"there is no function {name!r}, nor any other; need one"
+        raise ConfigError(f"{where}: {hint} in {module.__file__}")
+    return found

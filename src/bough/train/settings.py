@@ -1,0 +1,219 @@
+"""Smaller groups of settings: tasks, warm-up, schedule, evaluation, demonstrations, execution, checkpoints, health."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from bough.engine import Engine, Local
+from bough.env import Split
+from bough.train.finite import INFINITE
+from bough.train.kinds import check_kinds
+from bough.train.revise import Revise
+
+if TYPE_CHECKING:
+    from bough.engine.model import Model
+    from bough.policy.policy import Policy
+
+
+@runtime_checkable
+class PolicyRecipe(Protocol):
+    """Builds a policy: `Tiny` or `Pretrained`."""
+
+    def build(self, texts: Iterable[str], assets: Path | None = None) -> "Policy":
+        """The policy. `texts` show the environment's language; `assets` is a folder for files that a run keeps."""
+        ...
+
+
+@runtime_checkable
+class EngineRecipe(Protocol):
+    """Builds an engine: `Local`, or one of your own that wraps it."""
+
+    def build(self, model: "Model") -> Engine:
+        """An engine over a frozen copy of the policy's model, which becomes the engine's own."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks:
+    """Where tasks come from: a split of the environment, or a file.
+
+    Attributes:
+        split: The environment's split, when there is no file.
+        count: Number of tasks.
+        file: JSON lines of tasks, `{"id": ..., "data": {...}}`; its first `count` tasks are used.
+    """
+
+    split: Split
+    count: int
+    file: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise ValueError(f"Tasks.count: got {self.count}; need at least 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Warmup:
+    """Imitation of oracle demonstrations before reinforcement begins.
+
+    Attributes:
+        demonstrations: Number of training tasks that the oracle demonstrates; 0 for no warm-up.
+        epochs: Passes over the demonstrations.
+        learning_rate: Peak learning rate; falls to zero linearly.
+        batch_tokens: Approximate number of tokens of one optimizer step.
+    """
+
+    demonstrations: int = 0
+    epochs: int = 10
+    learning_rate: float = 1e-3
+    batch_tokens: int = 8192
+
+    def __post_init__(self) -> None:
+        if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
+            raise ValueError(
+                f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
+                f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """Length of a run.
+
+    Attributes:
+        steps: Number of batches of reinforcement.
+        batch_tasks: Number of tasks, hence trees, of a batch.
+    """
+
+    steps: int = 100
+    batch_tasks: int = 16
+
+    def __post_init__(self) -> None:
+        if self.steps < 0 or self.batch_tasks < 1:
+            raise ValueError(
+                f"Schedule: got steps={self.steps}, batch_tasks={self.batch_tasks}; need 0 or more, 1 or more"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """Evaluation on held-out tasks, one path each.
+
+    Attributes:
+        tasks: The held-out tasks.
+        every: Steps between evaluations; the first and the last step are always evaluated.
+        temperature: Sampling temperature; 0 is greedy.
+    """
+
+    tasks: Tasks = field(default_factory=lambda: Tasks(split="test", count=300))
+    every: int = 10
+    temperature: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.temperature < 0:
+            raise ValueError(
+                f"Evaluation: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstrations:
+    """Demonstrations in every batch beside samples, for objectives that mix the two.
+
+    Attributes:
+        count: Number of training tasks that the oracle demonstrates, once, at the start; 0 for none.
+        per_step: Number of them in each batch.
+        from_trees: Whether successful turns of a teacher in the step's trees are demonstrations too, for explorers
+            with a teacher (`Guided`, `Correct`).
+        revise: Makes demonstrations out of the step's trees: mistakes, and how to recover from them.
+    """
+
+    count: int = 0
+    per_step: int = 8
+    from_trees: bool = False
+    revise: Revise | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 0 or self.per_step < 1:
+            raise ValueError(
+                f"Demonstrations: got count={self.count}, per_step={self.per_step}; need 0 or more, 1 or more"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Execution:
+    """Where a run computes: engine, processes, threads.
+
+    Attributes:
+        engine: Generates text.
+        workers: Number of processes that run the environment; 0 runs it in this process.
+        worker_deadline_s: Longest time of one call of a worker, in seconds; then the worker is replaced.
+        staleness: Largest number of batches by which the sampling policy is behind the learning one: 0, or 1 to
+            sample the trees of the next step during the update.
+        threads: CPU threads of PyTorch; 0 keeps PyTorch's number.
+    """
+
+    engine: EngineRecipe = Local(slots=256)
+    workers: int = 0
+    worker_deadline_s: float = 60.0
+    staleness: int = 0
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("workers", 0), ("threads", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Execution.{name}: got {getattr(self, name)}; need at least {least}")
+        if self.staleness not in (0, 1):
+            raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 or 1")
+        check_kinds(self)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpointing:
+    """Files that a run keeps.
+
+    Attributes:
+        every: Steps between checkpoints; the last step always makes one.
+        keep: Number of checkpoints that stay, the newest ones.
+        trees_every: Steps between the trees that are written; 0 writes those of the last step only.
+        as_grown: Whether each tree of a step is written as soon as it is complete, and read by `resume`: for long
+            searches. With a non-deterministic engine the last bits of the trees that `resume` grows may differ.
+    """
+
+    every: int = 10
+    keep: int = 2
+    trees_every: int = 10
+    as_grown: bool = False
+
+    def __post_init__(self) -> None:
+        if self.every < 1 or self.keep < 1 or self.trees_every < 0:
+            raise ValueError(
+                f"Checkpointing: got every={self.every}, keep={self.keep}, trees_every={self.trees_every}; "
+                "need every >= 1, keep >= 1, trees_every >= 0"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Limits that stop a run which learns nothing.
+
+    Attributes:
+        dead_batches: Consecutive batches without a non-zero advantage. If every path of these batches succeeded, the
+            run ends with status 0.
+        gap: Largest mean difference, in nats, between the engine's log-probabilities and the learner's on the same
+            tokens and weights; inf disables the check.
+        stuck_s: Seconds between a missed deadline and the end of the process.
+    """
+
+    dead_batches: int = 10
+    gap: float = field(default=0.2, metadata=INFINITE)
+    stuck_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        if self.dead_batches < 1 or not self.gap > 0 or self.stuck_s < 0:
+            raise ValueError(
+                f"Health: got dead_batches={self.dead_batches}, gap={self.gap}, stuck_s={self.stuck_s}; "
+                "need 1 or more, a number above 0, 0 or more"
+            )
