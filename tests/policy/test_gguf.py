@@ -1,6 +1,7 @@
 import asyncio
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import folders
@@ -9,10 +10,12 @@ import pytest
 pytest.importorskip("gguf")
 import gguf_file
 import torch
+from tests import small
 
 from bough.engine import Local
 from bough.policy import Lora, Pretrained
 from bough.policy.policy import Policy
+from bough.train import resume, start
 
 PROMPT, CONTINUATION = (5, 9, 100, 42), (7, 200, 11, 60, 31)
 
@@ -116,3 +119,18 @@ def test_a_cache_that_cannot_be_written(source: Path, tmp_path: Path, monkeypatc
     with pytest.raises(OSError, match=r"can.t write what small.gguf is converted to .*; set XDG_CACHE_HOME"):
         build(tmp_path / "small.gguf")
     del source
+
+
+def test_a_run_of_a_file_is_resumed_exactly(source: Path, tmp_path: Path) -> None:
+    """The checkpoint's weights replace the file's; a converted folder that is deleted meanwhile is made again."""
+    del source
+    run = small.run().replace(
+        name="whole", policy=Pretrained(path=str(tmp_path / "small.gguf"), device="cpu"), steps=2, filters=()
+    )
+    whole = start(run.replace(warmup=replace(run.world.warmup, epochs=1)), tmp_path)
+    weights = logprobs(build(whole.final))
+    for checkpoint in sorted(whole.checkpoints.iterdir())[-1:]:
+        shutil.rmtree(checkpoint)
+    shutil.rmtree(tmp_path / "cache")
+    assert torch.equal(logprobs(build(resume(whole.path).final)), weights)
+    assert not torch.equal(weights, logprobs(build(tmp_path / "small.gguf")))

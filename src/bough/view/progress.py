@@ -83,7 +83,7 @@ class Told:
         return replace(self, messages=(*self.messages, text)[-RECENT_MESSAGES:])
 
     def left_s(self, now_s: float) -> float | None:
-        """Seconds to the end of the phase, from the mean of the last steps; None before there are two, and at its last step."""
+        """Seconds to the end of the phase, from the mean of the last steps; None before two and after the last."""
         if self.last is None or not self.recent_s or self.last.step == self.last.steps:
             return None
         mean_s = sum(self.recent_s) / len(self.recent_s)
