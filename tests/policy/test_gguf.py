@@ -30,7 +30,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def converted(tmp_path: Path) -> list[Path]:
-    return sorted((tmp_path / "cache" / "bough" / "gguf").iterdir())
+    return sorted((tmp_path / "cache").glob("bough/gguf/*"))
 
 
 def build(path: Path | str, **fields: object) -> Policy:
@@ -116,7 +116,9 @@ def test_a_truncated_file(size: int, source: Path, tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "small.gguf"))
-    with pytest.raises(OSError, match=r"can.t write what small.gguf is converted to .*; set XDG_CACHE_HOME"):
+    with pytest.raises(
+        OSError, match=r"can.t write what small.gguf is converted to, .*; need room .* or XDG_CACHE_HOME"
+    ):
         build(tmp_path / "small.gguf")
     del source
 
@@ -134,3 +136,17 @@ def test_a_run_of_a_file_is_resumed_exactly(source: Path, tmp_path: Path) -> Non
     shutil.rmtree(tmp_path / "cache")
     assert torch.equal(logprobs(build(resume(whole.path).final)), weights)
     assert not torch.equal(weights, logprobs(build(tmp_path / "small.gguf")))
+
+
+def test_two_processes_that_convert_the_same_file_make_one_folder(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename = Path.rename
+
+    def late(made: Path, folder: Path) -> Path:
+        shutil.copytree(made, folder)
+        return rename(made, folder)
+
+    monkeypatch.setattr(Path, "rename", late)
+    torch.testing.assert_close(logprobs(build(tmp_path / "small.gguf")), logprobs(build(source)))
+    assert len(converted(tmp_path)) == 1

