@@ -22,10 +22,10 @@ def smollm2(world: World, *, lora: bool = False) -> World:
         world: Its prompts fit 2,048 tokens.
         lora: Whether to train adapters instead of all weights.
     """
-    scale = 20 if lora else 1
+    warmup_rate, rate = (1e-3, 2e-4) if lora else (5e-5, 2e-5)
     return world.replace(
         policy=Pretrained(path=WEIGHTS, context_tokens=CONTEXT_TOKENS, lora=Lora() if lora else None),
-        optimizer=replace(world.optimizer, learning_rate=2e-5 * scale, parts=1, warmup_steps=0, micro_tokens=2048),
-        warmup=replace(world.warmup, epochs=2, learning_rate=5e-5 * scale, batch_tokens=8192),
+        optimizer=replace(world.optimizer, learning_rate=rate, parts=1, warmup_steps=0, micro_tokens=2048),
+        warmup=replace(world.warmup, epochs=2, learning_rate=warmup_rate, batch_tokens=1024),
         execution=replace(world.execution, engine=Local(slots=64, cache_tokens=CACHE_TOKENS), threads=0),
     )
