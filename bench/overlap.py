@@ -111,8 +111,8 @@ def training(name: str, tiny: Tiny, workers: int, trees: int, rounds: int) -> st
         steps=STEPS,
         batch_tasks=trees,
         tasks=Tasks(split="train", count=100),
-        heldout=Evaluation(tasks=Tasks(split="test", count=1), every=1000),
-        saving=Checkpointing(every=1000, trees_every=0),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=1), every=1000),
+        checkpointing=Checkpointing(every=1000, trees_every=0),
         threads=1,
     )
     took: dict[int, list[float]] = {0: [], 1: []}

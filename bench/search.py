@@ -140,7 +140,7 @@ def _agent(arguments: argparse.Namespace, recipe: Run, seed: int) -> RunDirector
         credit=TurnPpo(discount=DISCOUNT, lam=1.0),
         critic=ValueHead(detach=True, learning_rate=3e-3),
         objective=ValueClip(clip=None),
-        admit=(),
+        filters=(),
         optimizer=Optimizer(learning_rate=1e-4, parts=8),
         steps=arguments.critic_steps,
     )

@@ -45,7 +45,7 @@ def test_another_step_and_other_tasks(finished: RunDirectory) -> None:
             finished.path, step=23, changes=["evaluation.tasks.count=9", "evaluation.temperature=0"]
         ).score.successes
     )
-    with pytest.raises(ConfigError, match="did you mean 'heldout'"):
+    with pytest.raises(ConfigError, match="did you mean 'evaluation'"):
         evaluate(finished.path, changes=["heldut.temperature=0"])
 
 

@@ -68,7 +68,7 @@ def made(**changes):
     run = small()
     limits = replace(run.world.limits, env_deadline_s=0.3, engine_deadline_s=0.3)
     guards = replace(run.health, stuck_s=0.2)
-    return run.replace(limits=limits, guards=guards, **changes)
+    return run.replace(limits=limits, health=guards, **changes)
 
 
 def silent():

@@ -84,7 +84,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], RunDirect
 
     @cache
     def run(name: str) -> RunDirectory:
-        return start(replace(RUNS[name], name=name.replace(" ", "_")), out, terminal=False)
+        return start(RUNS[name].replace(name=name.replace(" ", "_")), out, terminal=False)
 
     return run
 
@@ -285,7 +285,7 @@ def test_a_notebook_does_not_change_when_its_adviser_goes_on() -> None:
 
 def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     """One that always succeeds comes less often than one that was never seen, and none twice in a batch."""
-    shop = Workshop(replace(RUNS["single stream"], batch_tasks=2), tmp_path, Waits())
+    shop = Workshop(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Waits())
     known = shop.train_tasks[0].id
     for _ in range(60):
         shop.advisers.advise([rewarded(chains([1.0], task=known))], seed=0)
@@ -302,12 +302,12 @@ def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
 
 
 def test_advisers_can_be_named_in_text_and_are_written_down() -> None:
-    run = override(small(), ["advisers=[SuccessReplay(keep=3), Tracker, UtteranceCritic(width=16)]"])
+    run = override(small(), ["hooks=[SuccessReplay(keep=3), Tracker, UtteranceCritic(width=16)]"])
     assert run.method.hooks == (SuccessReplay(keep=3), Tracker(), UtteranceCritic(width=16))
-    assert override(run, ["advisers.1.choose=true"]).advisers[1] == Tracker(choose=True)
+    assert override(run, ["hooks.1.choose=true"]).method.hooks[1] == Tracker(choose=True)
     assert load(dump(run)) == run
     with pytest.raises(ConfigError, match="did you mean 'Tracker'"):
-        override(small(), ["advisers=[Traker()]"])
+        override(small(), ["hooks=[Traker()]"])
 
 
 def test_a_rule_whose_adviser_is_missing_is_refused() -> None:

@@ -61,32 +61,35 @@ def needy(*needs: str) -> Needy:
 
 REFUSED = [
     (
-        {"experts": Demonstrations(from_trees=True)},
-        r"experts\.from_trees: got true and the objective PpoClip, which would take",
+        {"demonstrations": Demonstrations(from_trees=True)},
+        r"demonstrations\.from_trees: got true and objective=PpoClip, which takes a teacher",
     ),
     (
-        {"experts": Demonstrations(revise=Revise())},
-        r"experts\.revise: got a rule and the objective PpoClip, which would take",
+        {"demonstrations": Demonstrations(revise=Revise())},
+        r"demonstrations\.revise: got a rule and objective=PpoClip, which takes",
     ),
     (
-        {"experts": Demonstrations(revise=Revise()), "objective": Dpo()},
-        r"experts\.revise: got a rule and the objective Dpo",
+        {"demonstrations": Demonstrations(revise=Revise()), "objective": Dpo()},
+        r"demonstrations\.revise: got a rule and objective=Dpo",
     ),
     (
         {"objective": SftMix()},
-        r"set experts\.demonstrations, or experts\.revise, or with an explorer that lets a teacher help",
+        r"objective=SftMix: needs demonstrations beside samples; got none; set demonstrations.count",
     ),
     ({"credit": needy("critic.value")}, "needs the head 'value' of a critic; got no critic; give the run critic="),
     (
         {"credit": needy("critic.low", "critic.value"), "critic": ValueHead()},
         r"needs the head 'low' of a critic; got a critic with \['value'\]",
     ),
-    ({"credit": needy("mark.switch")}, "needs turns annotated with 'switch'; the parser Plain finds no annotations"),
+    ({"credit": needy("mark.switch")}, "needs turns annotated with 'switch'; got the parser Plain with no annotations"),
     ({"credit": needy("entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
     ({"objective": asks("usual_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
     ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
     ({"objective": asks("experts")}, "set demonstrations.count"),
-    ({"experts": Demonstrations(count=3)}, "an objective that does not tell them from samples"),
+    (
+        {"demonstrations": Demonstrations(count=3)},
+        "got 3 and objective=PpoClip, which takes demonstrations for samples",
+    ),
     ({"explorer": Forks(), "env": Once()}, r"explorer=Forks: steps a state more than once, and Once cannot .*Replay"),
     (
         {"credit": needy("reference"), "objective": Sum(terms=(asks("paths", ratio="sequence"),))},
@@ -103,18 +106,18 @@ def test_refused(changes: dict[str, object], message: str) -> None:
 
 FITS = [
     {},
-    {"experts": Demonstrations(from_trees=True), "objective": SftMix()},
-    {"experts": Demonstrations(from_trees=True), "objective": Dpo()},
-    {"experts": Demonstrations(from_trees=True), "objective": Imitation()},
-    {"experts": Demonstrations(revise=Revise()), "objective": SftMix()},
-    {"experts": Demonstrations(revise=Revise()), "objective": Imitation()},
+    {"demonstrations": Demonstrations(from_trees=True), "objective": SftMix()},
+    {"demonstrations": Demonstrations(from_trees=True), "objective": Dpo()},
+    {"demonstrations": Demonstrations(from_trees=True), "objective": Imitation()},
+    {"demonstrations": Demonstrations(revise=Revise()), "objective": SftMix()},
+    {"demonstrations": Demonstrations(revise=Revise()), "objective": Imitation()},
     {"explorer": Forks()},
     {"explorer": Forks(), "env": Replay(env=FrozenLake(size=3))},
     {"credit": needy("critic.value"), "critic": ValueHead()},
     {"credit": needy("entropy"), "sampling": Sampling(entropies=True)},
     {"credit": needy("reference")},
     {"objective": asks("paths", ratio="sequence")},
-    {"objective": asks("experts"), "experts": Demonstrations(count=3)},
+    {"objective": asks("experts"), "demonstrations": Demonstrations(count=3)},
 ]
 
 
@@ -185,7 +188,9 @@ def test_forks_by_entropy_need_entropies() -> None:
 
 def test_credit_for_judged_actions_needs_an_explorer_that_judges() -> None:
     run = small().replace(credit=credit.Slate())
-    with pytest.raises(ConfigError, match=r"credit=Slate: goes by how actions were judged .* Chains judges none"):
+    with pytest.raises(
+        ConfigError, match=r"credit=Slate: needs the quality of actions .* got Chains, which rates none"
+    ):
         check(run)
     check(run.replace(explorer=explore.Slate(quality=explore.Proper())))
 

@@ -10,6 +10,7 @@ import pytest
 from tests.small import run as small
 
 import bough.recipes
+from bough.cli.find import find_run
 from bough.context import Tagged, Window
 from bough.credit import Grpo, dr_grpo, rloo
 from bough.env import FrozenLake, Replay, load_module
@@ -27,7 +28,7 @@ def again(run: Run) -> Run:
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_comes_back_from_its_config(recipe: str) -> None:
-    run = importlib.import_module(f"bough.recipes.{recipe}").run()
+    run = find_run(recipe)
     assert again(run) == run
     assert run.name == recipe
 
@@ -52,12 +53,14 @@ def test_a_piece_from_a_file_comes_back_by_its_file(tmp_path: Path) -> None:
         "@dataclass(frozen=True, slots=True, kw_only=True)\nclass Pond(FrozenLake):\n    deep: bool = True\n"
     )
     run = small().replace(env=load_module(file).Pond(size=3, deep=False))
-    assert dump(run)["env"]["piece"] == f"{file}:Pond"
+    assert dump(run)["world"]["env"]["piece"] == f"{file}:Pond"
     assert again(run) == run
     data = dump(run)
     file.unlink()
-    data["env"]["piece"] = f"{tmp_path}/gone.py:Pond"
-    with pytest.raises(ConfigError, match=r"env: got piece '.*gone.py:Pond', which cannot be imported: .* that exists"):
+    data["world"]["env"]["piece"] = f"{tmp_path}/gone.py:Pond"
+    with pytest.raises(
+        ConfigError, match=r"world.env: got piece '.*gone.py:Pond', which cannot be imported: .* that exists"
+    ):
         load(data)
 
 
@@ -85,9 +88,9 @@ def test_a_piece_of_a_project_comes_back_by_its_folder(project: Path) -> None:
     sys.path.append(str(project))
     boats = importlib.import_module("harbour.boats")
     data = json.loads(json.dumps(dump(small().replace(env=boats.Pond(size=3, deep=False)))))
-    assert data["env"]["piece"] == "harbour.boats:Pond"
-    assert data["env"]["from"] == str(project)
-    assert "from" not in data["policy"], "an installed module needs no folder"
+    assert data["world"]["env"]["piece"] == "harbour.boats:Pond"
+    assert data["world"]["env"]["from"] == str(project)
+    assert "from" not in data["world"]["policy"], "an installed module needs no folder"
     sys.path[:] = before
     forget()
     run = load(data)
@@ -111,13 +114,17 @@ def test_a_project_that_was_moved(project: Path) -> None:
 @pytest.mark.parametrize(
     ("where", "value", "told"),
     [
-        (("steps",), "many", "steps: got 'many'; need a valid integer"),
-        (("optimizer", "betas"), [0.9], r"optimizer.betas"),
-        (("optimizer", "moment_bits"), 8, "optimizer.moment_bits: unknown name 'moment_bits'; .* in Optimizer"),
-        (("limits", "turms"), 3, "limits.turms: unknown name 'turms'; did you mean 'turns'"),
-        (("credit", "piece"), "bough.credit:Nothing", "credit: got piece 'bough.credit:Nothing'; need a dataclass"),
-        (("credit",), 3, "credit: got 3; need a piece"),
-        (("sampling", "top_p"), 2.0, "sampling: Sampling.top_p: got 2.0"),
+        (("world", "schedule", "steps"), "many", "world.schedule.steps: got 'many'; need a valid integer"),
+        (("world", "optimizer", "betas"), [0.9], r"world.optimizer.betas"),
+        (("world", "optimizer", "bits"), 8, "world.optimizer.bits: unknown name 'bits'; .* in Optimizer"),
+        (("world", "limits", "turms"), 3, "world.limits.turms: unknown name 'turms'; did you mean 'turns'"),
+        (
+            ("method", "credit", "piece"),
+            "bough.credit:Nothing",
+            "method.credit: got piece 'bough.credit:Nothing'; need a dataclass",
+        ),
+        (("method", "credit"), 3, "method.credit: got 3; need a piece"),
+        (("world", "sampling", "top_p"), 2.0, "world.sampling: Sampling.top_p: got 2.0"),
     ],
 )
 def test_a_config_that_was_changed_by_hand(where: tuple[str, ...], value: object, told: str) -> None:
@@ -161,7 +168,7 @@ def test_what_json_cannot_say_is_refused() -> None:
         ("rewards.0=Success", {"rewards": (Success(),)}),
         ("rewards=[EnvReward, InvalidAction()]", {"rewards": (EnvReward(), InvalidAction())}),
         ("rewards=(Success,)", {"rewards": (Success(),)}),
-        ("admit=()", {"admit": ()}),
+        ("filters=()", {"filters": ()}),
         ("env=Replay(env=FrozenLake(size=4))", {"env": Replay(env=FrozenLake(size=4))}),
         (
             "objective=Sum(terms=(PpoClip, Kl(coefficient=0.1, estimator=k2)))",
@@ -193,7 +200,7 @@ def test_overrides_one_after_the_other() -> None:
     )
     assert run.world.rewards == (EnvReward(), Success())
     assert run.world.policy == Pretrained(path="x", lora=Lora(rank=2))
-    assert override(run, ["policy.lora=none"]).policy == Pretrained(path="x")
+    assert override(run, ["policy.lora=none"]).world.policy == Pretrained(path="x")
 
 
 @pytest.mark.parametrize(

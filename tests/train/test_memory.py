@@ -173,7 +173,10 @@ def test_a_run_keeps_to_its_budget_and_says_so(
     assert said
     assert re.search(r"memory: at most 0.25 of 0.25 GiB, with micro_tokens=\d+\n", capsys.readouterr().out)
     assert all(0 < row["memory/predicted_gib"] < 0.25 for row in said)
-    assert json.loads(directory.config.read_text())["optimizer"]["micro_tokens"] == run.world.optimizer.micro_tokens
+    assert (
+        json.loads(directory.config.read_text())["world"]["optimizer"]["micro_tokens"]
+        == run.world.optimizer.micro_tokens
+    )
 
 
 def test_a_budget_that_no_update_fits_is_refused(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory
     assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
     with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the way\)"):
         mine(window.path, what="revisions")
-    with pytest.raises(ConfigError, match=r"experts\.revise"):
+    with pytest.raises(ConfigError, match=r"demonstrations\.revise"):
         mine(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
 
 

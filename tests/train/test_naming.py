@@ -72,21 +72,23 @@ def test_a_piece_of_a_file(mine: Path) -> None:
     module = load_module(mine)
     run = override(small(), ["credit=mine.py:FirstTurns(fade=0.8)"])
     assert run.method.credit == module.FirstTurns(fade=0.8)
-    assert override(small(), [f"credit={mine}:FirstTurns"]).credit == module.FirstTurns()
-    assert override(small(), ["credit=mine.py:fading(fade=0.8)"]).credit == module.FirstTurns(fade=0.4)
-    assert override(run, ["credit.fade=0.1"]).credit == module.FirstTurns(fade=0.1)
+    assert override(small(), [f"credit={mine}:FirstTurns"]).method.credit == module.FirstTurns()
+    assert override(small(), ["credit=mine.py:fading(fade=0.8)"]).method.credit == module.FirstTurns(fade=0.4)
+    assert override(run, ["credit.fade=0.1"]).method.credit == module.FirstTurns(fade=0.1)
     assert load(json.loads(json.dumps(dump(run)))) == run
 
 
 def test_a_piece_of_a_file_inside_others(mine: Path) -> None:
     module = load_module(mine)
-    rewards = override(small(), ["rewards=[EnvReward, mine.py:Brevity(per_token=.01)]"]).rewards
+    rewards = override(small(), ["rewards=[EnvReward, mine.py:Brevity(per_token=.01)]"]).world.rewards
     assert rewards == (EnvReward(), module.Brevity(per_token=0.01))
-    assert override(small(), ["rewards.0=mine.py:Brevity"]).rewards == (module.Brevity(),)
-    assert override(small(), ["explorer=mcts()", "explorer.evaluate=mine.py:MyValue"]).explorer.evaluate.at == 0.5
+    assert override(small(), ["rewards.0=mine.py:Brevity"]).world.rewards == (module.Brevity(),)
+    assert (
+        override(small(), ["explorer=mcts()", "explorer.evaluate=mine.py:MyValue"]).method.explorer.evaluate.at == 0.5
+    )
     searched: Search = override(
         small(), ["explorer=Search(select=Best(by=Worth), rate=Look(evaluate=mine.py:MyValue(at=.1)))"]
-    ).explorer
+    ).method.explorer
     assert searched.rate == Look(evaluate=module.MyValue(at=0.1))
 
 
@@ -160,18 +162,18 @@ def test_names_of_bough_that_do_not_fit(change: str, told: str) -> None:
 
 
 def test_a_factory_takes_arguments() -> None:
-    assert override(small(), ["explorer=mcts(width=2)"]).explorer == mcts(width=2)
-    assert override(small(), ["credit=rloo"]).credit == rloo()
+    assert override(small(), ["explorer=mcts(width=2)"]).method.explorer == mcts(width=2)
+    assert override(small(), ["credit=rloo"]).method.credit == rloo()
 
 
 def test_a_piece_of_the_wrong_kind_in_a_run_or_its_file() -> None:
-    with pytest.raises(ValueError, match=r"Run.rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
+    with pytest.raises(ValueError, match=r"World.rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
         small().replace(rewards=(Grpo(),))  # type: ignore[arg-type]
     data = dump(small())
-    data["rewards"] = [data["credit"]]
-    with pytest.raises(ConfigError, match=r"^rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
+    data["world"]["rewards"] = [data["method"]["credit"]]
+    with pytest.raises(ConfigError, match=r"^world.rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
         load(data)
     data = dump(small())
-    data["steps"] = data["credit"]
-    with pytest.raises(ConfigError, match=r"^steps: got Grpo\(.*; need a valid integer"):
+    data["world"]["schedule"]["steps"] = data["method"]["credit"]
+    with pytest.raises(ConfigError, match=r"^world.schedule.steps: got Grpo\(.*; need a valid integer"):
         load(data)

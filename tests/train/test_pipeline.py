@@ -92,7 +92,9 @@ def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> N
 def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of workers, and of growth and update; in two rounds, of which the second is grown by the newest policy."""
     engine = Local(slots=32, deterministic=True)
-    run = brief(staleness=1, rounds=2, engine=engine, workers=2).replace(steps=3, filters=small().world.filters)
+    run = brief(staleness=1, max_sampling_rounds=2, engine=engine, workers=2).replace(
+        steps=3, filters=small().world.filters
+    )
     one = start(run.replace(name="one"), tmp_path, terminal=False)
     learn = Learner.learn
 
@@ -257,7 +259,7 @@ def test_a_dead_run_is_noticed(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_right_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Run.staleness: got 2; need 0 or 1"):
+    with pytest.raises(ValueError, match=r"Execution.staleness: got 2; need 0 or 1"):
         brief(staleness=2)
     run = brief(staleness=1)
     check(run)

@@ -117,5 +117,5 @@ def test_a_pretrained_model(family: str, lora: Lora | None, tmp_path: Path) -> N
     tokenizer = AutoTokenizer.from_pretrained(directory.final)
     assert tokenizer.chat_template == template
     # What was trained can be trained again.
-    again = replace(with_model(directory.final, lora), name="again", steps=1)
+    again = with_model(directory.final, lora).replace(name="again", steps=1)
     start(again, tmp_path, terminal=False)

@@ -1,4 +1,3 @@
-import importlib
 import re
 from dataclasses import replace
 
@@ -6,18 +5,19 @@ import pytest
 from tests.small import run as small
 from tests.train.test_config import RECIPES
 
+from bough.cli.find import find_run
 from bough.policy import Pretrained
 from bough.train import Revise, Run, override
 from bough.train.spell import settings
 
 
 def again(run: Run) -> Run:
-    return override(small(), re.split(r"\n(?=\w+=)", settings(run)))
+    return override(small(), re.split(r"\n(?=[\w.]+=)", settings(run)))
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_settings_of_a_recipe_make_its_run_again(recipe: str) -> None:
-    run = importlib.import_module(f"bough.recipes.{recipe}").run()
+    run = find_run(recipe)
     assert again(run) == run
 
 
@@ -28,4 +28,4 @@ def test_text_that_needs_quotes() -> None:
         demonstrations=replace(small().method.demonstrations, revise=Revise(thought='Wait: "x" [1, 2]')),
     )
     assert again(run) == run
-    assert settings(run).startswith("name='none'\nenv=FrozenLake(size=3, ")
+    assert settings(run).startswith("name='none'\ncheckpointing=")

@@ -104,13 +104,13 @@ def brief(**changes: Any) -> Run:
     warmup = replace(small().world.warmup, epochs=EPOCHS)
     settings = {
         "warmup": warmup,
-        "admit": (),
+        "filters": (),
         "steps": STEPS,
         "engine": FaultyLocal(),
         "objective": Exploding(),
-        "heldout": Evaluation(tasks=Tasks(split="test", count=3), every=100),
-        "saving": Checkpointing(every=100, trees_every=100),
-        "guards": Health(dead_batches=100),
+        "evaluation": Evaluation(tasks=Tasks(split="test", count=3), every=100),
+        "checkpointing": Checkpointing(every=100, trees_every=100),
+        "health": Health(dead_batches=100),
     }
     return small().replace(**(settings | changes))
 
@@ -140,7 +140,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = brief(env=Easy(size=3, max_steps=6), guards=Health(dead_batches=2))
+    run = brief(env=Easy(size=3, max_steps=6), health=Health(dead_batches=2))
     directory = start(run, tmp_path, terminal=False)
     assert SOLVED in capsys.readouterr().out
     assert f"The run {SOLVED}" in directory.report.read_text()
@@ -160,7 +160,7 @@ def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytes
 
 
 def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_path: Path) -> None:
-    dead = brief(rewards=(), guards=Health(dead_batches=2))
+    dead = brief(rewards=(), health=Health(dead_batches=2))
     for attempt in (lambda: start(dead, tmp_path, terminal=False), lambda: resume(tmp_path / "small", terminal=False)):
         with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
             attempt()
@@ -248,7 +248,7 @@ def test_a_fault_in_an_update(
 @pytest.mark.parametrize("saving", [1, 100])
 def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, tmp_path: Path) -> None:
     fault["broken"] = 2
-    run = brief(staleness=1, saving=Checkpointing(every=saving, trees_every=100))
+    run = brief(staleness=1, checkpointing=Checkpointing(every=saving, trees_every=100))
     with pytest.raises(DeadRun, match="the cable is out"):
         start(run, tmp_path, terminal=False)
     fault.clear()
@@ -274,7 +274,7 @@ def test_more_steps(tmp_path: Path) -> None:
     assert [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]] == [rate, rate / 2]
     resume(directory.path, ["steps=4", "checkpointing.every=3"], terminal=False)
     config = json.loads(directory.config.read_text())
-    assert (config["steps"], config["saving"]["every"]) == (4, 3)
+    assert (config["world"]["schedule"]["steps"], config["checkpointing"]["every"]) == (4, 3)
     resume(directory.path, terminal=False)
     rates = [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]]
     assert rates == pytest.approx([rate, rate / 2, rate / 2, rate / 4])
@@ -283,11 +283,11 @@ def test_more_steps(tmp_path: Path) -> None:
     assert newest(directory) == EPOCHS + 4, "steps that are done stay"
 
 
-@pytest.mark.parametrize("change", ["optimizer.learning_rate=1", "limits.turns=3", "evaluation.every=2", "stepz=3"])
+@pytest.mark.parametrize("change", ["optimizer.learning_rate=1", "world.limits.turns=3", "evaluation.every=2"])
 def test_changes_that_make_another_run(change: str, undisturbed: RunDirectory) -> None:
     before = undisturbed.config.read_bytes()
     field = change.partition("=")[0]
-    with pytest.raises(ConfigError, match=rf"^{field}: got a change of a field .* need one of steps, guards, saving, "):
+    with pytest.raises(ConfigError, match=rf"^{field}: got a change of a field .* need one of steps, health, "):
         resume(undisturbed.path, ["steps=9", change], terminal=False)
     assert undisturbed.config.read_bytes() == before
 

@@ -24,7 +24,7 @@ class Dictated:
 def dictated(**settings: object) -> Run:
     changed = {
         "explorer": Dictated(),
-        "admit": (),
+        "filters": (),
         "warmup": Warmup(),
         "steps": 2,
         "tasks": replace(small().world.tasks, count=3),
@@ -44,4 +44,4 @@ def test_no_update_is_made_and_the_groups_are_counted(tmp_path: Path) -> None:
 
 def test_the_guard_counts_it(tmp_path: Path) -> None:
     with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
-        start(dictated(steps=9, guards=Health(dead_batches=2)), tmp_path, terminal=False)
+        start(dictated(steps=9, health=Health(dead_batches=2)), tmp_path, terminal=False)

@@ -9,7 +9,7 @@ from bough.credit import needs_of
 from bough.env import Branching, Oracle, Replay, State
 from bough.objective import Dpo, Imitation, Reinforce, Sum
 from bough.train.config import ConfigError
-from bough.train.fields import short_names
+from bough.train.fields import leaf_fields
 from bough.train.finite import check_finite
 from bough.train.run import Run
 from bough.tree import Task
@@ -22,8 +22,8 @@ def check(run: Run) -> None:
         ConfigError: says which two, why, and what to do.
     """
     # Fields of environments are not restricted.
-    paths = {name: path for name, path in short_names(Run).items() if name not in ("env", "world")}
-    check_finite({name: reduce(getattr, path, run) for name, path in paths.items()})
+    paths = leaf_fields(Run)
+    check_finite({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
     _check_tasks(run)
     _check_credit(run)
     _check_objective(run)

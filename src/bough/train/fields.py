@@ -32,6 +32,21 @@ def short_names(cls: type) -> Mapping[str, tuple[str, ...]]:
     return found
 
 
+def leaf_fields(cls: type) -> Mapping[str, tuple[str, ...]]:
+    """The path of every field that is no group, by its short name, or by its dotted path where that is hidden."""
+    known, found = short_names(cls), dict[str, tuple[str, ...]]()
+    pending: list[tuple[type, tuple[str, ...]]] = [(cls, ())]
+    while pending:
+        owner, above = pending.pop(0)
+        groups = dict(_groups(owner))
+        for each in _fields(owner):
+            path = (*above, each.name)
+            if each.name not in groups:
+                found[each.name if known[each.name] == path else ".".join(path)] = path
+        pending = [(kind, (*above, name)) for name, kind in groups.items()] + pending
+    return found
+
+
 def set_fields(value: Settings, fields: Mapping[str, object]) -> Settings:
     """A copy with fields replaced, each named as in `short_names`.
 

@@ -42,7 +42,9 @@ def override(run: Any, changes: Sequence[str]) -> Any:
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
         cls: type = type(run)
-        run = _set(run, full_path(cls, path), text, done="", annotation=cls)
+        whole = full_path(cls, path)
+        groups = len(whole) - len(path.split("."))
+        run = _set(run, whole, text, done="", annotation=cls, hidden=groups)
     return run
 
 
@@ -59,9 +61,10 @@ def full_path(cls: type, path: str) -> list[str]:
     return [*known[first], *rest]
 
 
-def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any) -> Any:
+def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any, hidden: int = 0) -> Any:
+    """A copy of `piece` with the value at `path`; the first `hidden` segments, groups, are not in messages."""
     name, rest = path[0], path[1:]
-    where = f"{done}.{name}" if done else name
+    where = "" if hidden else f"{done}.{name}" if done else name
     if isinstance(piece, tuple):
         items = list(cast("tuple[Any, ...]", piece))
         if not name.isdigit() or int(name) >= len(items):
@@ -76,11 +79,11 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any)
     if name not in known:
         raise ConfigError(f"{where}: {unknown(name, known)} in {type(piece).__name__}")
     now = getattr(piece, name)
-    value = _set(now, rest, text, where, known[name]) if rest else _read(text, now, known[name], where)
+    value = _set(now, rest, text, where, known[name], max(0, hidden - 1)) if rest else _read(text, now, known[name], where)
     try:
         return dataclasses.replace(piece, **{name: value})
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{where or '.'.join(path)}: {error}") from error
 
 
 def _read(text: str, now: object, annotation: Any, where: str) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bough.train.config import is_piece
-from bough.train.fields import short_names
+from bough.train.fields import leaf_fields
 from bough.train.override import NOTHING
 
 WIDTH = 100
@@ -24,10 +24,7 @@ BARE = re.compile(r"[A-Za-z_][\w./+-]*")
 def settings(run: Any) -> str:
     """All fields of a run and of its groups, one `FIELD=VALUE` each, valid as a change for `bough train`."""
     cls: type = type(run)
-    known = short_names(cls)
-    groups = {path[:-1] for path in known.values()}
-    fields = {name: path for name, path in known.items() if path not in groups}
-    return "\n".join(f"{name}={_value(reduce(getattr, path, run))}" for name, path in fields.items())
+    return "\n".join(f"{name}={_value(reduce(getattr, path, run))}" for name, path in leaf_fields(cls).items())
 
 
 def _value(value: object) -> str:
