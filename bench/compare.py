@@ -5,13 +5,12 @@
 
 All methods of a seed start from the same weights: the policy after the base recipe's warm-up. Each then trains for the
 same number of steps with the base recipe's settings and its own credit rule (and critic, or explorer, where it has
-one). Trees grow as in the recipes of the same names on FrozenLake, each with the credit of its paper. Methods sample
+one). Trees grow as in the methods of the same names, each with the credit of its paper. Methods sample
 unlike numbers of tokens in a step, so each is read off where it had sampled as many as the thriftiest run in all,
 between its two nearest evaluations. Prints a Markdown table; runs that are there already are read, not repeated.
 """
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
@@ -24,12 +23,14 @@ from pathlib import Path
 
 import numpy as np
 
+from bough.cli.find import find_run
+from bough.config import override
 from bough.credit import Empg, Gae, Gigpo, Grpo, Hgpo, Salt, TreePs, TurnPpo, rloo
 from bough.explore import Forks
-from bough.objective import Objective, Sum, ValueClip
+from bough.objective import ValueClip, add
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory, read_metrics
-from bough.train import Run, Warmup, override, read_heldout, start
+from bough.train import Run, Warmup, load_run, read_heldout, start
 from machine import machine
 
 T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
@@ -37,8 +38,7 @@ T_95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9
 
 
 def _critic(run: Run) -> Run:
-    terms: tuple[Objective, ...] = run.loss.terms if isinstance(run.loss, Sum) else (run.loss,)
-    return run.replace(critic=ValueHead(), objective=Sum(terms=(*terms, ValueClip())))
+    return run.replace(critic=ValueHead(), objective=add(run.method.objective, [ValueClip()]))
 
 
 def _grpo(run: Run) -> Run:
@@ -77,11 +77,11 @@ def _tree_ps(run: Run) -> Run:
     return run.replace(credit=TreePs(), explorer=Forks(chains=2, draws=3))
 
 
-def _like(recipe: str) -> Callable[[Run], Run]:
-    """The growth and the credit of another recipe."""
+def _like(method: str) -> Callable[[Run], Run]:
+    """The explorer and the credit of a method."""
 
     def change(run: Run) -> Run:
-        theirs: Run = importlib.import_module(f"bough.recipes.{recipe}").run()
+        theirs = find_run(method, run.world).method
         return run.replace(explorer=theirs.explorer, credit=theirs.credit)
 
     return change
@@ -101,13 +101,13 @@ METHODS: dict[str, dict[str, Callable[[Run], Run]]] = {
     },
     "growth": {
         "GRPO": _grpo,
-        "Tree-GRPO": _like("tree_grpo_frozenlake"),
-        "TreePO": _like("treepo_frozenlake"),
-        "TreeRL": _like("treerl_frozenlake"),
-        "TreeRPO": _like("tree_rpo_frozenlake"),
-        "TreePS": _like("tree_ps_frozenlake"),
-        "ARPO": _like("arpo_frozenlake"),
-        "LATR": _like("latr_frozenlake"),
+        "Tree-GRPO": _like("tree_grpo"),
+        "TreePO": _like("treepo"),
+        "TreeRL": _like("treerl"),
+        "TreeRPO": _like("tree_rpo"),
+        "TreePS": _like("tree_ps"),
+        "ARPO": _like("arpo"),
+        "LATR": _like("latr"),
     },
 }
 """The first of each is what the others are held against."""
@@ -137,7 +137,7 @@ def main() -> None:
         against = "" if method == "GRPO" else interval(rate - rates["GRPO"], sign=True)
         gain = interval(rate - starts, sign=True)
         print(f"| {method} | {interval(rate)} | {gain} | {against} | {minutes:.1f} |")
-    threads = json.loads(_directory(arguments, "GRPO", 0).config.read_text())["threads"]
+    threads = load_run(_directory(arguments, "GRPO", 0)).world.execution.threads
     print(f"\n{arguments.seeds} seeds, {arguments.jobs} runs at a time; {machine(threads)}")
 
 
@@ -179,8 +179,8 @@ def _process(arguments: argparse.Namespace, method: str, seed: int) -> None:
 
 
 def _train(arguments: argparse.Namespace, method: str, seed: str) -> None:
-    run: Run = importlib.import_module(f"bough.recipes.{arguments.recipe}").run()
-    run = override(run, [*arguments.changes, f"seed={seed}", f"name={_directory(arguments, method, seed).path.name}"])
+    name = _directory(arguments, method, seed).path.name
+    run = override(find_run(arguments.recipe), [*arguments.changes, f"seed={seed}", f"name={name}"])
     if method == "warmup":
         run = run.replace(steps=0)
     else:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from bough.store import RunDirectory
-from bough.train import read_heldout
+from bough.train import load_run, read_heldout
 from bough.view import wilson
 from machine import machine
 
@@ -35,7 +35,7 @@ def main() -> None:
     print("| seed | after warm-up | after reinforcement | gain, points | minutes |")
     print("|---|---|---|---|---|")
     print("\n".join(rows))
-    threads = json.loads(runs[0].config.read_text())["threads"]
+    threads = load_run(runs[0]).world.execution.threads
     print(f"\n{arguments.jobs} at a time; {machine(threads)}")
 
 

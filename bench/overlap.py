@@ -20,11 +20,13 @@ import torch
 from bough.context import Full, Plain
 from bough.engine import Engine, Local, Sampling
 from bough.env import Host, Workers
-from bough.explore import Agent, Chains, Grove, Limits, Waits
+from bough.explore import Chains
+from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.policy.policy import Policy
+from bough.rollout import Agent, Grove, Limits, Waits
 from bough.store import read_metrics
-from bough.train import Checkpointing, Evaluation, Optimizer, Run, Tasks, start
+from bough.train import Checkpointing, Evaluation, Run, Tasks, start
 from bough.train.stopwatch import Stopwatch
 from latency import Latency
 from machine import machine

@@ -13,10 +13,10 @@ from torch import Tensor
 from bough.batch import pack, spared
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Request, Sampling
-from bough.explore.growth import Growth, Node
+from bough.learner import Learner, Optimizer
 from bough.objective import PpoClip, Share
 from bough.policy import Pretrained
-from bough.train import Learner, Optimizer
+from bough.rollout.builder import Growth, Node
 from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, leaves, path
 from peer_line import Line, arguments
 from peer_shapes import BETAS, CLIP, CLIP_NORM, EPSILON, LEARNING_RATE, SHAPES, SIZES, Shape, reward

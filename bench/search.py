@@ -12,23 +12,24 @@ Prints a Markdown table; what is there already is read, not repeated.
 """
 
 import argparse
-import importlib
 import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from bough.cli.find import find_run
+from bough.config import override
 from bough.credit import TurnPpo
 from bough.evaluate import evaluate, search
+from bough.learner import Optimizer
 from bough.objective import ValueClip
 from bough.policy import Pretrained, ValueHead
 from bough.store import RunDirectory
-from bough.train import Optimizer, Run, Warmup, override, start
+from bough.train import Run, Warmup, start
 from compare import T_95, interval
 from curve import write_curves
 from machine import machine
@@ -103,13 +104,12 @@ def _process(arguments: argparse.Namespace, seed: int) -> None:
 
 
 def _measure(arguments: argparse.Namespace, seed: int) -> None:
-    recipe: Run = importlib.import_module(f"bough.recipes.{arguments.recipe}").run()
-    recipe = override(recipe, [*arguments.changes, f"seed={seed}"])
+    recipe = override(find_run(arguments.recipe), [*arguments.changes, f"seed={seed}"])
     agent = _agent(arguments, recipe, seed)
     count = f"evaluation.tasks.count={arguments.tasks}"
     single = search(agent.path, ["explorer=BestOf(n=1)", count])
     # What the longest path wrote, and what has to be set aside for its last answer.
-    unit = max(int(tree.sampled.sum()) for tree in single.trees) + recipe.sampling.max_tokens
+    unit = max(int(tree.sampled.sum()) for tree in single.trees) + recipe.world.sampling.max_tokens
     greedy = evaluate(agent.path, changes=[count, "evaluation.temperature=0"]).score.rate
     result: dict[str, object] = {"unit": unit, "greedy": greedy}
     for name, explorer in SEARCHES.items():
@@ -128,18 +128,18 @@ def _agent(arguments: argparse.Namespace, recipe: Run, seed: int) -> RunDirector
     """The policy after its warm-up, with a critic of its own."""
     warm = RunDirectory(path=arguments.out / f"{arguments.recipe}_warm_{seed}")
     if not warm.final.is_dir():
-        start(replace(recipe, name=warm.path.name, steps=0), arguments.out)
+        start(recipe.replace(name=warm.path.name, steps=0), arguments.out)
     done = RunDirectory(path=arguments.out / f"{arguments.recipe}_critic_{seed}")
     if done.final.is_dir():
         return done
-    fitted = replace(
-        recipe,
+    fitted = recipe.replace(
         name=done.path.name,
         policy=Pretrained(path=str(warm.final)),
         warmup=Warmup(),
         credit=TurnPpo(discount=DISCOUNT, lam=1.0),
         critic=ValueHead(detach=True, learning_rate=3e-3),
         objective=ValueClip(clip=None),
+        regularizers=(),
         filters=(),
         optimizer=Optimizer(learning_rate=1e-4, parts=8),
         steps=arguments.critic_steps,

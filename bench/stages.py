@@ -10,10 +10,10 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from bough.cli.recipe import find
-
+from bough.cli.find import find_run
+from bough.config import override
 from bough.store import read_metrics
-from bough.train import Run, override, start
+from bough.train import Run, start
 from machine import machine
 from page import section
 
@@ -32,7 +32,7 @@ def main() -> None:
         say(f"| recipe | s a step | {' | '.join(STAGES)} | sampled tokens/s |")
         say("|---" * (len(STAGES) + 3) + "|")
         for recipe in arguments.recipes:
-            run = override(find(recipe)(), [*arguments.changes, f"steps={arguments.steps}"])
+            run = override(find_run(recipe), [*arguments.changes, f"steps={arguments.steps}"])
             say(measure(recipe, run))
         say(f"\n{machine()}")
 
@@ -44,7 +44,7 @@ def measure(recipe: str, run: Run) -> str:
     steps = [row for row in metrics if row["phase"] == "rl" and "time/grow_s" in row]
     spent = {stage: sum(float(row.get(f"time/{stage}_s", 0.0)) for row in steps) / len(steps) for stage in STAGES}
     evaluations = sum("time/evaluate_s" in row for row in steps)
-    spent["evaluate"] *= len(steps) / evaluations / run.evaluation.every
+    spent["evaluate"] *= len(steps) / evaluations / run.world.evaluation.every
     total_s = sum(spent.values())
     shares = " | ".join(f"{spent[stage] / total_s:.1%}" for stage in STAGES)
     tokens = sum(float(row["speed/sampled_tokens"]) for row in steps) / len(steps)

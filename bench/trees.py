@@ -29,11 +29,11 @@ import torch
 from transformers import AutoModelForCausalLM, Qwen3Config
 
 from bough.batch import Batch, spared
+from bough.learner import Learner, Optimizer
+from bough.learner.memory_meter import allocations
 from bough.objective import PpoClip, Share
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
-from bough.train import Learner, Optimizer
-from bough.train.gauge import allocations
 from machine import machine
 from page import section
 from texts import Node, batch

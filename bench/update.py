@@ -25,10 +25,10 @@ from transformers.utils.logging import disable_progress_bar
 
 from bough.batch import Batch
 from bough.env import FrozenLake
+from bough.learner import Learner, Optimizer
 from bough.objective import PpoClip, Share
 from bough.policy import Tiny
 from bough.policy.policy import Policy
-from bough.train import Learner, Optimizer
 from machine import machine
 from page import section
 from texts import Node, batch

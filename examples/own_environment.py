@@ -1,4 +1,4 @@
-"""An environment of one's own, and a recipe that trains on it: `bough train examples/own_environment.py:run`."""
+"""An environment and its world: `bough train grpo --on examples/own_environment.py:world`."""
 
 from dataclasses import dataclass
 from random import Random
@@ -7,9 +7,10 @@ from typing import cast
 from bough.engine import Sampling
 from bough.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
-from bough.explore import Chains, Limits
+from bough.learner import Optimizer
 from bough.policy import Tiny
-from bough.train import Evaluation, Optimizer, Run, Tasks, Warmup
+from bough.rollout import Limits
+from bough.train import Evaluation, Schedule, Tasks, Warmup, World
 from bough.tree import Outcome, Task
 
 GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour", "honey", "milk", "oil", "tea", "rice")
@@ -17,14 +18,14 @@ GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shop:
-    """Buy what is on the list, one thing a turn. Buying anything else, or a thing twice, ends the episode."""
+    """Buy what is on the list, one thing a turn. Any other thing, or a thing twice, ends the episode."""
 
     wanted: int = 4
     branching = Branching.COPY
     instructions = "Buy what is on the list, each thing once. Answer with one thing."
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """Different lists. What is on a list decides its split, so no list that is tested on is trained on."""
+        """Distinct lists. The goods on a list decide its split, so no test list is a training list."""
 
         def propose(random: Random) -> tuple[str, ...]:
             return tuple(sorted(random.sample(GOODS, self.wanted)))
@@ -39,7 +40,7 @@ class Shop:
         return self._state(tuple(cast("list[str]", task.data["list"])), ())
 
     def step(self, state: State, action: str) -> Step:
-        """Buy. A word that is no good is answered with `valid=False`, never with an exception."""
+        """Buy a good. Any other word gives `valid=False`, never an exception."""
         wanted, basket = cast("tuple[tuple[str, ...], tuple[str, ...]]", state.value)
         if action not in GOODS:
             return Step(state=state, valid=False)
@@ -52,7 +53,7 @@ class Shop:
         return Step(state=after, reward=reward, outcome=Outcome.TERMINATED, success=True)
 
     def plan(self, state: State) -> tuple[str, ...]:
-        """The oracle, for the warm-up: the actions that lead to success from here."""
+        """The oracle, for the warm-up: the actions from here to success."""
         wanted, basket = cast("tuple[tuple[str, ...], tuple[str, ...]]", state.value)
         return tuple(good for good in wanted if good not in basket)
 
@@ -61,19 +62,17 @@ class Shop:
         return State(observation=text, key=text, value=(wanted, basket), admissible=GOODS)
 
 
-def run() -> Run:
-    """Train in a minute on two CPU cores."""
-    return Run(
+def world() -> World:
+    """Trains in a minute on two CPU cores."""
+    return World(
         name="shop",
         env=Shop(),
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
-        explorer=Chains(n=8),
         limits=Limits(turns=8),
         sampling=Sampling(max_tokens=3),
         optimizer=Optimizer(learning_rate=1e-3, parts=2),
         warmup=Warmup(demonstrations=64, epochs=15, learning_rate=3e-3, batch_tokens=1024),
-        steps=40,
-        batch_tasks=16,
+        schedule=Schedule(steps=40, batch_tasks=16),
         tasks=Tasks(split="train", count=400),
-        heldout=Evaluation(tasks=Tasks(split="test", count=50), every=10),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=50), every=10),
     )

@@ -6,29 +6,33 @@ The folder is one that `save_pretrained` of transformers writes: configuration, 
 from bough.context import Window
 from bough.engine import Local, Sampling
 from bough.env import FrozenLake
-from bough.explore import Chains, Limits
-from bough.objective import Kl, PpoClip, Sum
+from bough.learner import Optimizer
+from bough.objective import Kl, PpoClip
 from bough.policy import Lora, Pretrained
 from bough.reward import EnvReward, Format
-from bough.train import Evaluation, Optimizer, Run, Tasks
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Run, Schedule, Tasks, World
 
 
-def run() -> Run:
-    """Train without a warm-up: the model can read, and answers of more than one line cost something."""
-    return Run(
-        name="lora_frozenlake",
+def world() -> World:
+    """No warm-up: the model follows instructions. An answer of more than one line costs 0.1."""
+    return World(
+        name="frozenlake_lora",
         env=FrozenLake(size=4),
         policy=Pretrained(path="model", lora=Lora(rank=16, alpha=32.0), dtype="bfloat16", context_tokens=1024),
         context=Window(turns=3),
-        explorer=Chains(n=8),
         limits=Limits(turns=10),
         sampling=Sampling(max_tokens=16),
-        engine=Local(slots=64),
         rewards=(EnvReward(), Format(penalty=0.1)),
-        objective=Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.001))),
+        regularizers=(Kl(coefficient=0.001),),
         optimizer=Optimizer(learning_rate=2e-5, warmup_steps=5),
-        steps=100,
-        batch_tasks=8,
+        schedule=Schedule(steps=100, batch_tasks=8),
+        execution=Execution(engine=Local(slots=64)),
         tasks=Tasks(split="train", count=500),
-        heldout=Evaluation(tasks=Tasks(split="test", count=50), every=20),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=50), every=20),
     )
+
+
+def run() -> Run:
+    """DAPO's upper clip on this world."""
+    return world().run(objective=PpoClip(high=0.28))

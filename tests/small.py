@@ -2,9 +2,11 @@
 
 from bough.engine import Local, Sampling
 from bough.env import FrozenLake
-from bough.explore import Chains, Limits
+from bough.explore import Chains
+from bough.learner import Optimizer
 from bough.policy import Tiny
-from bough.train import Checkpointing, Evaluation, Execution, Health, Optimizer, Run, Schedule, Tasks, Warmup, World
+from bough.rollout import Limits
+from bough.train import Checkpointing, Evaluation, Execution, Health, Run, Schedule, Tasks, Warmup, World
 
 MEASURED = ("time/", "speed/tokens_per_s", "memory/process_gib")
 """Beginnings of the metrics that differ between two equal runs."""

@@ -17,9 +17,10 @@ import torch
 from tests import small
 
 import bough
+from bough.config import ConfigError
 from bough.reward import EnvReward
 from bough.store import StoreError
-from bough.train import ConfigError, Run, Warmup
+from bough.train import Run, Warmup
 from bough.tree import Floats, Tree
 
 ARMED: list[bool] = []
@@ -175,5 +176,5 @@ def test_train_is_a_package_and_a_function_in_any_order() -> None:
 
 
 def test_the_packages_have_the_signatures_of_their_functions() -> None:
-    assert list(inspect.signature(bough.train).parameters) == ["run", "changes", "out", "name"]
+    assert list(inspect.signature(bough.train).parameters) == ["run", "changes", "on", "policy", "out", "fields"]
     assert list(inspect.signature(bough.evaluate).parameters) == ["run", "changes", "step"]

@@ -17,11 +17,11 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bough.api import Result, evaluate, load, resume, search, train
 else:
-    _from_api = lazy_names(__name__, {"bough.api": ("Result", "load", "resume", "search")})
+    _from_api = lazy_names(__name__, {"bough.api": ("Result", "load", "resume")})
 
     def __getattr__(name: str) -> object:
         # Packages that can be called as functions: `bough.lazy.make_callable`.
-        return import_module(f"bough.{name}") if name in ("evaluate", "train") else _from_api(name)
+        return import_module(f"bough.{name}") if name in ("evaluate", "search", "train") else _from_api(name)
 
 
 __all__ = ["Result", "__version__", "evaluate", "load", "resume", "search", "train"]

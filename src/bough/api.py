@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TypeAlias, Unpack, cast
 
 from bough.cli.find import find_run, run_or_directory
+from bough.config import ConfigError, override
 from bough.evaluate import Evaluation, Found
 from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
 from bough.evaluate.search import search as search_heldout
 from bough.store import RunDirectory
-from bough.train import ConfigError, PolicyRecipe, Run, World, override, start
+from bough.train import PolicyRecipe, Run, World, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
 from bough.train.run import RunSettings

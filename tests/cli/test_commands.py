@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.config.test_config import RECIPES
 from tests.talk import ENVIRONMENT, ONE_STEP, SMALL, Bough, alone
-from tests.train.test_config import RECIPES
 
 import bough as bough_package
 from bough.cli import main
@@ -32,7 +32,7 @@ def test_train_resume_eval(bough: Bough, tmp_path: Path) -> None:
     assert "got no checkpoint of step 7" in bough("eval", "runs/mine", "--step", "7", folder=tmp_path).error(1)
     config = json.loads((tmp_path / "runs" / "mine" / "config.json").read_text())
     assert config["name"] == "mine"
-    assert config["steps"] == 1
+    assert config["world"]["schedule"]["steps"] == 1
 
 
 def test_list(bough: Bough, tmp_path: Path) -> None:
@@ -49,9 +49,11 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
         for name in pieces:
             assert re.search(rf"^  {name} +.*arXiv", out, re.MULTILINE), name
         assert "FrozenLake" not in out
-    assert "arXiv 2402.03300" in bough("list", "grpo_frozenlake", folder=tmp_path).fine()
+    assert "arXiv 2402.03300" in bough("list", "grpo", folder=tmp_path).fine()
     assert "ClassVar" not in bough("list", "Gigpo", folder=tmp_path).fine(), "a constant is no setting"
-    assert "error: unknown name 'grpoo'; did you mean 'Grpo'?" in bough("list", "grpoo", folder=tmp_path).error(2)
+    assert "error: unknown name 'grpoo'; did you mean 'Grpo' or 'grpo'?" in bough(
+        "list", "grpoo", folder=tmp_path
+    ).error(2)
     assert "see `bough list`" in bough("list", "zzzzzz", folder=tmp_path).error(2)
 
 
@@ -62,7 +64,7 @@ def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path:
         ("evaluate", ("Judge", "Rollouts"), ("mcts", "Uct")),
         ("env", ("FrozenLake", "Replay"), ("Inline", "Workers")),
         ("parser", ("Plain", "Tagged"), ("Full",)),
-        ("advisers", ("Tracker", "UtteranceCritic"), ("Signal", "ValueHead")),
+        ("hooks", ("Tracker", "UtteranceCritic"), ("Signal", "ValueHead")),
         ("curate", ("Signal", "SmallAdvantage"), ("Tracker",)),
         ("read", ("Words", "Number"), ("Chains",)),
     ):
@@ -76,11 +78,11 @@ def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path:
 
 
 def test_the_page_of_a_recipe_has_its_settings(bough: Bough, tmp_path: Path) -> None:
-    out = bough("list", "dapo_frozenlake", folder=tmp_path).fine()
-    assert "\n    credit=Grpo(mean=group, std=group, " in out
+    out = bough("list", "gigpo", folder=tmp_path).fine()
+    assert "\n    credit=Gigpo(weight=1.0, discount=0.95, " in out
     assert re.search(r"\n    optimizer=Optimizer\(\n        learning_rate=[\d.e-]+,\n", out)
     assert "name=small" in bough("list", f"{SMALL}:run", folder=tmp_path).fine()
-    assert "did you mean 'Grpo'?" in bough("list", "GRPO", folder=tmp_path).error(2)
+    assert "did you mean 'Grpo' or 'grpo'?" in bough("list", "GRPO", folder=tmp_path).error(2)
     assert "did you mean 'mcts'?" in bough("list", "mtcs", folder=tmp_path).error(2)
 
 
@@ -103,7 +105,7 @@ class FirstTurns:
 def test_a_piece_of_ones_own_trains_and_resumes(bough: Bough, tmp_path: Path) -> None:
     (tmp_path / "my_credit.py").write_text(MINE)
     bough("train", f"{SMALL}:run", *ONE_STEP, "credit=my_credit.py:FirstTurns(fade=0.8)", folder=tmp_path).fine()
-    credit = json.loads((tmp_path / "runs" / "small" / "config.json").read_text())["credit"]
+    credit = json.loads((tmp_path / "runs" / "small" / "config.json").read_text())["method"]["credit"]
     assert credit["piece"].endswith("my_credit.py:FirstTurns")
     assert credit["fade"] == 0.8
     (tmp_path / "runs" / "small" / "report.html").unlink()
@@ -160,7 +162,7 @@ def test_debugging(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = alone("train", "grpo_nothing", folder=tmp_path)
     assert said.status == 2, "the status is the same as without"
     assert "Traceback" in said.err
-    assert "ConfigError: recipe: unknown name 'grpo_nothing'" in said.err
+    assert "ConfigError: method: unknown name 'grpo_nothing'" in said.err
 
 
 def test_an_interrupted_run_can_go_on(bough: Bough, tmp_path: Path) -> None:

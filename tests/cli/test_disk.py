@@ -68,7 +68,7 @@ def test_a_full_disk(bough: Bough, disk: Disk, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kib", "file"),
-    [(8, "policy"), (40, "checkpoints/step_000001"), (160, "trees/"), (330, "final"), (420, "report.html")],
+    [(12, "policy"), (40, "checkpoints/step_000001"), (160, "trees/"), (330, "final"), (420, "report.html")],
 )
 def test_a_disk_that_is_full_sooner_or_later(bough: Bough, disk: Disk, tmp_path: Path, kib: int, file: str) -> None:
     disk.resize(kib)
@@ -112,13 +112,13 @@ def test_a_run_whose_config_was_changed(bough: Bough, tmp_path: Path) -> None:
     config.write_text(good.replace('"steps": 1', '"steps": 2').replace('"frozen": 0.8', '"frozen": 0.7'))
     for command in ("resume", "eval"):
         error = bough(command, "runs/small", folder=tmp_path).error(FAILED)
-        assert "config.json: got a file whose env, steps changed after the run wrote it; need it as written" in error
+        assert "config.json: got a file whose world changed after the run wrote it; need it as written" in error
     manifest = config.with_name("manifest.json")
     described = manifest.read_text()
     manifest.write_text(json.dumps(json.loads(described) | {"config": []}))
     config.write_text(good.replace('"steps"', '"stepz"'))
     error = bough("resume", "runs/small", folder=tmp_path).error(2)
-    assert "stepz: unknown name 'stepz'; did you mean 'steps'? in Run" in error
+    assert "world.schedule.stepz: unknown name 'stepz'; did you mean 'steps'? in Schedule" in error
     config.write_text(good.replace("bough.credit.grpo:Grpo", "bough.credit.grpa:Grpo"))
     error = bough("resume", "runs/small", folder=tmp_path).error(2)
     assert "credit: got piece 'bough.credit.grpa:Grpo', which cannot be imported" in error

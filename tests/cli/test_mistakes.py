@@ -93,19 +93,19 @@ def world():
 """
 
 SEEN_AT_ONCE = [
-    (("train", "grpo_frozenlak"), USAGE, "recipe: unknown name 'grpo_frozenlak'; did you mean 'grpo_frozenlake'?"),
+    (("train", "grpo_frozenlak"), USAGE, "method: unknown name 'grpo_frozenlak'; did you mean 'grpo_frozenlake'?"),
     (("train", "nowhere.py:run"), USAGE, "there is no file nowhere.py; need path/to/file.py"),
     (("train", "syntax.py"), USAGE, "syntax.py cannot be imported: SyntaxError: invalid syntax (syntax.py, line 1)"),
-    (("train", "pieces.py:rn"), USAGE, "recipe 'pieces.py:rn': unknown name 'rn'; did you mean 'run'?"),
+    (("train", "pieces.py:rn"), USAGE, "method 'pieces.py:rn': unknown name 'rn'; did you mean 'run'?"),
     (("train", "pieces.py:number"), USAGE, "number() returned int; need a bough.train.Run"),
     (("train", "pieces.py:breaks"), USAGE, "breaks() raised KeyError: 'gone' (*pieces.py, line 17, in breaks)"),
-    (("list", "Grop"), USAGE, "unknown name 'Grop'; did you mean 'Grpo'?"),
+    (("list", "Grop"), USAGE, "unknown name 'Grop'; did you mean 'Grpo' or 'grpo'?"),
     (("list", "mtcs"), USAGE, "unknown name 'mtcs'; did you mean 'mcts'?"),
     (("resume", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("eval", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("mine", "nowhere", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
     (("search", "no/run", "mcts()"), FAILED, "no/run: got a folder that does not exist; need one that"),
-    (("search", FROZENLAKE, "mcts()"), FAILED, "need the directory of a run, or an engine with a model of its own"),
+    (("search", FROZENLAKE, "mcts()"), FAILED, "need the directory of a trained run, or an engine"),
     (
         ("train", FROZENLAKE, "--out", "file"),
         FAILED,
@@ -121,9 +121,9 @@ CHANGES = [
     ("=3", "got '=3'; need field=value, as in optimizer.learning_rate=3e-4"),
     ("steps=many", "steps: got 'many'; need a valid integer"),
     ("steps=2.5", "steps: got 2.5; need a valid integer"),
-    ("steps=-1", "Run.steps: got -1; need at least 0"),
+    ("steps=-1", "Schedule: got steps=-1, batch_tasks=16; need 0 or more"),
     ("steps=true", "steps: got True; need a number"),
-    ("batch_tasks=0", "Run.batch_tasks: got 0; need at least 1"),
+    ("batch_tasks=0", "Schedule: got steps=100, batch_tasks=0; need 0 or more, 1 or more"),
     ("batch_tasks=5000", "batch_tasks: got 5000 with tasks.count=2000; need*lower batch_tasks, or raise tasks.count"),
     ("name=", "Run.name: got ''; need a name that can be a folder's"),
     ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
@@ -157,11 +157,11 @@ CHANGES = [
     ("objective=PpoClip(low=-1)", "PpoClip.low: got -1.0; need a number from 0 to below 1"),
     ("env=3", "env: got 3; need a piece, written as Name or Name(field=value)"),
     ("env.size=1", "FrozenLake.size: got 1; need 2 or more"),
-    ("sampling.temperature=0", "Run.sampling.temperature: got 0; need more than 0"),
+    ("sampling.temperature=0", "World.sampling.temperature: got 0; need more than 0"),
     ("sampling.max_tokens=0", "Sampling.max_tokens: got 0; need at least 1"),
     ("limits.turns=0", "Limits.turns: got 0; need at least 1"),
     ("health.gap=0", "health.gap: Health: got*gap=0.0*need*a number above 0"),
-    ("staleness=2", "Run.staleness: got 2; need 0 or 1"),
+    ("staleness=2", "Execution.staleness: got 2; need 0 or 1"),
 ]
 
 SEEN_WHEN_BUILT = [
@@ -274,7 +274,7 @@ def test_what_a_run_shows_before_it_begins(
     ("arguments", "told"),
     [
         (("trian", FROZENLAKE), "No such command 'trian'. Did you mean 'train'?"),
-        (("train",), "Missing argument 'recipe'"),
+        (("train",), "Missing argument 'method'"),
         (("eval", "nowhere", "--step", "x"), "Invalid value for '--step'"),
     ],
 )

@@ -5,7 +5,7 @@ Of a page, in one folder and from top to bottom:
     ```python     runs, in one namespace; a block that begins with `# name.py` is written to that file first
     ```console    each line `$ bough ...` runs; the lines below it are its output, with `...` for anything, and any
                   number for a number; a command that is shown to print an error has to fail
-    ```sh         is not run: recipes and changes must resolve, options, files and targets exist
+    ```sh         is not run: methods, worlds and fields must resolve, options, files and targets exist
 """
 
 import re
@@ -20,8 +20,8 @@ import typer
 from typer.testing import CliRunner
 
 from bough.cli.app import app
-from bough.cli.recipe import find
-from bough.train import override
+from bough.cli.find import find_run
+from bough.config import override
 
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -104,9 +104,15 @@ def _check_sh(block: Block, page: Path) -> None:
 
 
 def _check_bough(words: list[str]) -> None:
-    """Raise when a command's options, recipe or changes are none."""
+    """Raise when a command has an unknown option, method, world, policy or field."""
     command = typer.main.get_command(app).commands[words[0]]  # type: ignore[attr-defined]
     given = command.make_context(words[0], words[1:]).params
-    if "recipe" in given:
-        recipe = given["recipe"]
-        override(find(str(ROOT / recipe) if recipe.startswith("examples/") else recipe)(), given["changes"] or [])
+    if "method" in given:
+        method, on, policy = (_place(given[name]) for name in ("method", "on", "policy"))
+        assert method is not None
+        override(find_run(method, on, policy), given["changes"] or [])
+
+
+def _place(target: str | None) -> str | None:
+    """A file of the examples by its whole path: pages run in a folder of their own."""
+    return str(ROOT / target) if target and target.startswith("examples/") else target

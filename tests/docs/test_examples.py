@@ -1,22 +1,24 @@
 """The examples run, in small."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from bough.cli.app import app
-from bough.env import Oracle, load_module
+from bough.env import Oracle
 from bough.policy import Tiny
 from bough.store import RunDirectory, read_metrics
 from bough.tree import Outcome
+from bough.usercode import load_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = ["threads=1", "steps=1", "batch_tasks=2", "explorer.n=2", "limits.turns=3", "evaluation.tasks.count=2"]
 
 
-def _train(example: str, *changes: str) -> RunDirectory:
-    result = CliRunner().invoke(app, ["train", str(EXAMPLES / example), *SMALL, "name=small", *changes])
+def _train(*target: str, changes: Sequence[str]) -> RunDirectory:
+    result = CliRunner().invoke(app, ["train", *target, *SMALL, "name=small", *changes])
     assert result.exit_code == 0, result.output
     return RunDirectory.open(Path("runs/small"))
 
@@ -27,7 +29,12 @@ def test_every_example_is_tested() -> None:
 
 def test_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    directory = _train("own_environment.py:run", "warmup.demonstrations=4", "warmup.epochs=2", "tasks.count=8")
+    directory = _train(
+        "grpo",
+        "--on",
+        f"{EXAMPLES / 'own_environment.py'}:world",
+        changes=["warmup.demonstrations=4", "warmup.epochs=2", "tasks.count=8"],
+    )
     rows = read_metrics(directory.metrics)
     assert [row["phase"] for row in rows] == ["warmup", "warmup", "rl"]
     assert directory.report.is_file()
@@ -54,5 +61,8 @@ def test_pretrained_lora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.chdir(tmp_path)
     texts = ["left down right up _ P O G *"]
     Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=1024).build(texts).save(tmp_path / "model")
-    directory = _train("pretrained_lora.py", "policy.path=model", "policy.dtype=float32", "tasks.count=4")
+    directory = _train(
+        str(EXAMPLES / "pretrained_lora.py"),
+        changes=["policy.path=model", "policy.dtype=float32", "tasks.count=4"],
+    )
     assert (directory.final / "model.safetensors").is_file()

@@ -14,12 +14,13 @@ from endpoint import DROP, HANG, Asked, Endpoint, Reply, Say, chat, complete, er
 from tests.explore.stage import World
 from toys import ask, run
 
+from bough.config.config import dump, load
 from bough.context import Context, Full, Plain, Window
 from bough.engine import Completion, Engine, EngineFault, Finish, OpenAi, Request, Sampling
 from bough.engine.openai import OpenAiEngine, Usage
 from bough.env import Inline
-from bough.explore import Agent, Chains, Grove, Limits, Waits
-from bough.train.config import dump, load
+from bough.explore import Chains
+from bough.rollout import Agent, Grove, Limits, Waits
 from bough.tree import Outcome, Source, Task, Tree, leaves
 
 T = TypeVar("T")

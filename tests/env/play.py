@@ -3,8 +3,9 @@
 import random
 from pathlib import Path
 
-from bough.env import Env, Host, State, Step, load_module
+from bough.env import Env, Host, State, Step
 from bough.tree import Outcome, Task
+from bough.usercode import load_module
 
 worlds = load_module(Path(__file__).with_name("worlds.py"))
 

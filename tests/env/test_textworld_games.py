@@ -9,11 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from bough.env import Step, load_module
+from bough.env import Step
 from bough.env.games import SHIPPED, open_pack
 from bough.env.splits import split_of
 from bough.env.textworld import TextWorld, load
 from bough.tree import Task
+from bough.usercode import load_module
 
 LEVELS = (1, 2, 3, 4)
 

@@ -13,8 +13,9 @@ from typing import TypeVar
 import pytest
 from play import Seen, actions_of, is_running, seen, walk, walk_on, worlds
 
-from bough.env import EnvFault, FrozenLake, Host, Replay, Sokoban, State, Step, UserCodeError, Workers, load_module
+from bough.env import EnvFault, FrozenLake, Host, Replay, Sokoban, State, Step, UserCodeError, Workers
 from bough.tree import Outcome, Task
+from bough.usercode import load_module
 
 Result = TypeVar("Result")
 LAKE = FrozenLake(frozen=1.0, least_moves=4, max_steps=40)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bough.env import EnvFault, Host, State, Step
-from bough.explore import Explorer, Grove, Grown
+from bough.rollout import Explorer, Grove, Grown
 from bough.tree import Task
 
 

@@ -5,11 +5,12 @@ import pytest
 from tests.evaluate.broken import break_steps
 from tests.small import run as small
 
+from bough.config import ConfigError
 from bough.env import FrozenLake, State
 from bough.evaluate import AllFailed, evaluate, sentence
 from bough.store import RunDirectory, StoreError, read_metrics
-from bough.train import ConfigError, Score, read_heldout, start
-from bough.train.journal import Journal
+from bough.train import Score, read_heldout, start
+from bough.train.recorder import Journal
 from bough.tree import ActionCounts, Task
 from bough.view import Live
 

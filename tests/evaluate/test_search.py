@@ -14,13 +14,14 @@ from tests.evaluate.broken import break_steps
 from tests.small import run as small
 from tests.talk import ENVIRONMENT
 
+from bough.config import ConfigError, dump, load
 from bough.credit import Gae
 from bough.evaluate import AllFailed, search, summary
 from bough.explore import search as search_room
 from bough.objective import PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.store import RunDirectory, StoreError, read_trees
-from bough.train import ConfigError, dump, load, start
+from bough.train import start
 from bough.tree import Kind, Tree
 
 EXACT = ["engine=Local(deterministic=true)"]

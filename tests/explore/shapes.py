@@ -11,7 +11,7 @@ from tests.explore.stage import STOP, Letters, World, grove
 from bough.context import Plain
 from bough.engine import Completion, Engine, Local, Request, Sampling, Scripted
 from bough.env import Inline
-from bough.explore import Agent, Explorer, Grove, Growth, Limits, Player
+from bough.rollout import Agent, Explorer, Grove, Growth, Limits, Player
 from bough.tree import Kind, Outcome, Source, Task, Tree, context, leaves, path
 
 FREE = Limits()

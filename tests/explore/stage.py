@@ -13,7 +13,7 @@ from bough.context import Context, Full, Plain, Turn
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.engine.scripted import Reply
 from bough.env import Branching, Host, Inline, Split, State, Step
-from bough.explore import Agent, Explorer, Grove, Grown, Limits, Waits
+from bough.rollout import Agent, Explorer, Grove, Grown, Limits, Waits
 from bough.tree import Outcome, Task
 
 STOP = 0

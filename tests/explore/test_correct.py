@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.stage import World, grove, grow, scripted
-from tests.explore.test_growth import columns
 from tests.explore.test_quality import LAKE
-from tests.explore.test_writing import play
+from tests.rollout.test_builder import columns
+from tests.rollout.test_writing import play
 
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.engine import Engine, Mishap, Request, Scripted
 from bough.env import FrozenLake, Inline
-from bough.explore import Astray, Attempt, Correct, Limits, Player
-from bough.explore.attempt import attempt
+from bough.explore import Astray, Correct
 from bough.reward import Success
-from bough.train.taught import taught
+from bough.rollout import Attempt, Limits, Player
+from bough.rollout.attempt import attempt
+from bough.train.teacher_paths import taught
 from bough.tree import Kind, Outcome, Rewarded, Source, Tree, counted, leaves, path
 
 

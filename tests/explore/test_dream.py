@@ -4,14 +4,15 @@
 import asyncio
 
 import pytest
-from tests.explore.search.talk import answer, talk
 from tests.explore.stage import STOP, Letters, grove, grow, scripted
+from tests.search.talk import answer, talk
 
 from bough.engine import EngineFault, Mishap, Sampling, Scripted
 from bough.env import EnvFault, Host, State
-from bough.explore import Chains, Limits
+from bough.explore import Chains
 from bough.explore.dream import Aside, Ask, Dream, Dreamt
-from bough.explore.search import mcts
+from bough.rollout import Limits
+from bough.search import mcts
 from bough.tree import Outcome, Task
 
 SAMPLING = Sampling(max_tokens=100)

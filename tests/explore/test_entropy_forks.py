@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.explore.shapes import Told, ends, grown, model_grove, place_of, scores, spelling
-from tests.explore.test_growth import columns
+from tests.rollout.test_builder import columns
 
 from bough.engine import Mishap, Request, Scripted
-from bough.explore import EntropyForks, Explorer
+from bough.explore import EntropyForks
+from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, turns
 
 SURE = EntropyForks(paths=8, chains=2, base=1.0, weight=0.0)

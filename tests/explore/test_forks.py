@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.stage import World, grove, grow, scripted
-from tests.explore.test_growth import columns
+from tests.rollout.test_builder import columns
 
 from bough.credit import TreeGrpo
 from bough.credit.branches import trunk_of
 from bough.engine import Mishap, Request, Scripted
 from bough.env import Inline
-from bough.explore import Forks, Growth, Limits, Player, Waits
+from bough.explore import Forks
 from bough.reward import EnvReward
+from bough.rollout import Growth, Limits, Player, Waits
 from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, steps, turns
 
 

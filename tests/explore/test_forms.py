@@ -10,8 +10,9 @@ from tests.explore.stage import World, grove, grow, scripted
 from bough.context import Parser, PlanAct, Planned, Renderer, Tagged, Window
 from bough.engine import Scripted
 from bough.env import Inline
-from bough.explore import Chains, Demonstration, Grove
+from bough.explore import Chains, Demonstration
 from bough.policy import Tiny
+from bough.rollout import Grove
 from bough.tree import Kind, Tree, token_node
 
 PLAN = "<switch><subgoal>a, a</subgoal><action>a</action>"

@@ -8,17 +8,18 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.stage import World, grove, grow, scripted
-from tests.explore.test_growth import columns
+from tests.rollout.test_builder import columns
 
 from bough.batch import pack
 from bough.context import Context, Full, Window
 from bough.credit import Grpo
 from bough.engine import Engine, Mishap, Request, Scripted
 from bough.env import Inline, Split, State, Step
-from bough.explore import Guided, Limits
+from bough.explore import Guided
 from bough.reward import Success
+from bough.rollout import Limits
 from bough.train.summary import summarize
-from bough.train.taught import taught
+from bough.train.teacher_paths import taught
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Tree, counted, leaves, path
 
 

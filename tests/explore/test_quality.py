@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import pytest
 from tests.explore.stage import World, grove, scripted
-from tests.explore.test_writing import play, written
+from tests.rollout.test_writing import play, written
 
 from bough.engine import Mishap, Scripted
 from bough.env import FrozenLake, Inline
-from bough.explore import Advised, Asked, Cost, Cursor, Draft, Early, Limits, Number, Player, Proper, Quality
+from bough.explore import Advised, Asked, Early, Number, Proper, Quality
 from bough.explore.quality import rate
+from bough.rollout import Cost, Cursor, Draft, Limits, Player
 from bough.tree import Task
 
 LAKE = Task(id="lake", data={"rows": ["SF", "HG"]})

@@ -17,8 +17,9 @@ from tests.explore.shapes import (
 
 from bough.credit import TreePo
 from bough.engine import Mishap, Request, Scripted
-from bough.explore import Explorer, Segments
+from bough.explore import Segments
 from bough.reward import EnvReward
+from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Rewarded, counted, leaves, path, turns
 
 SMALL = Segments(width=8, divergence=2, tokens=3)

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.shapes import ends, grown, ledgered, place_of, spelling
-from tests.explore.test_growth import columns
+from tests.rollout.test_builder import columns
 
 from bough.engine import Scripted
-from bough.explore import EntropyForks, Explorer, Limits, Lookahead, Segments, Surprisal
+from bough.explore import EntropyForks, Lookahead, Segments, Surprisal
+from bough.rollout import Explorer, Limits
 from bough.tree import Outcome, counted
 
 

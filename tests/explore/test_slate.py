@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
 from tests.explore.stage import World, grove, grow, scripted
-from tests.explore.test_growth import columns
+from tests.rollout.test_builder import columns
 
 from bough.batch import pack
 from bough.credit import Slate as Credit
 from bough.credit import dr_grpo
 from bough.engine import Engine, Mishap, Request, Scripted
 from bough.env import Inline
-from bough.explore import Chains, Draft, Limits, Player, Proper, Slate
+from bough.explore import Chains, Proper, Slate
 from bough.reward import EnvReward
+from bough.rollout import Draft, Limits, Player
 from bough.train.summary import summarize
 from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, turns
 

@@ -13,16 +13,14 @@ SRC = Path(__file__).parents[2] / "src" / "bough"
 FILES = sorted(SRC.rglob("*.py"))
 HEAVY = {"torch", "transformers", "tokenizers", "safetensors", "textworld", "peft", "tensorboard", "openai"}
 
-EVERY_RECIPE = """
-import pkgutil
-import bough.recipes
-from bough.train import dump, load, override
+EVERY_METHOD = """
+from bough.cli.find import find_run, names
+from bough.config import dump, load, override
 from bough.train.check import check
 
-for module in pkgutil.iter_modules(bough.recipes.__path__):
-    run = __import__(f"bough.recipes.{module.name}", fromlist=["run"]).run()
-    run = override(run, ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu", "engine=Local(slots=8)"])
-    check(run)
+for name in names("methods", "recipes"):
+    run = override(find_run(name), ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu",
+    "engine=Local(slots=8)"]) check(run)
     assert load(dump(run)) == run
 """
 
@@ -52,7 +50,7 @@ def _modules_after(statement: str) -> set[str]:
             "import bough.engine, bough.context, bough.objective, bough.explore, bough.train, bough.evaluate",
             HEAVY,
         ),
-        pytest.param(EVERY_RECIPE, HEAVY, id="every recipe made, changed, checked, written and read"),
+        pytest.param(EVERY_METHOD, HEAVY, id="every method made, changed, checked, written and read"),
         ("import bough.cli.app", {"torch", "transformers"}),
         ("from bough.cli.catalogue import show_all; show_all()", {"torch", "transformers"}),
     ],
@@ -81,11 +79,11 @@ def test_help_is_fast() -> None:
     [
         ("train grpo_frozenlake optimizer.learning_rat=1", "did you mean 'learning_rate'"),
         ("train grpo_frozenlake optimizer=Optimizer(epoch=1)", "did you mean 'epochs'"),
-        ("train gae_frozenlake critic=none", "credit=Gae: needs the head 'value'"),
+        ("train grpo credit=Gae", "credit=Gae: needs the head 'value'"),
         ("resume nowhere", "a folder that does not exist"),
         ("mine nowhere pairs.jsonl", "a folder that does not exist"),
         ("eval nowhere", "a folder that does not exist"),
-        ("search grpo_frozenlake mcts()", "no weights for it"),
+        ("search grpo_frozenlake mcts()", "got a run without weights"),
     ],
 )
 def test_a_mistake_on_the_command_line_costs_little(arguments: str, message: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.small import run as small
 
 from bough.batch import pack
 from bough.engine import Engine
-from bough.explore import Waits
+from bough.rollout import Waits
 from bough.store import read_metrics
 from bough.train import DeadRun, Run, Workshop, start
 from bough.train.loop import reward

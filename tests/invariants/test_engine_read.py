@@ -13,7 +13,7 @@ from tests.small import run as small
 
 from bough.batch import Batch, pack
 from bough.context import Context, Full, Window
-from bough.explore import Waits
+from bough.rollout import Waits
 from bough.train import Workshop
 from bough.train.loop import reward
 from bough.tree import Credited, Kind, Tree, counted

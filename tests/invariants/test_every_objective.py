@@ -14,13 +14,13 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from torch import Tensor
 
 from bough.batch import Batch, Part, pack
+from bough.learner import Learner, Optimizer
+from bough.learner.loss_inputs import Aids, by_path, by_token, shares
+from bough.learner.token_outputs import Seen
 from bough.objective import Columns, Loss, Need, Objective, PpoClip, Share
 from bough.policy import Tiny, ValueHead
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train import Learner, Optimizer
-from bough.train.columns import Aids, by_path, by_token, shares
-from bough.train.look import Seen
 from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
 
 OBJECTIVES = objectives()

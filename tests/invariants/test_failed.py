@@ -11,14 +11,16 @@ from bough.batch import pack
 from bough.credit import Grpo
 from bough.engine import Mishap, Request, Scripted
 from bough.engine.scripted import Reply
-from bough.env import Workers, load_module
-from bough.explore import Chains, Grown
+from bough.env import Workers
+from bough.explore import Chains
 from bough.reward import EnvReward
+from bough.rollout import Grown
 from bough.train import DeadRun
-from bough.train.deadrun import check_paths
+from bough.train.health import check_paths
 from bough.train.loop import reward
 from bough.train.summary import summarize
 from bough.tree import Outcome, Source, Tree, counted, leaves, path
+from bough.usercode import load_module
 
 stage = load_module(Path(__file__).parents[1] / "explore" / "stage.py")
 

@@ -8,10 +8,10 @@ from tests.trees import rewarded
 from torch import Tensor
 
 from bough.batch import pack
+from bough.learner import Learner, Optimizer
+from bough.learner.loss_inputs import Aids
 from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
 from bough.policy import Tiny
-from bough.train import Learner, Optimizer
-from bough.train.columns import Aids
 from bough.tree import counted, spread_paths
 
 WHOLE = Sum(terms=(PpoClip(low=0.2, high=0.3, dual=1.6), Kl(coefficient=0.05), Entropy(coefficient=0.02)))

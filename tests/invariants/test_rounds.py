@@ -12,10 +12,11 @@ from tests.small import run as small
 
 from bough.credit import Filtered
 from bough.engine import Local
-from bough.explore import Limits, Player
-from bough.explore.search import mcts
+from bough.learner import Optimizer
 from bough.objective import Imitation
-from bough.train import Checkpointing, Optimizer, Run, resume, start
+from bough.rollout import Limits, Player
+from bough.search import mcts
+from bough.train import Checkpointing, Run, resume, start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

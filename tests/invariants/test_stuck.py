@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.talk import ONE_STEP, Bough, alone
 
-from bough.explore import Stuck, Waits
+from bough.rollout import Stuck, Waits
 
 STUCK = 75
 

@@ -13,9 +13,9 @@ from tests.objective.test_search_pairs import view_of
 from bough.batch import pack
 from bough.credit import Searched
 from bough.env import Branching, Inline, Split, State, Step
-from bough.explore import Limits
-from bough.explore.search import mcts
 from bough.objective import Pairs
+from bough.rollout import Limits
+from bough.search import mcts
 from bough.tree import Credited, Kind, Outcome, Rewarded, Task, path, token_node
 
 LETTERS, LENGTH = "abc", 4

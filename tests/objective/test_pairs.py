@@ -13,10 +13,10 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, random_tree, rewa
 from torch import Tensor
 
 from bough.batch import Batch, pack
+from bough.learner import Learner, Optimizer
+from bough.learner.loss_inputs import Aids, by_path
 from bough.objective import Columns, Dpo, Pairs, Share
 from bough.policy import Tiny
-from bough.train import Learner, Optimizer
-from bough.train.columns import Aids, by_path
 from bough.tree import Credited, Outcome, Source, Tree, counted, path, spread_paths
 
 DONE = Outcome.TERMINATED

@@ -12,9 +12,9 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.batch import pack
 from bough.credit import Process, Searched
+from bough.learner.loss_inputs import by_path
 from bough.objective import Columns, Dpo, Pairs, Share, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import Duels
-from bough.train.columns import by_path
 from bough.tree import EXPLORER, TRUNCATED_BY, Credited, Outcome, Rewarded
 
 

@@ -1,128 +1,219 @@
-"""Every recipe trains: the real environment, engine, rule and loss, made small."""
+"""Every recipe has exactly the settings with which docs/results.md was measured."""
 
-import asyncio
 import importlib
-import math
-import pkgutil
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+import inspect
+from collections.abc import Callable, Mapping
 
-import numpy as np
 import pytest
 
-import bough.recipes
-from bough.context import Turn
-from bough.env import Inline
-from bough.explore import Chains, Draft, Explorer, Player, Slate
-from bough.explore.search import Search
-from bough.policy import Tiny, UtteranceCritic
-from bough.store import Checkpoints, read_metrics
-from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
-from bough.train.texts import collect
-from bough.tree import Floats, Kind, Tree, counted, path
+from bough.cli.find import find_run, names
+from bough.context import Full, Window
+from bough.credit import Filtered, Gigpo, Process, RestMcts, Searched
+from bough.engine import Sampling
+from bough.env import FrozenLake, Sokoban, TextWorld
+from bough.learner import Optimizer
+from bough.objective import (
+    Entropy,
+    Imitation,
+    Kl,
+    PpoClip,
+    StepApo,
+    Sum,
+    ValueClip,
+    agent_q_dpo,
+    mcts_dpo,
+    rstar,
+    tp_llama,
+)
+from bough.policy import Tiny, ValueHead
+from bough.reward import EnvReward, InvalidAction
+from bough.rollout import Limits
+from bough.search import Descend, Mean, Rollouts, Sample, Search, Uct, puct
+from bough.train import Checkpointing, Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, World
+from bough.train.check import check
 
-RECIPES = [module.name for module in pkgutil.iter_modules(bough.recipes.__path__)]
-SHOWN = Warmup(demonstrations=6, epochs=12, learning_rate=1e-2, batch_tokens=128)
-"""Enough to succeed now and then, without which a search has nothing to say."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Coin:
-    """Channel "coin": 0, 1/2 or 1 for each path, by its tokens, so that paths differ that all fail."""
-
-    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        return [{"coin": self._pay(tree)} for tree in group]
-
-    def _pay(self, tree: Tree) -> Floats:
-        paid = np.zeros(tree.nodes)
-        for leaf in counted(tree):
-            walk = path(tree, int(leaf))
-            acts = walk[tree.kind[walk] == Kind.ACTION]
-            if len(acts):
-                paid[acts[-1]] = sum(int(tree.tokens_of(int(act)).sum()) for act in acts) % 3 / 2
-        return paid
+RECIPES = list(names("recipes"))
+TINY = Tiny(layers=2, width=64, heads=4)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toss:
-    """Quality: 0, 1/2 or 1 for each action, by its tokens, so that candidates differ of which none is any good."""
-
-    async def __call__(self, player: Player, draft: Draft) -> float:
-        del player
-        return sum(draft.tokens) % 3 / 2
+def _run(name: str, world: str, env: object, policy: Tiny, **fields: object) -> Run:
+    return Run(name=name, world=World(name=world, env=env, policy=policy)).replace(**fields)
 
 
-def small(run: Run) -> Run:
-    """The same pieces, with less of everything; a search has to find something, and is shown all tasks first."""
-    searches = isinstance(run.method.explorer, Search)
-    return run.replace(
-        policy=Tiny(layers=1, width=32, heads=2),
-        explorer=_small(run.method.explorer),
-        limits=replace(run.world.limits, turns=4, tree_turns=20 if searches else run.world.limits.tree_turns),
-        rewards=(*run.world.rewards, Coin()),
-        hooks=tuple(
-            replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
-            for each in run.method.hooks
-        ),
-        warmup=SHOWN
-        if searches
-        else replace(run.world.warmup, demonstrations=min(4, run.world.warmup.demonstrations), epochs=2),
-        demonstrations=replace(run.method.demonstrations, demonstrations=min(4, run.demonstrations.count), per_step=2),
-        steps=3,
-        batch_tasks=4,
-        max_sampling_rounds=min(2, run.method.max_sampling_rounds),
-        tasks=Tasks(split="train", count=6),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=100),
-        checkpointing=Checkpointing(every=100, trees_every=100),
+def _frozenlake() -> Run:
+    return _run(
+        "grpo_frozenlake",
+        "frozenlake",
+        FrozenLake(size=5, corners=True, max_steps=14),
+        TINY,
+        context=Window(turns=1),
+        limits=Limits(turns=14),
+        sampling=Sampling(max_tokens=4),
+        filters=(),
+        objective=PpoClip(high=0.28),
+        regularizers=(Kl(coefficient=0.04),),
+        optimizer=Optimizer(learning_rate=5e-4, parts=2, warmup_steps=20),
+        warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
+        steps=100,
+        batch_tasks=16,
+        tasks=Tasks(split="train", count=2000),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=300), every=20),
+        threads=1,
     )
 
 
-def _small(explorer: Explorer) -> Explorer:
-    if isinstance(explorer, Slate):
-        return replace(explorer, quality=Toss())
-    return replace(explorer, n=4) if isinstance(explorer, Chains) else explorer
+def _sokoban() -> Run:
+    return _run(
+        "grpo_sokoban",
+        "sokoban",
+        Sokoban(size=6, max_steps=5, show_border=False),
+        TINY,
+        context=Window(turns=1),
+        limits=Limits(turns=5),
+        sampling=Sampling(max_tokens=4),
+        filters=(),
+        objective=PpoClip(high=0.28),
+        regularizers=(Kl(coefficient=0.04),),
+        optimizer=Optimizer(learning_rate=2e-4, parts=1, warmup_steps=20),
+        warmup=Warmup(demonstrations=150, epochs=10, learning_rate=1e-3, batch_tokens=1024),
+        steps=100,
+        batch_tasks=16,
+        tasks=Tasks(split="train", count=800),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=300), every=20),
+        threads=1,
+    )
+
+
+def _textworld() -> Run:
+    return _run(
+        "grpo_textworld",
+        "textworld",
+        TextWorld(levels=(1, 2), max_steps=12, repeat_task=True),
+        Tiny(layers=2, width=128, heads=8),
+        limits=Limits(turns=12),
+        sampling=Sampling(max_tokens=8),
+        rewards=(EnvReward(), InvalidAction(penalty=0.02)),
+        objective=PpoClip(high=0.28),
+        regularizers=(Entropy(coefficient=0.01),),
+        optimizer=Optimizer(learning_rate=4e-4, parts=4, warmup_steps=20),
+        warmup=Warmup(demonstrations=100, epochs=8, learning_rate=2e-3, batch_tokens=1024),
+        steps=175,
+        batch_tasks=16,
+        tasks=Tasks(split="train", count=400),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=150), every=25),
+        threads=1,
+    )
+
+
+def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct().c) -> Search:
+    return Search(
+        select=Descend(by=Uct(c=c), revisit=revisit),
+        expand=Sample(width=4),
+        evaluate=Rollouts(n=1),
+        backup=Mean(),
+        lost=lost,
+        rounds=simulations,
+        enough=None,
+    )
+
+
+EVERY_ROUND = Evaluation(tasks=Tasks(split="test", count=300), every=1)
+PAIRS: Mapping[str, object] = {
+    "regularizers": (),
+    "optimizer": Optimizer(learning_rate=2e-4, parts=1, warmup_steps=0, epochs=4),
+    "credit": Searched(),
+    "reference": "step",
+    "steps": 3,
+    "batch_tasks": 64,
+    "evaluation": EVERY_ROUND,
+}
+ROUNDS: Mapping[str, object] = {
+    "critic": ValueHead(),
+    "objective": Sum(terms=(Imitation(), ValueClip(clip=None))),
+    "regularizers": (),
+    "optimizer": Optimizer(learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, parts=24),
+    "steps": 3,
+    "batch_tasks": 256,
+    "evaluation": EVERY_ROUND,
+    "checkpointing": Checkpointing(every=1, as_grown=True),
+}
+MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
+    "grpo_frozenlake": (_frozenlake, {}),
+    "grpo_sokoban": (_sokoban, {}),
+    "grpo_textworld": (_textworld, {}),
+    "gigpo_frozenlake": (
+        _frozenlake,
+        {"rewards": (EnvReward(), InvalidAction(penalty=0.1)), "credit": Gigpo(discount=0.95, weight=1.0)},
+    ),
+    "mcts_dpo_sokoban": (_sokoban, {**PAIRS, "explorer": _mcts(64, revisit=True), "objective": mcts_dpo()}),
+    "rstar_sokoban": (_sokoban, {**PAIRS, "explorer": _mcts(48, revisit=False, lost=-1.0), "objective": rstar()}),
+    "tp_llama_sokoban": (
+        _sokoban,
+        {**PAIRS, "explorer": _mcts(64, revisit=True), "credit": Process(label="hard"), "objective": tp_llama()},
+    ),
+    "agent_q_sokoban": (
+        _sokoban,
+        {**PAIRS, "explorer": _mcts(64, revisit=True), "objective": agent_q_dpo(), "reference": "start"},
+    ),
+    "cpl_sokoban": (
+        _sokoban,
+        {
+            **PAIRS,
+            "explorer": puct(width=3, simulations=200, revisit=False),
+            "critic": ValueHead(),
+            "credit": Searched(relative=False, head="value"),
+            "objective": Sum(terms=(StepApo(), ValueClip(clip=None))),
+        },
+    ),
+    "agent_r_sokoban": (
+        _sokoban,
+        {
+            **PAIRS,
+            "env": Sokoban(size=6, max_steps=8, show_border=False),
+            "context": Full(),
+            "explorer": _mcts(64, revisit=False, c=0.25),
+            "limits": Limits(turns=8),
+            "credit": Filtered(most=2),
+            "objective": Imitation(),
+            "reference": "start",
+            "warmup": Warmup(demonstrations=450, epochs=10, learning_rate=1e-3, batch_tokens=1024),
+            "demonstrations": Demonstrations(revise=Revise(thought="wait")),
+        },
+    ),
+    "alpha_math_sokoban": (
+        _sokoban,
+        {
+            **ROUNDS,
+            "explorer": puct(width=4, simulations=40, revisit=False),
+            "credit": Filtered(most=2, goals=Searched(head="value")),
+        },
+    ),
+    "rest_mcts_sokoban": (
+        _sokoban,
+        {
+            **ROUNDS,
+            "explorer": _mcts(50, revisit=False),
+            "credit": Filtered(most=2, goals=RestMcts(head="value")),
+        },
+    ),
+}
+"""Of each recipe: the run that it starts from, and every field that it changes."""
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_trains(recipe: str, tmp_path: Path) -> None:
-    if recipe.endswith("textworld"):
-        pytest.importorskip("textworld")
-    run = small(importlib.import_module(f"bough.recipes.{recipe}").run())
-    directory = start(run, tmp_path, terminal=False)
-    assert directory.report.is_file()
-    assert (directory.final / "model.safetensors").is_file()
-    assert Checkpoints(directory=directory.checkpoints).latest().checkpoint is not None
-    rows = [row for row in read_metrics(directory.metrics) if "reward/mean" in row]
-    assert len(rows) == 3
-    learned = [row for row in rows if "loss/total" in row]
-    assert learned, "nothing was learned from"
-    assert all(math.isfinite(float(row["loss/total"])) for row in learned)
-    assert max(float(row["optimizer/gradient_norm"]) for row in learned) > 0
+def test_a_recipe_has_the_measured_settings(recipe: str) -> None:
+    base, fields = MEASURED[recipe]
+    assert find_run(recipe) == base().replace(name=recipe, **fields)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_says_where_it_comes_from(recipe: str) -> None:
-    text = importlib.import_module(f"bough.recipes.{recipe}").__doc__ or ""
-    assert "arXiv" in text, "the paper"
-    assert "Assumes" in text or "assumes" in text, "what it assumes of the environment"
+def test_a_recipe_is_of_a_method_of_its_name_on_its_world(recipe: str) -> None:
+    method, _, world = recipe.rpartition("_")
+    assert method in set(names("methods"))
+    assert find_run(recipe).world.name == world
+    check(find_run(recipe))
 
 
-@pytest.mark.parametrize(
-    ("recipe", "tokens"),
-    [("latr_frozenlake", lambda one: one.windows[0] + 1), ("treepo_frozenlake", lambda one: one.tokens)],
-)
-def test_answers_are_long_enough_to_branch_inside(
-    recipe: str, tokens: Callable[[Explorer], int], tmp_path: Path
-) -> None:
-    """A segment ends within an answer; a branch is compared after its first token."""
-    run = importlib.import_module(f"bough.recipes.{recipe}").run()
-    host, turns = Inline(env=run.world.env), run.world.limits.turns
-    shown = [
-        asyncio.run(collect(host, task, run.world.parser, turns=turns)) for task in run.world.env.tasks("train", 16, 0)
-    ]
-    texts = [text for several in shown for text in several]
-    renderer = run.world.policy.build(texts, tmp_path).renderer
-    for past in ((), (Turn(observation="", action="down", tokens=(), marks={}),)):
-        answer = run.world.parser.write("down", past, ("down", "right", "down"))
-        assert tokens(run.method.explorer) < len(renderer.write(answer)) <= run.world.sampling.max_tokens
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_states_its_paper(recipe: str) -> None:
+    assert "arXiv" in (inspect.getdoc(vars(importlib.import_module(f"bough.recipes.{recipe}"))[recipe]) or "")

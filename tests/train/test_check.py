@@ -9,14 +9,15 @@ import pytest
 from tests.small import run as small
 
 from bough import credit, explore
+from bough.config import ConfigError
 from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import EntropyForks, Forks
-from bough.explore.search import a_star, puct
 from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
-from bough.train import ConfigError, Demonstrations, Revise, Run, start
+from bough.search import a_star, puct
+from bough.train import Demonstrations, Revise, Run, start
 from bough.train.check import check, refuse_overlap
 from bough.tree import Credited, Rewarded, Task
 

@@ -12,13 +12,15 @@ import torch
 from tests.engines import Fronted, Recorder
 from tests.small import run as small
 
+from bough.config import ConfigError, override
 from bough.credit import Gae, Grpo, ReinforcePlusPlus
 from bough.curate import Admitted
-from bough.explore import Chains, Waits, paths_of
+from bough.explore import Chains
 from bough.objective import Columns, Loss, Need, PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
-from bough.train import ConfigError, Run, Workshop, override, start
+from bough.rollout import Waits, paths_of
+from bough.train import Run, Workshop, start
 from bough.train.check import check
 from bough.train.dry_pass import dry_pass
 from bough.tree import Credited, Floats, Rewarded, StageError, Tree

@@ -8,13 +8,14 @@ from tests.trees import chains, credited, random_tree, rewarded
 
 from bough.batch import pack
 from bough.credit import Grpo
+from bough.learner import Diverged, Learner, Optimizer
+from bough.learner.learning_rate import scale
+from bough.learner.loss_inputs import Aids
 from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
 from bough.policy import Tiny
-from bough.train import DeadRun, Diverged, Health, Learner, Optimizer
-from bough.train.columns import Aids
-from bough.train.deadrun import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
+from bough.train import DeadRun, Health
+from bough.train.health import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
 from bough.train.loop import admit
-from bough.train.schedule import scale
 from bough.train.summary import summarize
 from bough.tree import Outcome
 

@@ -16,16 +16,18 @@ from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import chains
 
-from bough.curate import Tracker
+from bough.config import ConfigError
 from bough.engine import EngineFault, Local
 from bough.engine.generation import LocalEngine
 from bough.engine.model import Model
-from bough.explore import Grown, Waits
-from bough.explore.search import puct
+from bough.hooks import Tracker
+from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
 from bough.policy import ValueHead
+from bough.rollout import Grown, Waits
+from bough.search import puct
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import Checkpointing, ConfigError, DeadRun, Diverged, Health, Learner, Run, resume, start
+from bough.train import Checkpointing, DeadRun, Health, Run, resume, start
 from bough.train.check import check
 from bough.train.pipeline import Ahead
 from bough.tree import Credited, Source

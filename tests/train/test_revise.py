@@ -16,9 +16,9 @@ from bough.credit import Filtered, Gae, Poad, Process, Searched
 from bough.engine import Scripted
 from bough.env import Inline
 from bough.explore import Chains
-from bough.explore.search import mcts
 from bough.objective import Imitation
 from bough.reward import Success
+from bough.search import mcts
 from bough.store import read_metrics
 from bough.train import Demonstrations, Reader, Revise, start
 from bough.tree import Kind, Outcome, Rewarded, Source, Tree, context, counted, path

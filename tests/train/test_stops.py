@@ -15,25 +15,15 @@ from tests.small import MEASURED
 from tests.small import run as small
 from torch import Tensor
 
+from bough.config import ConfigError
 from bough.engine import Completion, Engine, EngineFault, Local, Request
 from bough.engine.model import Model
 from bough.env import FrozenLake, State, Step
-from bough.explore import Stuck
+from bough.learner import Diverged
 from bough.objective import Columns, Loss, PpoClip
+from bough.rollout import Stuck
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
-from bough.train import (
-    Checkpointing,
-    ConfigError,
-    DeadRun,
-    Diverged,
-    Evaluation,
-    Health,
-    Run,
-    Tasks,
-    read_heldout,
-    resume,
-    start,
-)
+from bough.train import Checkpointing, DeadRun, Evaluation, Health, Run, Tasks, read_heldout, resume, start
 from bough.tree import Outcome
 
 EPOCHS, STEPS = 2, 4

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
-from bough.explore import Cursor, Player
+from bough.rollout import Cursor, Player
 from bough.store import read_metrics
 from bough.train import DeadRun, Health, Run, Warmup, start
 

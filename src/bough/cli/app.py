@@ -42,7 +42,8 @@ def train(
 ) -> None:
     """Train an agent by a method on a world; ends with the path of a report."""
     from bough.cli.find import find_run
-    from bough.train import override, start
+    from bough.config import override
+    from bough.train import start
 
     directory = start(override(find_run(method, on, policy), changes or []), out)
     typer.echo(f"report: {directory.report}")
@@ -123,7 +124,7 @@ def mine_trees(
 
     bough mine runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
     """
-    from bough.train import Apart, mine
+    from bough.export import Apart, mine
 
     apart = Apart(edits=edits, overlap=overlap)
     found = mine(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)

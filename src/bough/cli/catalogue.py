@@ -12,28 +12,29 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from bough.cli.find import PACKAGE, find_run, find_world, names
+from bough.config import ConfigError, unknown
+from bough.config.kinds import wrong_kind
+from bough.config.naming import made_by
+from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
 from bough.curate import Admit
 from bough.env import Env
-from bough.explore import Blame, Explorer, Quality
+from bough.explore import Blame, Quality
 from bough.explore.asking import Reader
-from bough.explore.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.hooks.hook import AdviserRecipe
 from bough.objective import Objective, Pairs
 from bough.policy import Lora, ValueHead
 from bough.reward import Reward
-from bough.train import ConfigError, EngineRecipe, PolicyRecipe
-from bough.train.adviser import AdviserRecipe
+from bough.rollout import Explorer
+from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
+from bough.train import EngineRecipe, PolicyRecipe
 from bough.train.check import check
-from bough.train.kinds import wrong_kind
-from bough.train.naming import made_by
-from bough.train.spell import settings
-from bough.view import unknown
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
 """A title, the packages that export its pieces, and the type of its pieces."""
 
-SEARCH = ("bough.explore.search",)
+SEARCH = ("bough.search",)
 PIECES: dict[str, Room] = {
     "env": ("Environments", ("bough.env",), Env),
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),
@@ -54,9 +55,9 @@ PIECES: dict[str, Room] = {
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
     "read": ("Parts of judges: answers of engines", ("bough.explore",), Reader),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "advisers": ("Advisers", ("bough.curate", "bough.policy"), AdviserRecipe),
+    "hooks": ("Hooks", ("bough.hooks", "bough.policy"), AdviserRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
-    "curate": ("Curation", ("bough.curate",), Admit),
+    "curate": ("Filters", ("bough.curate",), Admit),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
     "critic": ("Critics", ("bough.policy",), ValueHead),
@@ -104,13 +105,13 @@ def _function(room: str, name: str) -> Entry:
     """A method, world, policy preset or recipe, read from its file without importing it."""
     parsed = ast.parse((PACKAGE / room / f"{name}.py").read_text(encoding="utf-8"))
     made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
-    arguments = ast.unparse(made.args).partition("*, ")[2]
-    return Entry(
-        room=room,
-        name=name,
-        text=ast.get_docstring(made) or "",
-        fields=tuple(arguments.split(", ")) if arguments else (),
-    )
+    defaults = [None] * (len(made.args.args) - len(made.args.defaults)) + made.args.defaults + made.args.kw_defaults
+    fields = [
+        f"{each.arg}: {ast.unparse(each.annotation)} = {ast.unparse(default)}"
+        for each, default in zip([*made.args.args, *made.args.kwonlyargs], defaults, strict=True)
+        if each.annotation and default
+    ]
+    return Entry(room=room, name=name, text=ast.get_docstring(made) or "", fields=tuple(fields))
 
 
 def show_all() -> str:

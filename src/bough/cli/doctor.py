@@ -87,7 +87,8 @@ def _disk() -> Finding:
 def _episode() -> Finding:
     """Train three steps on FrozenLake, for real, in a temporary folder."""
     from bough.cli.find import find_run
-    from bough.train import override, start
+    from bough.config import override
+    from bough.train import start
 
     small = ["steps=3", "batch_tasks=2", "warmup.demonstrations=4", "warmup.epochs=1", "evaluation.tasks.count=4"]
     begin = time.perf_counter()

@@ -46,7 +46,7 @@ def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
 
 def _explain(error: BaseException) -> tuple[str, int | None]:
     """The message and the exit status of an error; status None for a defect of Bough, shown with its traceback."""
-    from bough.env.origin import describe, place, shorten
+    from bough.usercode.origin import describe, place, shorten
 
     ours = [kind for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in ("bough", "builtins")]
     kinds, text = {kind.__name__ for kind in ours}, shorten(_text(error), MOST_CHARACTERS)

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from bough.env.origin import describe, place
-from bough.train import ConfigError, Run, World
-from bough.train.naming import import_file
-from bough.train.override import PIECE, make
-from bough.view import unknown
+from bough.config import ConfigError, unknown
+from bough.config.naming import import_file
+from bough.config.override import PIECE, make
+from bough.train import Run, World
+from bough.usercode.origin import describe, place
 
 PACKAGE = Path(__file__).parent.parent
 WORLD = "frozenlake"
@@ -50,12 +50,12 @@ class Function:
         """
         try:
             made = make(self.call, self.arguments, self.where, *given)
-        except ConfigError:
-            raise
         except Exception as error:
-            if not place(error):
+            # `make` raises a ConfigError from a ValueError, whose traceback has the line in the user's file.
+            cause = error.__cause__ if isinstance(error, ConfigError) else error
+            if cause is None or not place(cause):
                 raise
-            raise ConfigError(f"{self.where}: {self.name}() raised {describe(error)}") from error
+            raise ConfigError(f"{self.where}: {self.name}() raised {describe(cause)}") from cause
         if not isinstance(made, kind):
             raise ConfigError(
                 f"{self.where}: {self.name}() returned {type(made).__name__}; need a bough.train.{kind.__name__}"

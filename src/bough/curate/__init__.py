@@ -52,23 +52,13 @@ def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Admi
 
 
 # Last, because every piece returns `Admitted`.
-from bough.curate.exit import ExIt  # noqa: E402
-from bough.curate.pick_paths import PickPaths  # noqa: E402
 from bough.curate.signal import Signal  # noqa: E402
 from bough.curate.small_advantage import SmallAdvantage  # noqa: E402
-from bough.curate.snapshots import Snapshots  # noqa: E402
-from bough.curate.success_replay import SuccessReplay  # noqa: E402
-from bough.curate.tracker import Tracker  # noqa: E402
 
 __all__ = [
     "Admit",
     "Admitted",
-    "ExIt",
-    "PickPaths",
     "Signal",
     "SmallAdvantage",
-    "Snapshots",
-    "SuccessReplay",
-    "Tracker",
     "select",
 ]

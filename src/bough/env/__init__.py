@@ -158,7 +158,6 @@ class EnvHost(Host, Protocol):
 from bough.env.frozenlake import FrozenLake  # noqa: E402
 from bough.env.inline import Inline  # noqa: E402
 from bough.env.joint import Joint  # noqa: E402
-from bough.env.load import load_module  # noqa: E402
 from bough.env.replay import Replay  # noqa: E402
 from bough.env.shop import Shop  # noqa: E402
 from bough.env.sokoban import Sokoban  # noqa: E402
@@ -184,5 +183,4 @@ __all__ = [
     "TextWorld",
     "UserCodeError",
     "Workers",
-    "load_module",
 ]

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from bough.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
-from bough.env.origin import describe, place, shorten
 from bough.tree import Outcome, Task
+from bough.usercode.origin import describe, place, shorten
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
 

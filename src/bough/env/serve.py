@@ -14,9 +14,9 @@ from typing import Literal, TypeAlias
 
 from bough.env import Env, EnvFault, Split, State, Step, UserCodeError
 from bough.env.checked import Checked
-from bough.env.load import unpickle
-from bough.env.origin import describe
 from bough.tree import Task
+from bough.usercode.load import unpickle
+from bough.usercode.origin import describe
 
 LENGTH_BYTES = 8
 """Every message is a pickle after its length, big-endian."""

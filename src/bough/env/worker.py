@@ -13,8 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bough.env import EnvFault, UserCodeError
-from bough.env.load import loaded_files
 from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Ask, Hello, Reply, Verdict, framed
+from bough.usercode.load import loaded_files
 
 # The child must find the same modules as this process, so it gets the path before it imports anything.
 START = """

@@ -6,16 +6,18 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.config import override
 from bough.evaluate.failed import require_some
-from bough.explore import Waits, derive
+from bough.rollout import Waits
 from bough.store import Checkpoints, RunDirectory, StoreError
-from bough.train import Score, load_run, measure, override
+from bough.train import Score, load_run, measure
 from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
+from bough.tree import derive
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
 if TYPE_CHECKING:
-    from bough.train.workshop import Workshop
+    from bough.train.runtime import Workshop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +62,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         if checkpoint is None:
             raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
         # Imported here because it imports torch; wrong arguments are reported earlier.
-        from bough.train.workshop import Workshop
+        from bough.train.runtime import Workshop
 
         waits = Waits()
         with Watchdog(waits, grace_s=run.health.stuck_s):

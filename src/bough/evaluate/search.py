@@ -7,18 +7,19 @@ from html import escape
 from pathlib import Path
 from typing import TypeAlias, cast
 
+from bough.config import dump, override
 from bough.engine import OpenAi
 from bough.evaluate.failed import require_some
-from bough.explore import Agent, Grove, Grown, Waits, derive
-from bough.explore.search.question import UNANSWERED
+from bough.rollout import Agent, Grove, Grown, Waits
+from bough.search.question import UNANSWERED
 from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
 from bough.store.atomic import explain_unwritable
-from bough.train import Run, dump, load_run, override
+from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
 from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
-from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions, counted, leaves
+from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions, counted, derive, leaves
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
 AT_ONCE = 64
@@ -120,7 +121,7 @@ async def _local(
         raise StoreError(f"{directory.path}: got no whole checkpoint; need a run that has saved one")
     folder = _folder(run, out, f"step {checkpoint.step}")
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.train.workshop import Workshop
+    from bough.train.runtime import Workshop
 
     shop = Workshop(run, directory.policy, waits, trains=False)
     shop.policy.load_state(checkpoint.tensors("policy"))
@@ -142,7 +143,7 @@ async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -
             "a trained run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
         )
     folder = _folder(run, out, settings.model)
-    from bough.train.workshop import make_host
+    from bough.train.runtime import make_host
 
     engine = settings.build()
     renderer = engine.renderer if settings.api == "chat" else world.policy.build(()).renderer

@@ -7,8 +7,8 @@ from typing import Protocol, runtime_checkable
 from bough.context import Renderer
 from bough.engine import Engine, EngineFault, Finish, Request, Sampling
 from bough.env import Branching, EnvFault, State, Step
-from bough.explore.seeds import derive
 from bough.tree import Outcome, Task
+from bough.tree.seeds import derive
 
 SYSTEM = (
     "You are the environment of an agent. Answer with nothing but what the agent would read after its last action. "

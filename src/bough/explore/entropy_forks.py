@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.explore.cursor import Cursor
-from bough.explore.piece import Piece, write_on
-from bough.explore.player import Player
-from bough.explore.together import together
+from bough.rollout.cursor import Cursor
+from bough.rollout.piece import Piece, write_on
+from bough.rollout.rollout import Player
+from bough.rollout.together import together
 
 FIRST_TOKENS = 20
 """A turn's entropy is that of so many of its tokens."""

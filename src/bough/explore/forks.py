@@ -4,9 +4,9 @@ import random
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.explore.cursor import Cursor
-from bough.explore.player import Player
-from bough.explore.together import together
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Player
+from bough.rollout.together import together
 from bough.tree import TRUNK, Outcome
 
 

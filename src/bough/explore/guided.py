@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.env import EnvFault
-from bough.explore.attempt import Attempt, Hints, insist
-from bough.explore.cursor import Cursor
-from bough.explore.player import Player
-from bough.explore.together import together
+from bough.rollout.attempt import Attempt, Hints, insist
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Player
+from bough.rollout.together import together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore.asking import Reader, Words, check_places, story
-from bough.explore.cursor import Draft
-from bough.explore.ledger import Spent
-from bough.explore.player import Player
+from bough.rollout.budget import Spent
+from bough.rollout.cursor import Draft
+from bough.rollout.rollout import Player
 
 QUALITY = "quality"
 """In the info of an action that was judged before it was done: how good it was found."""

@@ -6,10 +6,10 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from bough.explore.cursor import Cursor, Draft
-from bough.explore.piece import Piece, write_on
-from bough.explore.player import Player
-from bough.explore.together import together
+from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.piece import Piece, write_on
+from bough.rollout.rollout import Player
+from bough.rollout.together import together
 from bough.tree import Outcome
 
 Trail: TypeAlias = tuple[Cursor | Draft, ...]

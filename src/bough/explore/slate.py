@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from bough.credit.normalize import normalize
-from bough.explore.cursor import Cursor, Draft
-from bough.explore.ledger import Spent
-from bough.explore.player import Player
 from bough.explore.quality import Quality, rate
-from bough.explore.together import together
+from bough.rollout.budget import Spent
+from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.rollout import Player
+from bough.rollout.together import together
 from bough.tree import STUB, Outcome
 
 

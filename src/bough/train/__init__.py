@@ -6,14 +6,10 @@ The package is also a function, `bough.train(run)`: see `bough.api`.
 from typing import TYPE_CHECKING
 
 from bough.lazy import lazy_names, make_callable
-from bough.train.apart import Apart
-from bough.train.config import ConfigError, dump, load
-from bough.train.deadrun import DeadRun
-from bough.train.heldout import Score, measure
-from bough.train.journal import read_heldout
-from bough.train.mine import Mined, mine
-from bough.train.optimizer import Optimizer
-from bough.train.override import override
+from bough.learner import Optimizer
+from bough.train.evaluation import Score, measure
+from bough.train.health import DeadRun
+from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise
 from bough.train.run import Method, Run, World
 from bough.train.settings import (
@@ -31,27 +27,19 @@ from bough.train.settings import (
 from bough.train.start import load_run, resume, start
 
 if TYPE_CHECKING:
-    from bough.train.learner import Diverged, Learner
-    from bough.train.workshop import Workshop
+    from bough.train.runtime import Workshop
 else:
-    __getattr__ = lazy_names(
-        __name__, {"bough.train.learner": ("Diverged", "Learner"), "bough.train.workshop": ("Workshop",)}
-    )
+    __getattr__ = lazy_names(__name__, {"bough.train.runtime": ("Workshop",)})
 
 __all__ = [
-    "Apart",
-    "ConfigError",
     "DeadRun",
-    "Diverged",
     "Checkpointing",
     "Demonstrations",
     "EngineRecipe",
     "Evaluation",
     "Execution",
     "Health",
-    "Learner",
     "Method",
-    "Mined",
     "Optimizer",
     "PolicyRecipe",
     "Reader",
@@ -63,12 +51,8 @@ __all__ = [
     "Warmup",
     "Workshop",
     "World",
-    "dump",
-    "load",
     "load_run",
     "measure",
-    "mine",
-    "override",
     "read_heldout",
     "resume",
     "start",

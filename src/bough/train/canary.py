@@ -8,9 +8,9 @@ from torch import Tensor
 
 from bough.batch import Reading, chosen_logprobs, plant
 from bough.engine import Engine
-from bough.explore import Waits
 from bough.policy.policy import Policy
-from bough.train.deadrun import DeadRun
+from bough.rollout import Waits
+from bough.train.health import DeadRun
 
 
 class Canary:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import reduce
 
+from bough.config.config import ConfigError
+from bough.config.fields import leaf_fields
+from bough.config.finite import check_finite
 from bough.credit import needs_of
 from bough.env import Branching, Oracle, Replay, State
 from bough.objective import Dpo, Imitation, Reinforce, Sum
-from bough.train.config import ConfigError
-from bough.train.fields import leaf_fields
-from bough.train.finite import check_finite
 from bough.train.run import Run
 from bough.tree import Task
 

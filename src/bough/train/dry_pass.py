@@ -9,16 +9,16 @@ import numpy as np
 import torch
 
 from bough.batch import pack
+from bough.config.config import ConfigError
 from bough.context import Form
 from bough.credit import compute_credit, needs_of
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
-from bough.explore import derive, paths_of
-from bough.train.columns import Aids
-from bough.train.config import ConfigError
+from bough.learner.loss_inputs import Aids
+from bough.rollout import paths_of
 from bough.train.loop import admit, reward
 from bough.train.run import Run
-from bough.train.workshop import Workshop
+from bough.train.runtime import Workshop
 from bough.tree import (
     DTYPES,
     Credited,
@@ -29,6 +29,7 @@ from bough.tree import (
     Task,
     Tree,
     counted,
+    derive,
     spread_paths,
 )
 

@@ -17,21 +17,21 @@ from bough.credit import compute_credit
 from bough.curate import Admit, select
 from bough.engine import EngineFault
 from bough.env import EnvFault
-from bough.explore import Grown, Stuck, derive
+from bough.learner.learner import Diverged
+from bough.learner.loss_inputs import Aids
 from bough.reward import Reward, pay
-from bough.train.columns import Aids
-from bough.train.deadrun import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
-from bough.train.habit import add_entropies, usual
-from bough.train.heldout import Score, measure
-from bough.train.journal import Journal, Memory, Progress
-from bough.train.learner import Diverged
+from bough.rollout import Grown, Stuck
+from bough.train.evaluation import Score, measure
+from bough.train.health import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
 from bough.train.pipeline import Ahead, newest
+from bough.train.recorder import Journal, Memory, Progress
+from bough.train.runtime import Workshop
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
-from bough.train.taught import taught
+from bough.train.teacher_paths import taught
+from bough.train.turn_entropy import add_entropies, usual
 from bough.train.warmup import warm_up
-from bough.train.workshop import Workshop
-from bough.tree import Credited, Rewarded, Tree, groups
+from bough.tree import Credited, Rewarded, Tree, derive, groups
 
 STOPS = (DeadRun, Diverged, Stuck, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from bough.config.config import ConfigError
 from bough.context import told
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step
-from bough.explore import Waits, derive
+from bough.rollout import Waits
 from bough.store import read_tasks
 from bough.train.check import check_state
-from bough.train.config import ConfigError
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
-from bough.tree import Task
+from bough.tree import Task, derive
 
 Result = TypeVar("Result")
 

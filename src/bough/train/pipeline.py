@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.explore import Grown, Waits
-from bough.explore.grow import first_error
+from bough.rollout import Grown, Waits
+from bough.rollout.runner import first_error
 from bough.tree import Credited, Task, Tree, cut_tree, join_trees
 
 Result = TypeVar("Result")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
-from bough.train.finish import panels
-from bough.train.journal import read_heldout
+from bough.train.recorder import read_heldout
 from bough.train.run import Run
+from bough.train.run_report import panels
 from bough.train.start import load_run
 from bough.view import HtmlFile, MetricTable, headline
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bough.config.finite import INFINITE
 from bough.context import Context, Parser, Renderer, Turn
 from bough.credit import Credit, Searched, compute_credit, needs_of
-from bough.explore import Growth, Node
-from bough.train.finite import INFINITE
+from bough.rollout import Growth, Node
 from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, steps
 
 ROUNDING = 1e-9

@@ -4,19 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack
 
+from bough.config.fields import GROUP, set_fields
+from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
-from bough.curate import Admit, Signal, Tracker
+from bough.curate import Admit, Signal
 from bough.engine import Sampling
 from bough.env import Env
-from bough.explore import Chains, Explorer, Limits
+from bough.explore import Chains
+from bough.hooks.hook import AdviserRecipe
+from bough.learner.optimizer import Optimizer
 from bough.objective import Objective, PpoClip, Share, add
-from bough.policy import UtteranceCritic, ValueHead
+from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
-from bough.train.adviser import AdviserRecipe
-from bough.train.fields import GROUP, set_fields
-from bough.train.kinds import check_kinds
-from bough.train.optimizer import Optimizer
+from bough.rollout import Explorer, Limits
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,
@@ -73,7 +74,7 @@ class RunSettings(WorldSettings, total=False):
     world: "World"
     method: "Method"
     explorer: Explorer
-    hooks: Sequence[AdviserRecipe | Tracker | UtteranceCritic]
+    hooks: Sequence[AdviserRecipe]
     credit: Credit
     max_sampling_rounds: int
     objective: Objective
@@ -169,8 +170,7 @@ class Method:
     """
 
     explorer: Explorer = Chains()
-    # The last two of the union name the packages in which a name given as text is resolved.
-    hooks: Sequence[AdviserRecipe | Tracker | UtteranceCritic] = ()
+    hooks: Sequence[AdviserRecipe] = ()
     credit: Credit = Grpo()
     max_sampling_rounds: int = 1
     objective: Objective = PpoClip()

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from bough.config.finite import INFINITE
+from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
-from bough.train.finite import INFINITE
-from bough.train.kinds import check_kinds
 from bough.train.revise import Revise
 
 if TYPE_CHECKING:

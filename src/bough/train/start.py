@@ -5,21 +5,21 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bough.env import origin
+from bough.config.config import ConfigError, dump, load
+from bough.config.override import full_path, override
 from bough.env.workers import mib
-from bough.explore import Waits
+from bough.rollout import Waits
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
-from bough.train.config import ConfigError, dump, load
 from bough.train.event_loop import run_coroutine
-from bough.train.override import full_path, override
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
+from bough.usercode import origin
 from bough.view import Live
 
 if TYPE_CHECKING:
-    from bough.train.journal import Journal
-    from bough.train.workshop import Workshop
+    from bough.train.recorder import Journal
+    from bough.train.runtime import Workshop
 
 MAY_CHANGE = (
     "steps",
@@ -118,9 +118,9 @@ def load_run(directory: RunDirectory) -> Run:
 def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
     check(run)
     # Imported here because these import torch; wrong settings are reported earlier.
-    from bough.train.finish import finish
-    from bough.train.journal import Journal
-    from bough.train.workshop import Workshop
+    from bough.train.recorder import Journal
+    from bough.train.run_report import finish
+    from bough.train.runtime import Workshop
 
     waits = Waits()
     with (

@@ -4,12 +4,12 @@ import asyncio
 from dataclasses import replace
 
 from bough.batch import pack_demonstrations
-from bough.explore import derive
+from bough.learner.learner import Learner
 from bough.objective import Imitation, Share
-from bough.train.journal import Journal
-from bough.train.learner import Learner
+from bough.train.recorder import Journal
+from bough.train.runtime import Workshop
 from bough.train.stopwatch import Stopwatch
-from bough.train.workshop import Workshop
+from bough.tree import derive
 
 
 async def warm_up(shop: Workshop, journal: Journal) -> None:

@@ -6,7 +6,7 @@ import sys
 import threading
 from types import TracebackType
 
-from bough.explore import Waits
+from bough.rollout import Waits
 
 EXIT_STUCK = 75
 """Exit status of a process that was stuck."""

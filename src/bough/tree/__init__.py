@@ -5,6 +5,7 @@ from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
 from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
+from bough.tree.seeds import derive
 from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
 from bough.tree.stages import Credited, Rewarded, StageError, describe, is_column
 from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
@@ -59,6 +60,7 @@ __all__ = [
     "count_actions",
     "counted",
     "cut_tree",
+    "derive",
     "describe",
     "groups",
     "join",

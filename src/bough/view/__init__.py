@@ -5,7 +5,6 @@ from bough.view.counter import counter
 from bough.view.html_file import HtmlFile
 from bough.view.interval import paired, wilson
 from bough.view.live import Live
-from bough.view.nearest import unknown
 from bough.view.notes import cause, cut_note, failed_note, invalid_note
 from bough.view.progress import Progress
 from bough.view.report import Report, write_report
@@ -30,7 +29,6 @@ __all__ = [
     "invalid_note",
     "paired",
     "show_tree",
-    "unknown",
     "wilson",
     "write_report",
 ]

@@ -3,10 +3,11 @@
 from bough.context import Window
 from bough.engine import Sampling
 from bough.env import Sokoban
-from bough.explore import Limits
+from bough.learner import Optimizer
 from bough.objective import Kl
 from bough.policy import Tiny
-from bough.train import Evaluation, Execution, Optimizer, Schedule, Tasks, Warmup, World
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def sokoban() -> World:

@@ -2,11 +2,12 @@
 
 from bough.engine import Sampling
 from bough.env import TextWorld
-from bough.explore import Limits
+from bough.learner import Optimizer
 from bough.objective import Entropy
 from bough.policy import Tiny
 from bough.reward import EnvReward, InvalidAction
-from bough.train import Evaluation, Execution, Optimizer, Schedule, Tasks, Warmup, World
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def textworld() -> World:

@@ -1,0 +1,134 @@
+"""Resolves the name of a piece: one that Bough exports, or one of a Python file."""
+
+import dataclasses
+import importlib
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, TypeAlias, cast, get_args, get_type_hints
+
+from bough.config.config import ConfigError
+from bough.config.kinds import wrong_kind
+from bough.config.nearest import unknown
+from bough.usercode import load_module
+from bough.usercode.origin import describe
+
+Maker: TypeAlias = Callable[..., Any]
+"""A dataclass, or a function that returns a piece."""
+
+ROOMS = (
+    "env", "context", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate", "objective",
+    "learner", "train",
+)  # fmt: skip
+"""The packages whose pieces can be named without a file."""
+
+
+def find_piece(name: str, file: str | None, now: object, annotation: Any, where: str) -> Maker:
+    """The dataclass or function with this name.
+
+    Args:
+        name: As written, `Grpo` or `rloo`.
+        file: The Python file that defines it; None for a piece of Bough.
+        now: The present value of the field; pieces of its class are known too.
+        annotation: The type of the field; the message lists only pieces that fit it.
+        where: The field, for messages.
+
+    Raises:
+        ConfigError: when the name is unknown, or its piece does not fit the field; lists the fitting pieces.
+    """
+    module = None if file is None else import_file(file, where)
+    known = _members(annotation, _kinds(now, annotation)) if module is None else _own(module)
+    offered = {each: maker for each, maker in known.items() if not _wrong(annotation, maker)}
+    place = "" if module is None else f" in {file}"
+    found = known.get(name) if module is None else vars(module).get(name)
+    if found is None:
+        hint = unknown(name, offered)
+        own = "" if module is not None or "did you mean" in hint else "; a piece of your own is path/to/file.py:Name"
+        raise ConfigError(f"{where}: {hint}{place}{own}")
+    if not _is_maker(found):
+        wrong = f"got {name}{place}; need a dataclass, or a function that makes one"
+    else:
+        wrong = _wrong(annotation, found)
+    if wrong:
+        raise ConfigError(f"{where}: {wrong}; offered{place}: {', '.join(sorted(offered)) or 'none'}")
+    return cast("Maker", found)
+
+
+def import_file(file: str, where: str) -> ModuleType:
+    """Import a Python file of the user.
+
+    Raises:
+        ConfigError: when the file does not exist or cannot be imported.
+    """
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise ConfigError(f"{where}: there is no file {file}; need path/to/file.py:name")
+    try:
+        return load_module(path)
+    except Exception as error:  # code of the user's runs
+        raise ConfigError(f"{where}: {file} cannot be imported: {describe(error)}") from error
+
+
+def _own(module: ModuleType) -> dict[str, Maker]:
+    """The dataclasses and functions that a file defines, without its imports."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if _is_maker(value) and value.__module__ == module.__name__ and not name.startswith("_")
+    }
+
+
+@cache
+def _exported() -> Sequence[tuple[str, Maker]]:
+    """The dataclasses and functions that the rooms of pieces export, by name."""
+    modules = [importlib.import_module(f"bough.{room}") for room in ROOMS]
+    # Names that a package imports on first use (`bough.lazy`) are not settings.
+    names = [(module, name) for module in modules for name in module.__all__ if name in vars(module)]
+    return [(name, vars(module)[name]) for module, name in names if _is_maker(vars(module)[name])]
+
+
+def _members(annotation: Any, kinds: Sequence[type]) -> dict[str, Maker]:
+    """Bough's pieces by name, and the classes that a field's type names; of two of one name the one that fits."""
+    found = dict(reversed(_exported()))
+    found |= {name: maker for name, maker in _exported() if not _wrong(annotation, maker)}
+    return found | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}
+
+
+def _is_maker(value: object) -> bool:
+    """Whether a name is a dataclass, or a function that may return one."""
+    return (inspect.isclass(value) and dataclasses.is_dataclass(value)) or (
+        inspect.isfunction(value) and (made_by(value) is not None or "return" not in value.__annotations__)
+    )
+
+
+def made_by(maker: object) -> type | None:
+    """The dataclass that a maker makes: itself, or the return annotation of a function; None for anything else."""
+    made: object = maker
+    if inspect.isfunction(maker):
+        try:
+            made = get_type_hints(maker).get("return")
+        except NameError:
+            return None
+    return made if inspect.isclass(made) and dataclasses.is_dataclass(made) else None
+
+
+def _wrong(annotation: Any, maker: Maker) -> str:
+    """The reason why a maker's piece does not fit a field; "" when it fits, or has no return annotation."""
+    made = made_by(maker)
+    return "" if made is None else wrong_kind(annotation, made)
+
+
+def _kinds(now: object, annotation: Any) -> list[type]:
+    """The classes in a field's type, and those of its present value."""
+    items = cast("tuple[object, ...]", now) if isinstance(now, tuple) else (now,)
+    return [*_classes(annotation), *(type(item) for item in items)]
+
+
+def _classes(annotation: Any) -> Iterator[type]:
+    """The classes in a type: `Env` in `Sequence[Env] | None`."""
+    if inspect.isclass(annotation) and not get_args(annotation):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _classes(part)

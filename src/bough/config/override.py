@@ -1,0 +1,202 @@
+"""Changing a run by text: `optimizer.learning_rate=3e-4`, `credit=Grpo(std=none)`, `rewards.1.penalty=0`."""
+
+import ast
+import dataclasses
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast, get_type_hints
+
+from bough.config.config import ConfigError, build, check, fields_of, is_piece
+from bough.config.fields import short_names
+from bough.config.kinds import element_of, wants_piece
+from bough.config.naming import find_piece
+from bough.config.nearest import unknown
+
+PIECE = re.compile(
+    r"^(?:(?P<file>[^()\[\]{}'\",=]+\.py):)?(?P<name>[A-Za-z_]\w*)\s*(?P<call>\((?P<arguments>.*)\))?$", re.DOTALL
+)
+ARGUMENT = re.compile(r"^(?P<name>[A-Za-z_]\w*)\s*=(?P<value>.*)$", re.DOTALL)
+SEVERAL = re.compile(r"^(\(.*\)|\[.*\])$", re.DOTALL)
+NOTHING = ("none", "null")
+QUOTES, OPEN, CLOSE = "'\"", "([{", ")]}"
+
+
+def override(run: Any, changes: Sequence[str]) -> Any:
+    """A run with fields changed.
+
+    Each change is `path=value`. A path goes through pieces by field name and through tuples by number; the names of
+    groups may be left out, `steps` is `world.schedule.steps`. A value is JSON where it can be read so, else text. A
+    piece is written as its class, or as a function that makes it, with or without arguments; one of the user's own
+    after its file, `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a
+    list: `rewards=[EnvReward, InvalidAction(penalty=0.1)]`. Quoted text is not split.
+
+    Raises:
+        ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
+    """
+    if isinstance(changes, str | Mapping):
+        raise ConfigError(f"changes: got {changes!r}; need a list of texts, as in ['steps=20']")
+    for change in changes:
+        path, equals, text = change.partition("=")
+        if not equals or not path:
+            raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
+        cls = type(cast("object", run))
+        whole = full_path(cls, path)
+        groups = len(whole) - len(path.split("."))
+        run = _set(run, whole, text, done="", annotation=cls, hidden=groups)
+    return run
+
+
+def full_path(cls: type, path: str) -> list[str]:
+    """The segments of a dotted path, with the groups that its first segment is in.
+
+    Raises:
+        ConfigError: when no field has the name of the first segment; suggests a similar one.
+    """
+    first, *rest = path.split(".")
+    known = short_names(cls)
+    if first not in known:
+        raise ConfigError(f"{first}: {unknown(first, known)} in {cls.__name__}")
+    return [*known[first], *rest]
+
+
+def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any, hidden: int = 0) -> Any:
+    """A copy of `piece` with the value at `path`; the first `hidden` segments, groups, are not in messages."""
+    name, rest = path[0], path[1:]
+    where = "" if hidden else f"{done}.{name}" if done else name
+    if isinstance(piece, tuple):
+        items = list(cast("tuple[Any, ...]", piece))
+        if not name.isdigit() or int(name) >= len(items):
+            raise ConfigError(f"{where}: got {name!r}; need a number from 0 to {len(items) - 1}")
+        now = items[int(name)]
+        element: Any = element_of(annotation) or cast("Any", type(now))
+        items[int(name)] = _set(now, rest, text, where, element) if rest else _read(text, now, element, where)
+        return tuple(items)
+    if not dataclasses.is_dataclass(piece) or isinstance(piece, type):
+        raise ConfigError(f"{where}: {done} is {piece!r}, which has no fields; need {done}=VALUE")
+    known = fields_of(type(piece))
+    if name not in known:
+        raise ConfigError(f"{where}: {unknown(name, known)} in {type(piece).__name__}")
+    now = getattr(piece, name)
+    value = (
+        _set(now, rest, text, where, known[name], max(0, hidden - 1)) if rest else _read(text, now, known[name], where)
+    )
+    try:
+        return dataclasses.replace(piece, **{name: value})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where or '.'.join(path)}: {error}") from error
+
+
+def _read(text: str, now: object, annotation: Any, where: str) -> Any:
+    """The value a text stands for, given what is there now and the type of the field."""
+    text = text.strip()
+    if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
+        return interpret(annotation, text, where)
+    if SEVERAL.match(text):
+        element = element_of(annotation)
+        items = [_read(part, now, element, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1], where))]
+        return check(annotation, tuple(items), where)
+    if written := PIECE.match(text):
+        maker = find_piece(written["name"], written["file"], now, annotation, where)
+        return check(annotation, make(maker, written["arguments"] or "", where), where)
+    return interpret(annotation, text, where)
+
+
+def interpret(annotation: Any, text: str, where: str) -> Any:
+    """A plain value from text: as a literal where the field takes it, else as the text that it is."""
+    try:
+        return check(annotation, _literal(text), where)
+    except ConfigError as error:
+        # "none" is no value for a field that wants one of several words, but may be one of the words.
+        try:
+            return check(annotation, text, where)
+        except ConfigError:
+            raise error from None
+
+
+def _literal(text: str) -> Any:
+    """A number, a truth value, nothing, a list, a mapping; else the text itself."""
+    names = {"true": True, "false": False} | dict.fromkeys(NOTHING)
+    if text.lower() in names:
+        return names[text.lower()]
+    for read in (json.loads, ast.literal_eval):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError):
+            continue
+        return tuple(cast("list[Any]", value)) if isinstance(value, list) else value
+    return text
+
+
+def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> Any:
+    """The value that a dataclass or a function makes with arguments in text, `a=1, b=x`.
+
+    Args:
+        maker: The dataclass or function.
+        text: The arguments.
+        where: The field or option, for messages.
+        given: Values of the first parameters of a function, which `text` does not name.
+
+    Raises:
+        ConfigError: when an argument is unknown, missing, or of the wrong type.
+    """
+    if inspect.isclass(maker):
+        return build(maker, _arguments(fields_of(maker), maker.__name__, text, where), where)
+    hints, parameters = get_type_hints(maker), dict(list(inspect.signature(maker).parameters.items())[len(given) :])
+    named = _arguments({name: hints.get(name, Any) for name in parameters}, maker.__name__, text, where)
+    if lacking := [name for name, each in parameters.items() if each.default is each.empty and name not in named]:
+        words = ", ".join(f"{name}=..." for name in lacking)
+        raise ConfigError(f"{where}: got {maker.__name__} without {', '.join(lacking)}; need {maker.__name__}({words})")
+    try:
+        return maker(*given, **named)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
+
+
+def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
+    """The arguments `a=1, b=x` as values by name, each of its known type."""
+    given: dict[str, Any] = {}
+    for part in _parts(text, where):
+        argument = ARGUMENT.match(part)
+        if argument is None:
+            raise ConfigError(f"{where}: got the argument {part!r}; need name=value")
+        name = argument["name"]
+        if name not in known:
+            raise ConfigError(f"{where}.{name}: {unknown(name, known)} in {whose}")
+        given[name] = _read(argument["value"], None, known[name], f"{where}.{name}")
+    return given
+
+
+def _parts(text: str, where: str) -> list[str]:
+    """Split a text at the commas outside brackets and quotes.
+
+    Raises:
+        ConfigError: when a bracket or a quote is not closed.
+    """
+    parts, waiting = [""], list[str]()
+    for letter, begins in _letters(text):
+        quoted = bool(waiting) and waiting[-1] in QUOTES
+        if waiting and letter == waiting[-1]:
+            waiting.pop()
+        elif letter in QUOTES and begins and not quoted:
+            waiting.append(letter)
+        elif letter in OPEN and not quoted:
+            waiting.append(CLOSE[OPEN.index(letter)])
+        elif letter in CLOSE and not quoted:
+            raise ConfigError(f"{where}: got {text!r} with a stray {letter!r}; remove it, or put text into quotes")
+        if letter == "," and not waiting:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    if waiting:
+        raise ConfigError(f"{where}: got {text!r} without {waiting[-1]!r}; close it, or put text into quotes")
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _letters(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each character (an escape is one), and whether a value may begin with it."""
+    before = ""
+    for letter in re.findall(r"\\.|.", text, re.DOTALL):
+        yield letter, not before or before in "=,:" + OPEN
+        before = letter if letter.strip() else before

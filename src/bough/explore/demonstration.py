@@ -1,0 +1,38 @@
+"""Demonstrations: the environment's oracle plays, the tree is written as if the policy had."""
+
+from dataclasses import dataclass
+
+from bough.env import EnvFault
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Player
+from bough.tree import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demonstration:
+    """One path played by the environment's oracle, whose actions are marked `TEACHER`.
+
+    The oracle is asked before every turn, so that it may depend on what it has seen. The path ends, without success,
+    where the oracle knows no way on.
+    """
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the path.
+
+        Raises:
+            EnvFault: when the environment breaks at any turn; the whole demonstration is then retried.
+            ValueError: when the oracle does not know how to begin; it is then no oracle for this task.
+        """
+        place = await player.root()
+        plan = await player.plan(place)
+        if not plan:
+            raise ValueError(
+                f"task {player.growth.task.id}: got no plan from the environment; need an environment with a method "
+                "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
+            )
+        while isinstance(place, Cursor) and plan:
+            place = await player.advance(place, action=plan[0], ahead=plan)
+            if isinstance(place, Cursor):
+                plan = await player.plan(place)
+        if place is Outcome.FAILED:
+            raise EnvFault(str(player.growth.nodes[-1].info["fault"]))

@@ -1,0 +1,224 @@
+"""Forks where the two likeliest tokens are nearly tied, kept when they lead to something else."""
+
+import itertools
+from collections.abc import Coroutine, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
+from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.piece import Piece, first_branch, write_on
+from bough.rollout.rollout import Player
+from bough.rollout.together import together
+from bough.tree import PRUNED, Outcome
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Row:
+    """A path on its way.
+
+    Attributes:
+        at: Where it goes on, or how it ended.
+        parent: The path that it left; None once nothing is to be compared any more.
+        born: At which token of the action it left.
+        judged: In how many windows it was compared.
+        draft: The action that was written last, as far as it goes.
+    """
+
+    at: Cursor | Draft | Outcome
+    parent: "Row | None" = None
+    born: int = 0
+    judged: int = 0
+    draft: Draft | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lookahead:
+    """LATR's growth (arXiv 2510.24302): forks at near-ties; assumes alternatives and that states step twice.
+
+    One path begins. At each of its tokens the tied ones are the likeliest, with probability p1, and those of the next
+    `candidates - 1` for which
+
+        p > floor  and  p1 - p < gap
+
+    If there are such, a path branches off for each tied token other than the one that was written: that token is forced
+    upon it, and what follows is sampled. Paths write `windows[0]` tokens at a time, branches up to the next window.
+    When a branch and the path that it left have come r tokens far from where they parted, for each r of `windows`, the
+    branch is cut off if these are alike by any measure that is given: edit distance over r below `edit`, the longest
+    ending of one that is in the other over r above `suffix`, ROUGE-L above `rouge`. A stretch in which one of them
+    ended its turn is no evidence and spares the branch. At most round(paths * share) paths live at a time; of ties at
+    equally many tokens the likelier candidates come first, then the older paths. After `most_tokens` tokens, or when
+    the tree is full and nothing is left to compare, every path is sampled to its end, and independent chains make up
+    `paths`. Two stretches of 5:
+
+        1 2 3 4 5  and  9 2 3 4 5       edit 0.2    suffix 0.8    rouge 0.8
+
+    Probabilities are raw, without temperature and top-p. A forced token has no log-probability and is not learned from;
+    all others are samples of the policy. The paths of a tree are not a sample of the policy's: near-ties are explored
+    evenly, however likely they are together. A piece that fails is written anew, up to `retries` times.
+
+    Price: a path that left at token b costs T - b tokens less the one forced; a branch that is cut off at a
+    window of r tokens costs r - 1. With C tokens of those, a tree has paths * T - sum of b + C tokens, independent
+    chains paths * T. The defaults are the paper's for the game of countdown; for mathematics it has floor .15, gap .25,
+    suffix .2, rouge .5, no edit distance, and 1024 tokens.
+
+    The released code takes the likeliest token wherever it does not branch in this phase, as if it had been sampled; it
+    fills short groups with copies of the first path; and where it spares mathematical symbols, it drops them from the
+    list of branches compared, but not from that of branches to cut off, so that it cuts off others. None of that is
+    here: paths are samples, short groups get new ones, and who is cut off is who was compared. It also decays `share`
+    over training (1, .75, .5, .25, 0), and stops at 98% of a batch.
+
+    Attributes:
+        paths: Paths of a tree.
+        share: Of them, how many may grow from the first path; in [0, 1].
+        candidates: How many of the likeliest tokens can be tied.
+        floor: Least probability of a tie, exclusive.
+        gap: Most distance to the likeliest token, exclusive.
+        windows: After how many tokens branches are compared, ascending.
+        edit: Branches below this edit distance are cut off; None for all.
+        suffix: Branches above this suffix match are cut off; None for none.
+        rouge: Branches above this ROUGE-L are cut off; None for none.
+        most_tokens: Tokens of a path at which it may branch.
+        retries: How often what fails is tried again.
+    """
+
+    forks: ClassVar[bool] = True
+    """It steps states twice, so the environment must be able to."""
+
+    paths: int = 8
+    share: float = 1.0
+    candidates: int = 2
+    floor: float = 0.25
+    gap: float = 0.15
+    windows: tuple[int, ...] = (20, 30, 50)
+    edit: float | None = 0.4
+    suffix: float | None = None
+    rouge: float | None = None
+    most_tokens: int = 512
+    retries: int = 2
+
+    def __post_init__(self) -> None:
+        for name, least in (("paths", 1), ("candidates", 2), ("most_tokens", 1), ("retries", 0)):
+            if getattr(self, name) < least:
+                raise ValueError(f"Lookahead.{name}: got {getattr(self, name)}; need at least {least}")
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"Lookahead.share: got {self.share}; need a number from 0 to 1")
+        if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
+            raise ValueError(f"Lookahead.windows: got {self.windows}; need at least one number above 0, ascending")
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the tree."""
+        root = await player.root()
+        # Branch 0 of a place is what is written on from there; others get numbers that no other branch has.
+        names = itertools.count(1)
+        rows = [Row(at=root)] if round(self.paths * self.share) else []
+        pruned = 0
+        for _ in range(0, self.most_tokens, self.windows[0]):
+            kept, pieces = await self._write(player, rows)
+            pruned += len(rows) - len(kept)
+            rows = kept + self._branch(player, kept, pieces, names)
+            if all(isinstance(row.at, Outcome) for row in rows) or (self._full(rows) and not _pending(rows)):
+                break
+        player.growth.nodes[0].info[PRUNED] = pruned
+        chains = [Row(at=root) for _ in range(self.paths - len(rows))]
+        ends = [self._finish(player, row, 0) for row in rows]
+        await together(player, ends + [self._finish(player, chain, next(names)) for chain in chains])
+
+    async def _write(self, player: Player, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
+        """Extend all paths and prune; returns the kept paths, and each new piece by the `id` of its path."""
+        live = [row for row in rows if not isinstance(row.at, Outcome)]
+        pieces = await self._round(player, live)
+        kept = [row for row in rows if not self._alike(row)]
+        for row in kept:
+            # A pruned parent has no children.
+            row.parent = row.parent if row.parent in kept else None
+        return kept, dict(zip(map(id, live), pieces, strict=True))
+
+    async def _round(self, player: Player, live: Sequence[Row]) -> list[Piece]:
+        """A piece for each path."""
+        sampling = replace(player.sampling, alternatives=self.candidates)
+        calls: list[Coroutine[None, None, Piece]] = []
+        for row in live:
+            assert not isinstance(row.at, Outcome)
+            most = self.windows[0]
+            if row.parent is not None and isinstance(row.at, Draft):
+                # As far as is compared next, so that nothing is wasted on what is cut off then.
+                have = len(row.at.tokens) - row.born
+                most = next((window - have for window in self.windows if window > have), most)
+            calls.append(write_on(player, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
+        pieces = await together(player, calls)
+        for row, piece in zip(live, pieces, strict=True):
+            row.at, row.draft = piece.after, piece.draft
+        return pieces
+
+    def _full(self, rows: Sequence[Row]) -> bool:
+        return len(rows) >= round(self.paths * self.share)
+
+    def _alike(self, row: Row) -> bool:
+        """Whether a branch is to be cut off. Settles it when nothing is left to compare."""
+        parent, draft = row.parent, row.draft
+        if parent is None:
+            return False
+        theirs = parent.draft
+        if not isinstance(row.at, Draft) or draft is None or theirs is None or theirs.cursor is not draft.cursor:
+            row.parent = None
+            return False
+        ours, other = draft.tokens[row.born :], theirs.tokens[row.born :]
+        # A stop token, or the last that an action may have, says that it ended and nothing of where it would have led.
+        length = min(len(ours), len(other) - theirs.whole)
+        for window in self.windows[row.judged :]:
+            if length < window:
+                break
+            row.judged += 1
+            if self._too_alike(ours[:window], other[:window]):
+                return True
+        if row.judged == len(self.windows) or theirs.whole:
+            row.parent = None
+        return False
+
+    def _too_alike(self, one: Sequence[int], other: Sequence[int]) -> bool:
+        return (
+            (self.edit is not None and edit_ratio(one, other) < self.edit)
+            or (self.suffix is not None and suffix_match(one, other) > self.suffix)
+            or (self.rouge is not None and rouge_l(one, other) > self.rouge)
+        )
+
+    def _branch(self, player: Player, rows: Sequence[Row], pieces: dict[int, Piece], names: Iterator[int]) -> list[Row]:
+        """New paths at the ties in what was just written, as many as there is room for."""
+        ties: list[tuple[int, int, int, Draft, int, int]] = []
+        for place, row in enumerate(rows):
+            piece = pieces.get(id(row))
+            if piece is None or piece.draft is None:
+                continue
+            draft = piece.draft
+            begin = len(draft.tokens) - len(draft.alternatives)
+            for offset, likely in enumerate(draft.alternatives):
+                for rank, token in self._tied(likely, draft.tokens[begin + offset]):
+                    ties.append((offset, rank, place, draft, begin + offset, token))
+        room = max(round(self.paths * self.share) - len(rows), 0)
+        born: list[Row] = []
+        for _, _, place, draft, at, token in sorted(ties, key=lambda tie: tie[:3])[:room]:
+            before = player.cut(draft, at) if at else draft.cursor
+            forced = player.put(before, [token], branch=first_branch(next(names), self.retries))
+            born.append(Row(at=forced, parent=rows[place], born=at))
+        return born
+
+    def _tied(self, likely: Sequence[tuple[int, float]], written: int) -> list[tuple[int, int]]:
+        """The tied tokens that were not written, with their ranks; none where there is no tie."""
+        best = likely[0][1]
+        tied = [
+            (rank, token)
+            for rank, (token, chance) in enumerate(likely)
+            if rank == 0 or (chance > self.floor and best - chance < self.gap)
+        ]
+        return [(rank, token) for rank, token in tied if token != written] if len(tied) > 1 else []
+
+    async def _finish(self, player: Player, row: Row, branch: int) -> None:
+        """Sample to the end; `branch` names what is written first."""
+        while not isinstance(row.at, Outcome):
+            piece = await write_on(player, row.at, branch=branch, retries=self.retries)
+            row.at, branch = piece.after, 0
+
+
+def _pending(rows: Sequence[Row]) -> bool:
+    return any(row.parent is not None for row in rows)

@@ -1,0 +1,356 @@
+"""Trees as data for others: pairs that a loss would learn, examples, values, labels of steps, mistakes put right."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+
+from bough.config import unknown
+from bough.config.config import ConfigError
+from bough.config.override import override
+from bough.credit import compute_credit
+from bough.export.pair_filter import ANY, Apart
+from bough.export.transcriber import Teller, Untold
+from bough.lazy import torch
+from bough.objective import Columns, Objective, Pairs, Share
+from bough.objective.pairs import Bundles, Duels
+from bough.store import RunDirectory, StoreError, read_trees
+from bough.store.atomic import write_bytes
+from bough.train.revise import Reader, Revise
+from bough.train.run import Run
+from bough.train.start import load_run
+from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node, turn_start
+from bough.usercode.origin import place
+
+if TYPE_CHECKING:
+    from bough.batch import Batch
+
+Row: TypeAlias = dict[str, Any]
+"""A line of JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mined:
+    """What was found in trees.
+
+    Attributes:
+        rows: Lines of JSON, file by file and tree by tree.
+        left_out: How many of what could not be said or taught nothing, by reason.
+    """
+
+    rows: tuple[Row, ...]
+    left_out: Mapping[str, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Sieve:
+    """Rows, and what fell through."""
+
+    teller: Teller
+    apart: Apart
+    rows: list[Row] = field(default_factory=list[Row])
+    left_out: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, make: Callable[..., Row], *told: object) -> None:
+        """Keep a row, if it can be said."""
+        try:
+            self.rows.append(make(self.teller, *told))
+        except Untold as why:
+            self.left_out[str(why)] += 1
+
+
+def mine(
+    target: Path,
+    changes: Sequence[str] = (),
+    *,
+    what: str = "pairs",
+    messages: bool = False,
+    apart: Apart = ANY,
+    trees: Path | None = None,
+    out: Path | None = None,
+) -> Mined:
+    """Mine the trees of a run. Each file of trees is a batch: credited and admitted as the run does, or as changed.
+
+    The rows are what TRL (0.24) calls prompt-preference, prompt-completion and stepwise supervision, as text with the
+    chat's marks in it, or as messages; beside them stands the task's id, and a number.
+
+        pairs       {"prompt", "chosen", "rejected", "gap"}         what the `pairs` of the run's objective compares
+        examples    {"prompt", "completion", "weight"}              each turn that gains, by how much
+        values      {"prompt", "value", "head"}                     what value heads should have said
+        steps       {"prompt", "completions", "labels", "scores"}   paths, and whether each turn's advantage is above 0
+        revisions   {"prompt", "completion", "gap"}                 what `Revise` makes of mistakes; the run's, if any
+
+    Turns are exact: what was read, and what was written there. Sides of several turns hold what the environment said in
+    between, of which Bough's losses learn nothing and others may: take pairs of turns where that matters. Completions
+    of revisions hold that, too: as text they come with "input_ids" and "completion_mask", the tokens and which of them
+    are learned, by which TRL goes; as messages take `assistant_only_loss`.
+
+    Args:
+        target: The run directory, whose tokenizer made the tokens.
+        changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
+        what: One of the five.
+        messages: Whether prompts, completions and sides are lists of messages; steps are always text.
+        apart: How different the sides of pairs must be; pairs that differ by too little in value are not looked at
+            (`Pairs.gap`).
+        trees: A file of trees, or a folder; the run's own if None. Trees without rewards get the run's.
+        out: A JSONL file to write, whole or not at all.
+
+    Raises:
+        StoreError: when there are no trees, or the disk is full.
+        ConfigError: when the rule needs what files of trees don't hold, or the run has nothing of the kind.
+        ValueError: when nothing was found; says why.
+    """
+    if what not in _KINDS:
+        raise ConfigError(f"what: {unknown(what, _KINDS)}")
+    if apart.filters and what != "pairs":
+        raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
+    files = _files(trees or RunDirectory.open(target).trees)
+    with RunDirectory.open(target).in_its_folder() as directory:
+        run = override(load_run(directory), changes)
+        teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        sieve = _Sieve(teller=teller, apart=apart)
+        for file in files:
+            kept, dropped = _admit(run, file)
+            sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+            _KINDS[what](sieve, kept, run)
+    if not sieve.rows:
+        told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "nothing to look at"
+        raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
+    if out is not None:
+        write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sieve.rows).encode())
+    return Mined(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
+
+
+def _renderer(run: Run, directory: RunDirectory) -> Any:
+    make = getattr(run.world.policy, "renderer", None)
+    return make(directory.policy) if make else run.world.policy.build((), directory.policy).renderer
+
+
+def _files(place: Path) -> list[Path]:
+    place = place.absolute()
+    found = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
+    if not found:
+        raise StoreError(f"{place}: got no files of trees; need those of a run with checkpointing.trees_every above 0")
+    return found
+
+
+def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
+    """The credited trees of a file that the run's filters admit, and the number of dropped groups by reason."""
+    # Imported here because it imports torch; wrong arguments are reported earlier.
+    from bough.train.loop import admit, reward
+
+    stages = read_trees(file)
+    bare = reward([each for each in stages if isinstance(each, Tree)], run.world.rewards)
+    rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
+    try:
+        credited = compute_credit(run.method.credit, [*rewarded, *bare])
+    except ValueError as error:
+        if place(error):
+            raise
+        raise ConfigError(
+            f"{file}: credit={type(run.method.credit).__name__} fails: {error}. Files of trees hold tokens, rewards "
+            "and the values of searches, not those of critics: take a rule without a critic, such as "
+            "credit='Searched()'"
+        ) from error
+    return admit(credited, run.world.filters)
+
+
+def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
+    """What would be learned from; goals are not needed, and what critics thought is not there."""
+    from bough.batch import pack
+
+    return pack([replace(each, goals={}) for each in kept], paths=paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where the tokens of some trees are.
+
+    Attributes:
+        tree: [T] int64, over all trees.
+        node: [T] int64, in its tree.
+    """
+
+    tree: Ints
+    node: Ints
+
+    @classmethod
+    def of(cls, kept: Sequence[Credited]) -> "_Places":
+        lengths = [len(each.tree.token) for each in kept]
+        nodes = [token_node(each.tree) for each in kept]
+        return cls(tree=np.repeat(np.arange(len(kept)), lengths), node=np.concatenate([np.zeros(0, np.int64), *nodes]))
+
+
+def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+    pairs = next(_pairs_of(run.loss), None)
+    if pairs is None:
+        raise ConfigError(
+            f"objective={type(run.method.objective).__name__}: compares nothing; need one with pairs, such as "
+            "objective='Dpo(pairs=Pairs(unit=turn))'"
+        )
+    if not kept:
+        return
+    from bough.learner.loss_inputs import by_path
+
+    batch = _packed(kept, paths=True)
+    nothing = torch.zeros(len(batch.at))
+    columns = Columns(logprob=nothing, behaviour=batch.behaviour, gain=batch.gain, lose=batch.lose, share=nothing)
+    duels = pairs(by_path(columns, batch, Share()), "mine")
+    units = duels.units
+    thing, sizes = "tasks" if pairs.unit == "path" else "places", units.group.bincount()
+    alone = int((sizes < 2).sum())
+    tied = len(sizes) - alone - int((units.group[duels.won].bincount() > 0).sum())
+    sieve.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
+    sieve.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
+    winners, losers = (_sides(side, duels, batch, kept) for side in (duels.winner, duels.loser))
+    for winner, loser, gap in zip(winners, losers, duels.gap.numpy().tolist(), strict=True):
+        sieve.add(_pair, winner, loser, gap, sieve.apart)
+
+
+_Side: TypeAlias = tuple[Tree, list[int]]
+"""A tree, and the actions of one path."""
+
+
+def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
+    """The turns of each bundle as nodes of a tree, the last of each turn."""
+    assert batch.walks is not None
+    places, turn_of = _Places.of(kept), batch.walks.turn
+    last = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)), right=True) - 1
+    token = batch.origin[batch.walks.trained[last]].numpy()
+    sides: list[_Side] = []
+    for number in range(side.count):
+        at = token[side.turn[side.bundle == number].numpy()]
+        sides.append((kept[int(places.tree[at[0]])].tree, [int(node) for node in places.node[at]]))
+    return sides
+
+
+def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
+    prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
+    if other != prompt:
+        raise Untold("its sides were written after different texts")
+    if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
+        raise Untold("its sides are too much alike")
+    chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
+    return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
+
+
+def _pairs_of(piece: object) -> Iterator[Pairs]:
+    """What an objective compares, or those inside it do."""
+    if isinstance(piece, Pairs):
+        yield piece
+    elif isinstance(piece, tuple):
+        for each in cast("tuple[object, ...]", piece):
+            yield from _pairs_of(each)
+    elif isinstance(piece, Objective) and is_dataclass(piece):
+        for each in fields(piece):
+            yield from _pairs_of(getattr(piece, each.name))
+
+
+def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+    del run
+    batch, view = _packed(kept, paths=False), steps([each.rewarded for each in kept])
+    trained = np.zeros(len(view.sampled), dtype=np.bool_)
+    gain = np.zeros(len(trained), dtype=np.float32)
+    trained[batch.origin.numpy()], gain[batch.origin.numpy()] = True, batch.gain.numpy()
+    step, token = view.words.step, view.words.token
+    count = np.bincount(step[trained[token]], minlength=len(view.node))
+    weight = np.bincount(step, gain[token], len(view.node)) / np.maximum(count, 1)
+    once = np.unique(view.node, return_index=True)[1]
+    for at in once[count[once] > 0].tolist():
+        if weight[at] > 0:
+            tree = int(view.tree[view.path[at]])
+            sieve.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
+        else:
+            sieve.left_out["turns without gain"] += 1
+
+
+def _example(teller: Teller, tree: Tree, node: int, weight: float) -> Row:
+    prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
+    return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
+
+
+def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+    if kept and not any(each.goals for each in kept):
+        raise ConfigError(
+            f"credit={type(run.method.credit).__name__}: has no goals for value heads; need a rule that does, such as "
+            "credit='Searched(head=value)'"
+        )
+    for each in kept:
+        tree, nodes = each.tree, token_node(each.tree)
+        seen: set[tuple[str, int, int]] = set()
+        for name, goal in each.goals.items():
+            for token in np.flatnonzero(~np.isnan(goal)).tolist():
+                node = int(nodes[token])
+                written = token - int(tree.span[node])
+                place = (name, int(tree.parent[node]) if not written else node, written)
+                if place not in seen:
+                    seen.add(place)
+                    sieve.add(_value, tree, node, written, float(goal[token]), name)
+
+
+def _value(teller: Teller, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
+    return {"prompt": teller.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
+
+
+def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+    for each in kept:
+        if each.by_turn is None:
+            raise ConfigError(
+                f"credit={type(run.method.credit).__name__}: credits tokens, not turns; need a rule for turns, such as "
+                "credit='Process(label=hard)'"
+            )
+        view = steps([each.rewarded])
+        for number, leaf in enumerate(view.leaf.tolist()):
+            at = slice(*view.start[number : number + 2].tolist())
+            nodes = view.node[at].tolist()
+            if leaf in each.left_out or not nodes:
+                sieve.left_out["paths without turns, or that nothing learns from"] += 1
+                continue
+            sieve.add(_path, each.tree, nodes, each.by_turn[at].tolist())
+
+
+def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
+    """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
+    prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
+    said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
+    ends = [0, *(len(text) for text in said)]
+    completions = [said[-1][begin:end] for begin, end in pairwise(ends)]
+    return {
+        "prompt": prompt,
+        "completions": completions,
+        "labels": [score > 0 for score in scores],
+        "task": tree.task.id,
+        "scores": scores,
+    }
+
+
+def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+    teller = sieve.teller
+    reader = Reader(renderer=teller.renderer, context=run.world.context, parser=run.world.parser)
+    for tree in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
+        sieve.add(_revision, tree)
+
+
+def _revision(teller: Teller, tree: Tree) -> Row:
+    taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
+    prompt, completion = teller.read(tree, taught[0]), teller.wrote(tree, taught, by=Source.TEACHER)
+    row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}
+    if teller.messages:
+        return row
+    last = slice(int(tree.span[int(text_start(tree)[taught[-1]])]), int(tree.span[taught[-1] + 1]))
+    learned = np.isin(token_node(tree), taught).astype(int)
+    return row | {"input_ids": tree.token[last].tolist(), "completion_mask": learned[last].tolist()}
+
+
+_KINDS: Mapping[str, Callable[[_Sieve, Sequence[Credited], Run], None]] = {
+    "pairs": _pairs,
+    "examples": _examples,
+    "values": _values,
+    "steps": _steps,
+    "revisions": _revisions,
+}

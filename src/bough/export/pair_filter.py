@@ -1,0 +1,47 @@
+"""How different the two sides of a pair must be."""
+
+from dataclasses import dataclass
+
+from bough.explore.text_similarity import edit_distance, rouge_l
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """Filters of pairs by their texts: rStar-Math's edit distance (arXiv 2501.04519) and iTool's overlap.
+
+    What the policy wrote on the two sides is compared, and nothing that it read:
+
+        push left then up      push left then down      4 edits, overlap .75
+        push up                push down                4 edits, overlap .5
+
+    Overlap is ROUGE-L over words: twice the longest common subsequence over the sum of the lengths. iTool (2501.09766)
+    bounds an overlap, too, whose measure could not be checked.
+
+    Attributes:
+        edits: Fewest characters to insert, delete or replace from one side to the other, >= 0: 20 in rStar-Math.
+        overlap: Most overlap, in [0, 1].
+    """
+
+    edits: int = 0
+    overlap: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.edits < 0 or not 0 <= self.overlap <= 1:
+            raise ValueError(
+                f"Apart: got edits={self.edits}, overlap={self.overlap}; need 0 or more, a number from 0 to 1"
+            )
+
+    @property
+    def filters(self) -> bool:
+        """Whether any pair could be too alike."""
+        return self.edits > 0 or self.overlap < 1
+
+    def __call__(self, one: str, other: str) -> bool:
+        """Whether two texts are far enough from each other."""
+        # No text turns into another in fewer edits than their lengths differ by.
+        far = abs(len(one) - len(other)) >= self.edits or edit_distance(one, other) >= self.edits
+        return far and (self.overlap == 1 or rouge_l(one.split(), other.split()) <= self.overlap)
+
+
+ANY = Apart()
+"""Sides may be as alike as they like."""

@@ -1,0 +1,124 @@
+"""Threads that go through a batch together, each with a share of it and with gradients of its own.
+
+Two threads that each compute all of a half are faster than one whose every operation is spread over two: only large
+matrix products gain from that, and each waits for its slower half.
+"""
+
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+from bough.batch import Forest, Reading, Stretch
+from bough.learner.token_outputs import Forward
+from bough.policy.critic import Critic
+from bough.policy.policy import Policy
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Reader:
+    """What a thread reads with.
+
+    Attributes:
+        policy: The policy's weights, and gradients of its own.
+        critic: The same of the critic, if there is one.
+    """
+
+    policy: Policy
+    critic: Critic | None
+
+    def weights(self) -> list[nn.Parameter]:
+        """What is trained."""
+        return [*self.policy.parameters().values(), *(() if self.critic is None else self.critic.parameters())]
+
+
+class Crew:
+    """Readers of a policy's batches, each in a thread; a single one reads in the thread that asks."""
+
+    def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
+        """Get so many ready.
+
+        Raises:
+            ValueError: when there are several, and the policy is not on a CPU.
+        """
+        if count > 1 and policy.device.type != "cpu":
+            raise ValueError(
+                f"Optimizer.readers: got {count} for a policy on {policy.device}; need 1: threads share the work of "
+                "CPUs alone"
+            )
+        self._arithmetic = policy.arithmetic()
+        self._readers = [Reader(policy=policy, critic=critic)]
+        for _ in range(count - 1):
+            again = None if critic is None else critic.shadow()
+            self._readers.append(Reader(policy=policy.shadow(), critic=again))
+        self._weights = [reader.weights() for reader in self._readers]
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-reader") if count > 1 else None
+
+    def read(
+        self,
+        work: Callable[[Reader, Reading], Result],
+        forest: Forest,
+        max_tokens: int,
+        model: Forward | None = None,
+    ) -> list[Result]:
+        """Have every reader do its share of a forest; returns what they found, in a fixed order.
+
+        Args:
+            work: What is done with a share.
+            forest: What is read.
+            max_tokens: Most tokens of a stretch.
+            model: Reads in the policy's stead; without gradients, as all read with the same.
+        """
+        models = [model or reader.policy for reader in self._readers]
+        if self._pool is None:
+            return [work(self._readers[0], Reading(models[0].hidden, forest, max_tokens))]
+        shares = self._deal(forest.chapters(max_tokens, len(models)))
+        readings = [Reading(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)]
+        threads = torch.get_num_threads()
+
+        def own(reader: Reader, reading: Reading) -> Result:
+            torch.set_num_threads(max(1, threads // len(models)))
+            return work(reader, reading)
+
+        found = [self._pool.submit(own, *each) for each in zip(self._readers, readings, strict=True)]
+        try:
+            return [each.result() for each in found]
+        finally:
+            # When this fails or is interrupted, too: who reads on would leave gradients behind.
+            wait(found)
+            # Threads that begin later have as many as the last that said a number.
+            torch.set_num_threads(threads)
+
+    @contextmanager
+    def gathered(self) -> Generator[None]:
+        """In the end all gradients are the policy's and the critic's own."""
+        own, *others = self._weights
+        try:
+            yield
+            for other in others:
+                for mine, weight in zip(own, other, strict=True):
+                    if mine.grad is None:
+                        mine.grad = weight.grad
+                    elif weight.grad is not None:
+                        mine.grad += weight.grad
+        finally:
+            for weight in (weight for other in others for weight in other):
+                weight.grad = None
+
+    def _deal(self, chapters: Sequence[Sequence[Stretch]]) -> list[list[Sequence[Stretch]]]:
+        """To each reader its chapters, so that all have equally much to do: the largest first, to who has least."""
+        count = self._arithmetic.operations
+        effort = [sum(count(tokens=len(each), trained=0, pairs=each.pairs) for each in some) for some in chapters]
+        shares: list[list[int]] = [[] for _ in self._readers]
+        load = [0] * len(shares)
+        for chapter in sorted(range(len(chapters)), key=lambda chapter: -effort[chapter]):
+            least = load.index(min(load))
+            shares[least].append(chapter)
+            load[least] += effort[chapter]
+        return [[chapters[chapter] for chapter in sorted(share)] for share in shares]

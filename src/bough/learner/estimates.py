@@ -1,0 +1,82 @@
+"""What models other than the policy think of a batch, before anyone is credited."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from torch import Tensor
+
+from bough.batch import pack
+from bough.learner.token_outputs import Forward, read, survey, values_of
+from bough.policy.critic import Critic
+from bough.policy.policy import Policy
+from bough.tree import Credited, Floats, Ints, Rewarded, truncated_states
+
+
+def appraise(
+    rewarded: Sequence[Rewarded],
+    policy: Policy,
+    *,
+    critic: Critic | None,
+    bootstrap: bool = False,
+    reference: Forward | None,
+    temperature: float,
+    micro_tokens: int,
+) -> list[Rewarded]:
+    """The same trees with estimates: a critic's values by head, the "reference" log-probabilities.
+
+    With `bootstrap` the critic also values the final states of truncated paths, in the same forward pass.
+
+    Args:
+        rewarded: The trees.
+        policy: Whose hidden states the critic reads.
+        critic: None for no values.
+        bootstrap: Whether to set `Rewarded.end_values`.
+        reference: None for no log-probabilities of it.
+        temperature: Divides the logits.
+        micro_tokens: Most tokens of one forward pass.
+    """
+    lengths = [len(each.tree.token) for each in rewarded]
+    zeros = [np.zeros(length, dtype=np.float32) for length in lengths]
+    batch = pack([Credited(rewarded=each, gain=zero, lose=zero) for each, zero in zip(rewarded, zeros, strict=True)])
+    heads = () if critic is None else critic.settings.heads
+    thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
+    if reference is not None:
+        thought["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
+    batch = batch.to(policy.device)
+    forest, origin = batch.forest(), batch.origin.cpu().numpy()
+    ends = [truncated_states(each.tree) if bootstrap else dict[int, Ints]() for each in rewarded]
+    states = [state for leaves in ends for state in leaves.values()]
+    said, after = dict[str, Tensor](), dict[str, Floats]()
+    if critic is not None:
+        values = values_of(policy, critic, batch.forest(states=states) if states else forest, micro_tokens)
+        said |= {name: value[: len(origin)] for name, value in values.items()}
+        if bootstrap:
+            after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
+    if reference is not None:
+        reading = read(reference, forest, micro_tokens)
+        said["reference"] = survey(reference, batch, reading, temperature=temperature).logprob
+    for name, values in said.items():
+        thought[name][origin] = values.float().cpu().numpy()
+    end = np.cumsum([0, *lengths]).tolist()
+    cut: list[dict[str, Floats]] = [
+        {name: column[end[i] : end[i + 1]] for name, column in thought.items()} for i in range(len(rewarded))
+    ]
+    return [
+        replace(each, estimates={**each.estimates, **own}, end_values=own_ends)
+        for each, own, own_ends in zip(rewarded, cut, _end_values(rewarded, ends, after), strict=True)
+    ]
+
+
+def _end_values(
+    rewarded: Sequence[Rewarded], ends: Sequence[Mapping[int, Ints]], values: Mapping[str, Floats]
+) -> list[dict[str, Floats]]:
+    """For each tree `Rewarded.end_values`, from the concatenated values of all `ends`."""
+    begin = np.cumsum([0, *map(len, ends)]).tolist()
+    found: list[dict[str, Floats]] = []
+    for i, (each, leaves) in enumerate(zip(rewarded, ends, strict=True)):
+        own = {name: np.full(each.tree.nodes, np.nan, dtype=np.float32) for name in values}
+        for name, column in own.items():
+            column[list(leaves)] = values[name][begin[i] : begin[i + 1]]
+        found.append(own)
+    return found

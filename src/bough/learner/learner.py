@@ -1,0 +1,351 @@
+"""The update: from a batch and an objective to new weights. Does not know which algorithm made the batch."""
+
+import math
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TypedDict
+
+import torch
+from torch import Tensor
+
+from bough.batch import Batch, Forest, Page, Reading, spared
+from bough.learner.cpu_workers import Crew, Reader
+from bough.learner.harpg import Displaced, gradient_change
+from bough.learner.learning_rate import scale
+from bough.learner.loss_inputs import NO_AIDS, Aids, by_path, by_token, scales, shares
+from bough.learner.memory_forecast import Extent
+from bough.learner.optimizer import Optimizer
+from bough.learner.optimizer_set import Descent
+from bough.learner.packing_check import reads_forests
+from bough.learner.token_outputs import Forward, Seen, in_order, look, looks
+from bough.objective import Columns, Loss, Need, Objective, Share
+from bough.policy.critic import Critic
+from bough.policy.policy import Policy
+from bough.tree import StageError, describe
+
+
+class Diverged(RuntimeError):
+    """A loss, a gradient or a weight is not finite. For a loss or a gradient the update is not applied."""
+
+
+class Learner:
+    """An optimizer on a policy, in updates that may be split into micro-batches at will: the gradient is the same."""
+
+    def __init__(
+        self,
+        policy: Policy,
+        settings: Optimizer,
+        *,
+        total_updates: int,
+        temperature: float,
+        critic: Critic | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.policy = policy
+        self.settings = settings
+        self.critic = critic
+        self.updates = 0
+        """Optimizer steps done."""
+        self.merges = True
+        """Whether rows that begin alike are read as one tree."""
+        self.extent = Extent()
+        """How large the pieces were that were read so far; measured where there is a budget of memory."""
+        self._checked = False
+        self._arithmetic = policy.arithmetic()
+        self._total = total_updates
+        self._temperature = temperature
+        self._weights = policy.parameters()
+        self._descent = Descent(self._weights, settings, critic, seed=seed)
+        self._crew = Crew(policy, critic, settings.readers)
+
+    def learn(
+        self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
+    ) -> dict[str, float]:
+        """Every epoch and part of a batch, one optimizer step each.
+
+        Returns:
+            Means over the steps of the losses and of the objective's metrics; `policy/gap`, the mean absolute
+            difference in nats between the engine's and the learner's log-probabilities before the first step, over
+            what was sampled last.
+
+        Raises:
+            Diverged: when a loss, a gradient or an updated weight is not finite.
+        """
+        if not self._checked:
+            self._check(batch)
+        totals: dict[str, float] = {}
+        steps = 0
+        old = self.logprobs(batch) if "old" in objective.needs else None
+        for epoch in range(self.settings.epochs):
+            for part in batch.parts(self.settings.parts, seed + epoch):
+                own = None if old is None else old[part.trained]
+                metrics = self.step(part.batch, objective, share, aids=aids, old=own)
+                if steps == 0:
+                    totals["policy/gap"] = metrics.pop("policy/gap")
+                metrics.pop("policy/gap", None)
+                steps += 1
+                for name, value in metrics.items():
+                    totals[name] = totals.get(name, 0.0) + value
+        if not self.finite():
+            raise Diverged(
+                f"update {self.updates - 1}: got weights that are not finite after it; need finite numbers. Lower "
+                "optimizer.learning_rate"
+            )
+        return {name: value if name == "policy/gap" else value / steps for name, value in totals.items()}
+
+    def _check(self, batch: Batch) -> None:
+        self._checked = True
+        if not reads_forests(self.policy, batch, temperature=self._temperature):
+            self.merges = False
+            warnings.warn(
+                "the policy reads a small tree otherwise than its paths one by one: it is trained path by path, at the "
+                "cost of all their tokens. Its layers do more than causal attention and work on single tokens",
+                stacklevel=2,
+            )
+
+    def step(
+        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
+    ) -> dict[str, float]:
+        """One optimizer step on a whole batch."""
+        self._descent.forget()
+        along = self._descent.along()
+        if along is None:
+            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+        else:
+            metrics = self._gradient_change(batch, objective, share, along, aids=aids)
+        # Clipping would break the sum of gradient changes in N-HARPG.
+        norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
+        if self.critic is not None:
+            # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
+            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
+        if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
+            self._descent.forget()
+            raise Diverged(
+                f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
+                "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
+            )
+        rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
+        self._descent.step(rate)
+        self.updates += 1
+        learning_rate = rate * self.settings.learning_rate
+        return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
+
+    def backward(
+        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
+    ) -> dict[str, float]:
+        """Add the gradient of the objective over a whole batch, page by page, to the parameters.
+
+        An objective over tokens is a sum over pages. One over paths sees everything at once: the log-probs of the whole
+        batch are computed first, the loss gives their gradient, and a second look carries it to the weights.
+
+        Args:
+            batch: Of one optimizer step.
+            objective: The loss.
+            share: Its normaliser.
+            aids: For the objective.
+            old: [M], log-probabilities before the update, when the objective needs them.
+        """
+        weight = shares(batch, share)
+        aids = replace(aids, scale=scales(batch, weight))
+        forest = self._forest(batch)
+        reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
+        given = _Given(batch=batch, share=weight, old=old, reference=reference)
+        if self.settings.memory_gib is not None:
+            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.readers)
+        learn = self._over_paths if "paths" in objective.needs else self._over_tokens
+        with self._crew.gathered():
+            metrics, gap = learn(forest, given, objective, share, aids)
+        read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
+        return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+
+    def _gradient_change(
+        self, batch: Batch, objective: Objective, share: Share, along: Mapping[Tensor, Tensor], *, aids: Aids
+    ) -> dict[str, float]:
+        """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
+        here = self.logprobs(batch)
+        displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
+        metrics = gradient_change(
+            lambda: self.backward(batch, displaced, share, aids=aids, old=here), along, others=critic
+        )
+        gap = float((here - batch.behaviour)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
+        return {**metrics, "policy/gap": gap}
+
+    def _forest(self, batch: Batch) -> Forest:
+        # What a budget of memory allows is counted with all tokens trained.
+        effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
+        return replace(batch.forest(merge=self.merges), effort=effort)
+
+    def _saving(self, batch: Batch, forest: Forest) -> float:
+        """How many times the arithmetic would be needed to read every path by itself."""
+        count, trained = self._arithmetic.operations, len(batch.at)
+        paths, tree = (
+            count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))
+            for tokens, pairs in ((forest.path_tokens, forest.path_pairs), (len(forest), forest.pairs))
+        )
+        return paths / max(1, tree)
+
+    def _over_tokens(
+        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+    ) -> tuple[dict[str, float], float]:
+        """Loss and gradient page by page; returns metrics, and the sum of the gaps."""
+        del share
+
+        def work(reader: Reader, reading: Reading) -> tuple[dict[str, float], float]:
+            metrics, gap = dict[str, float](), 0.0
+            for page in reading.backward():
+                seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
+                gap += _gap(seen, part.batch)
+                _add(metrics, _descend(objective, part.columns(seen, objective.needs, aids)))
+            return metrics, gap
+
+        totals, gaps = dict[str, float](), 0.0
+        for metrics, gap in self._crew.read(work, forest, self.settings.micro_tokens):
+            _add(totals, metrics)
+            gaps += gap
+        return totals, gaps
+
+    def _over_paths(
+        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+    ) -> tuple[dict[str, float], float]:
+        """The loss of all that was seen, then its gradient page by page."""
+        seen = self._survey(forest, given.batch, objective.needs)
+        leaves = [leaf.requires_grad_() for leaf in seen.columns()]
+        columns = given.columns(seen, objective.needs, aids)
+        metrics = _descend(objective, by_path(columns, given.batch, share))
+        slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+
+        def work(reader: Reader, reading: Reading) -> None:
+            for page in reading.backward():
+                outputs = self._look(reader, page, given.batch, objective.needs).columns()
+                pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
+                torch.autograd.backward(outputs, pulls)
+
+        self._crew.read(work, forest, self.settings.micro_tokens)
+        return metrics, _gap(seen, given.batch)
+
+    def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
+        """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
+        extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
+        try:
+            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
+        finally:
+            self._descent.forget()
+            self.extent = extent
+
+    def divergence(self, batch: Batch) -> float:
+        """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
+
+        With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
+        the expectation is KL(before || now). Tokens of earlier steps do not count.
+        """
+        moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
+        return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
+
+    def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
+        """Scale a gradient down to the norm `most`, `clip_norm` by default; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
+
+    def finite(self) -> bool:
+        """Whether all trained weights are finite."""
+        critic = () if self.critic is None else self.critic.parameters()
+        return all(bool(weight.isfinite().all()) for weight in chain(self._weights.values(), critic))
+
+    def state(self) -> dict[str, Tensor]:
+        """The optimizer's moments by parameter name, for a checkpoint."""
+        return self._descent.state()
+
+    def load_state(self, state: Mapping[str, Tensor], updates: int) -> None:
+        """Go on from `state` after `updates` optimizer steps."""
+        self.updates = updates
+        self._descent.load_state(state)
+
+    def logprobs(self, batch: Batch) -> Tensor:
+        """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
+        return self._survey(self._forest(batch), batch, frozenset()).logprob
+
+    def _look(self, reader: Reader, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
+        return look(reader.policy, page, batch, **self._wanted(reader, needs))
+
+    def _survey(self, forest: Forest, batch: Batch, needs: frozenset[Need]) -> Seen:
+        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+            return looks(reader.policy, batch, reading, **self._wanted(reader, needs))
+
+        return in_order([*chain(*self._crew.read(work, forest, self.settings.micro_tokens))])
+
+    def _wanted(self, reader: Reader, needs: frozenset[Need]) -> "_Wanted":
+        critic = reader.critic if "values" in needs else None
+        return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
+
+    def _reference(self, reference: Forward | None, batch: Batch, forest: Forest) -> Tensor:
+        if reference is None:
+            raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
+
+        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+            del reader
+            return looks(reference, batch, reading, temperature=self._temperature)
+
+        found = self._crew.read(work, forest, self.settings.micro_tokens, reference)
+        return in_order([*chain(*found)]).logprob
+
+
+class _Wanted(TypedDict):
+    temperature: float
+    entropy: bool
+    critic: Critic | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Given:
+    """What there is about M trained tokens of an optimizer step besides what the policy thinks of them now.
+
+    Attributes:
+        batch: What is to be predicted.
+        share: [M].
+        old: [M], when the objective needs it.
+        reference: [M], when the objective needs it.
+    """
+
+    batch: Batch
+    share: Tensor
+    old: Tensor | None
+    reference: Tensor | None
+
+    def take(self, trained: Tensor) -> "_Given":
+        """Some of the trained tokens."""
+        old, reference = (None if each is None else each[trained] for each in (self.old, self.reference))
+        return _Given(batch=self.batch.only(trained), share=self.share[trained], old=old, reference=reference)
+
+    def columns(self, seen: Seen, needs: frozenset[Need], aids: Aids) -> Columns:
+        """The columns of an objective."""
+        columns = by_token(self.batch, seen, needs, aids, share=self.share, old=self.old)
+        return replace(columns, reference=self.reference)
+
+
+def _gap(seen: Seen, batch: Batch) -> float:
+    """Sum over the tokens that the present policy sampled of how far engine and learner are apart about them."""
+    return float((seen.logprob.detach() - batch.behaviour)[batch.fresh].abs().sum())
+
+
+def _descend(objective: Objective, columns: Columns) -> dict[str, float]:
+    """Backpropagate the loss of some columns; returns its metrics."""
+    loss = _checked(objective, objective(columns))
+    loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
+    named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}
+    return {"loss/total": float(loss.value.detach()), **named}
+
+
+def _checked(objective: Objective, returned: object) -> Loss:
+    if not isinstance(returned, Loss) or returned.value.ndim or not returned.value.requires_grad:
+        got = f"a value of shape {tuple(returned.value.shape)}" if isinstance(returned, Loss) else describe(returned)
+        raise StageError(
+            f"objective={type(objective).__name__}: got {got}; need a Loss whose value is a scalar with a gradient"
+        )
+    return returned
+
+
+def _add(total: dict[str, float], more: Mapping[str, float]) -> None:
+    for name, value in more.items():
+        total[name] = total.get(name, 0.0) + value

@@ -1,0 +1,67 @@
+"""A critic at work while trees grow: what places are worth, many at once."""
+
+import asyncio
+from itertools import accumulate
+
+import numpy as np
+
+from bough.batch import plant
+from bough.learner.token_outputs import values_of
+from bough.policy.critic import Critic
+from bough.policy.policy import Policy
+
+
+class Valuer:
+    """Says what a place is worth to a value head, from the tokens that the policy reads there.
+
+    What is asked for at the same time is answered by one pass.
+    """
+
+    def __init__(self, policy: Policy, critic: Critic, *, micro_tokens: int, alone: bool = False) -> None:
+        """Take a critic; its first head is asked.
+
+        Args:
+            policy: Whose hidden states the critic reads.
+            critic: The heads.
+            micro_tokens: Most tokens of one pass.
+            alone: Whether every place has a pass of its own, so that no answer depends on what else is asked.
+        """
+        self._policy = policy
+        self._critic = critic
+        self._head = critic.settings.heads[0]
+        self._micro_tokens, self._alone = micro_tokens, alone
+        self._asked: list[tuple[tuple[int, ...], asyncio.Future[float]]] = []
+
+    async def __call__(self, tokens: tuple[int, ...]) -> float:
+        """The value of the place in which `tokens` are read."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[float] = loop.create_future()
+        if not self._asked:
+            loop.call_soon(self._answer)
+        self._asked.append((tokens, answer))
+        return await answer
+
+    def _answer(self) -> None:
+        """Answer everything that was asked since the last time."""
+        asked, self._asked = self._asked, []
+        while asked:
+            ends = list(accumulate(len(tokens) for tokens, _ in asked))
+            count = 1 if self._alone else max(1, sum(end <= self._micro_tokens for end in ends))
+            some, asked = asked[:count], asked[count:]
+            try:
+                values = self._values([tokens for tokens, _ in some])
+            except Exception as error:
+                for _, answer in some:
+                    if not answer.done():
+                        answer.set_exception(error)
+                continue
+            for (_, answer), value in zip(some, values, strict=True):
+                if not answer.done():
+                    answer.set_result(value)
+
+    def _values(self, places: list[tuple[int, ...]]) -> list[float]:
+        texts = [np.asarray(place, dtype=np.int64) for place in places]
+        after = np.asarray([len(place) for place in places])
+        forest = plant(texts, np.arange(len(texts)), after, device=str(self._policy.device))
+        values = values_of(self._policy, self._critic, forest, self._micro_tokens)[self._head]
+        return [float(value) for value in values]

@@ -1,0 +1,15 @@
+"""TPO (arXiv 2410.12854)."""
+
+from bough.curate import Signal
+from bough.objective import Tpo
+from bough.train import Run, World
+
+
+def tpo(world: World) -> Run:
+    """TPO (arXiv 2410.12854): ranks all paths of a task as one list.
+
+    Assumes several paths of each task; a list says more than pairs where returns have more than two values.
+    Experimental: the weights are LambdaRank's, and the paper's weights of steps, which need hidden states, are left
+    out. The released loss descends in the wrong direction. Beta is 0.1.
+    """
+    return world.run(objective=Tpo(), regularizers=(), filters=(Signal(),))

@@ -1,0 +1,10 @@
+"""Pairs of rStar-Math on Sokoban."""
+
+from bough.methods.rstar import rstar
+from bough.train import Run
+from bough.worlds.sokoban import sokoban
+
+
+def rstar_sokoban() -> Run:
+    """Pairs of rStar-Math (arXiv 2501.04519) on Sokoban: three rounds of a search of 64 rooms."""
+    return rstar(sokoban()).replace(name="rstar_sokoban")

@@ -1,0 +1,74 @@
+"""One path from a place to its end, and what is to be known about it afterwards."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Player
+from bough.tree import COUNTED, Kind, Outcome
+
+Hints: TypeAlias = Callable[[Cursor], Awaitable[str]]
+"""What the policy is told in addition before it acts in a place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """A path that was played to its end.
+
+    Attributes:
+        places: Where it acted, in order.
+        actions: The numbers of its actions in the growth; the last place has none when a budget ended the path there.
+        leaf: The number of its last node.
+        outcome: How it ended.
+        success: Whether the task is solved.
+    """
+
+    places: tuple[Cursor, ...]
+    actions: tuple[int, ...]
+    leaf: int
+    outcome: Outcome
+    success: bool
+
+    @property
+    def lost(self) -> bool:
+        """Whether it counts, and did not solve its task."""
+        return self.outcome in COUNTED and not self.success
+
+
+async def attempt(player: Player, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
+    """Play from a place to the end; `branch` names the first turn, later turns are branch 0."""
+    places, actions, here, leaf = list[Cursor](), list[int](), place, place.node
+    while True:
+        places.append(here)
+        first = branch if len(places) == 1 else 0
+        after = await player.advance(here, branch=first, hint=await hints(here) if hints else "")
+        action = _below(player, here.node, first)
+        if action is not None:
+            actions.append(action)
+            leaf = player.answered.get(action, action)
+        if isinstance(after, Outcome):
+            success = player.growth.nodes[leaf].info.get("success") is True
+            return Attempt(places=tuple(places), actions=tuple(actions), leaf=leaf, outcome=after, success=success)
+        here = after
+
+
+async def insist(
+    player: Player, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
+) -> Attempt | None:
+    """Play a path, anew when it fails: as branch `number`, then `number + step`, and so on; None when all failed."""
+    for again in range(retries + 1):
+        played = await attempt(player, place, branch=number + again * step, hints=hints)
+        if played.outcome is not Outcome.FAILED:
+            return played
+    return None
+
+
+def _below(player: Player, node: int, branch: int) -> int | None:
+    """The action that a branch wrote below a node."""
+    nodes = player.growth.nodes
+    for number in range(len(nodes) - 1, node, -1):
+        each = nodes[number]
+        if each.parent == node and each.branch == branch and each.kind is Kind.ACTION:
+            return number
+    return None

@@ -1,0 +1,153 @@
+"""Many tasks at once: from tasks to trees."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast, runtime_checkable
+
+from bough.env import EnvFault, Host
+from bough.rollout.agent import Agent, Limits
+from bough.rollout.builder import Growth
+from bough.rollout.deadlines import Waits
+from bough.rollout.rollout import Player
+from bough.tree import Task, Tree, counted
+from bough.tree.seeds import derive
+
+
+@runtime_checkable
+class Explorer(Protocol):
+    """Grows one tree: a frozen dataclass whose fields are its settings."""
+
+    async def __call__(self, player: Player) -> None:
+        """Call `player.root()` and advance until satisfied."""
+        ...
+
+
+def paths_of(explorer: Explorer) -> int | None:
+    """The number of paths of a tree: the explorer's field or property `paths`; None for an explorer without it."""
+    return getattr(explorer, "paths", None)
+
+
+@runtime_checkable
+class Shelf(Protocol):
+    """Keeps trees of a list of tasks as they finish."""
+
+    def get(self, place: int, task: Task) -> Tree | None:
+        """The tree of the task at a place in the list, if it is kept."""
+        ...
+
+    def put(self, place: int, tree: Tree) -> None:
+        """Keep a tree."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grown:
+    """What came of a list of tasks.
+
+    Attributes:
+        trees: In the order of the tasks; tasks that never started are missing.
+        unstarted: Fault by task id.
+    """
+
+    trees: tuple[Tree, ...]
+    unstarted: Mapping[str, str]
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """By id of each failed task, the cause: it did not start, or every path is `FAILED`."""
+        return {**self.unstarted, **{tree.task.id: _fault(tree) for tree in self.trees if not len(counted(tree))}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grove:
+    """Where trees grow: everything that a list of tasks has in common.
+
+    Attributes:
+        agent: What acts.
+        host: Runs the environment.
+        instructions: What the environment tells the agent first.
+        limits: Budgets of a path and of a tree.
+        waits: The run's register of pending awaits.
+        at_once: Most trees that grow at a time.
+        start_retries: How often a task whose environment did not start is tried again.
+    """
+
+    agent: Agent
+    host: Host
+    instructions: str
+    limits: Limits
+    waits: Waits
+    at_once: int = 64
+    start_retries: int = 2
+
+    async def grow(self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: Shelf | None = None) -> Grown:
+        """Grow one tree for each task, many at a time.
+
+        Every tree's seed comes from `seed` and its place in the list, so a task that occurs twice grows two trees.
+
+        Args:
+            explorer: Grows each.
+            tasks: The list.
+            seed: Of all of them.
+            shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
+                stored.
+        """
+        places = asyncio.Semaphore(self.at_once)
+
+        async def one(place: int, task: Task) -> Tree | str:
+            kept = None if shelf is None else shelf.get(place, task)
+            if kept is not None:
+                return kept
+            async with places:
+                tree = await self._one(explorer, task, derive(seed, place))
+            if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
+                shelf.put(place, tree)
+            return tree
+
+        try:
+            async with asyncio.TaskGroup() as growing:
+                jobs = [growing.create_task(one(place, task)) for place, task in enumerate(tasks)]
+        except BaseExceptionGroup as errors:
+            error = first_error(errors)
+        else:
+            results = [job.result() for job in jobs]
+            faults = {task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)}
+            return Grown(trees=tuple(tree for tree in results if isinstance(tree, Tree)), unstarted=faults)
+        # Concurrent branches fail for one reason. Raised outside of `except`, it keeps its own cause and context.
+        raise error
+
+    async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
+        """A tree, or the fault for which there is none."""
+        fault = ""
+        for _ in range(self.start_retries + 1):
+            growth = Growth(task)
+            player = Player(
+                growth,
+                self.agent,
+                self.host,
+                instructions=self.instructions,
+                limits=self.limits,
+                seed=seed,
+                waits=self.waits,
+            )
+            try:
+                await explorer(player)
+            except EnvFault as error:
+                fault = str(error)
+                continue
+            player.finish()
+            return growth.done()
+        return fault
+
+
+def _fault(tree: Tree) -> str:
+    """The text of the first fault in a tree."""
+    return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
+
+
+def first_error(error: BaseException) -> BaseException:
+    """The first plain exception in a nest of groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

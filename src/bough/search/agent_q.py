@@ -1,0 +1,23 @@
+"""A critic that ranks proposals before they are carried out."""
+
+from bough.search.backup import Mean
+from bough.search.descend import Descend
+from bough.search.evaluate import Rollouts
+from bough.search.expand import Sample
+from bough.search.hybrid import Hybrid
+from bough.search.rank import Ranked
+from bough.search.search import Search
+
+
+def agent_q(width: int = 5, share: float = 0.5, c: float = 1.0) -> Search:
+    """Experimental: Agent Q (arXiv 2408.07199): a self-critic ranks proposals, its word is mixed in; needs forks.
+
+    Of the paper a summary was read, not its text; the share of the critic is a choice.
+    """
+    return Search(
+        select=Descend(by=Hybrid(c=c, share=share), revisit=False),
+        expand=Sample(width=width),
+        rate=Ranked(),
+        evaluate=Rollouts(),
+        backup=Mean(),
+    )

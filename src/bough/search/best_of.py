@@ -1,0 +1,49 @@
+"""Independent paths, of which the best is the answer."""
+
+from dataclasses import dataclass
+
+from bough.rollout.rollout import Player
+from bough.search import Evaluate
+from bough.search.tree import SearchTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BestOf:
+    """Best-of-n: independent paths to the end, of which a verifier chooses; needs one, by default the environment.
+
+    It stops when a path as good as `enough` is there, or a budget of the tree can't pay for more.
+
+    Attributes:
+        n: Most paths.
+        at_once: How many are played at a time; one where the tree has a budget of its own.
+        judge: What the end of a path is worth; None for 1 if the environment says that it succeeded, else 0.
+        enough: A path worth this is the last; None to play all.
+    """
+
+    n: int = 8
+    at_once: int = 8
+    judge: Evaluate | None = None
+    enough: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.at_once < 1:
+            raise ValueError(f"BestOf: got n={self.n}, at_once={self.at_once}; need at least 1 of each")
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the tree."""
+        tree = SearchTree(player, await player.root(), won=None if self.judge else 1.0, lost=0.0)
+        try:
+            at_once = 1 if player.ledger.bounded else self.at_once
+            for begun in range(0, self.n, at_once):
+                count = min(at_once, self.n - begun)
+                some = await tree.together(tree.follow(tree.root) for _ in range(count))
+                for end in (each for each in some if each is not None):
+                    worth = tree.worth(end)
+                    if worth is None and self.judge is not None:
+                        worth = await tree.paid(self.judge(tree, end))
+                    end.value = end.q = tree.lost if worth is None else worth
+                    tree.side.append(end)
+                if tree.spent or (self.enough is not None and any(end.q >= self.enough for end in tree.side)):
+                    break
+        finally:
+            tree.conclude()

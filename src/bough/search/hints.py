@@ -1,0 +1,136 @@
+"""What the policy is told besides the observation when it writes an action."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.engine import Sampling
+from bough.explore.asking import Choice, check_places
+from bough.rollout.cursor import Draft
+from bough.search import Hint
+from bough.search.node import SearchNode
+from bough.search.question import asked, story
+from bough.search.tree import SearchTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Say:
+    """The same words everywhere, such as "Search in your head first" (arXiv 2310.10686).
+
+    Attributes:
+        text: The words.
+    """
+
+    text: str
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return False
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+        """The words."""
+        del tree, node, earlier
+        return self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Siblings:
+    """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT).
+
+    The first action in a state is sampled without a hint. Each action is named once; executed actions are followed by
+    the environment's observation.
+
+    Attributes:
+        carry_out: Whether each action is executed before the next is sampled, so that its observation is known. The
+            search does not execute it again.
+        text: The hint; it may use the placeholders {actions}, {instructions}, {turns} and {observation}.
+    """
+
+    carry_out: bool = False
+    text: str = "You have tried this here before:\n{actions}\nDo something different from all of it."
+
+    def __post_init__(self) -> None:
+        check_places("Siblings.text", self.text, "actions")
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return True
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+        """What is said."""
+        if not earlier:
+            return ""
+        first: dict[str, Draft] = {}
+        for draft in earlier:
+            first.setdefault(draft.parsed.action, draft)
+        lines: list[str] = []
+        for action, draft in first.items():
+            if self.carry_out:
+                await tree.carry_out(draft)
+            answer = tree.observation(draft)
+            lines.append(f"- {action}" + ("" if answer is None else f" -> {answer}"))
+        return self.text.format_map(story(tree, node) | {"actions": "\n".join(lines)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """Experimental: the kind of the next step, which the engine chooses first (CR-Planner, arXiv 2410.01428).
+
+    Of the paper a summary was read, not its text. There the choice is made by a trained critic; here the
+    agent's engine is asked, once for each place. Without an answer nothing is said.
+
+    Attributes:
+        kinds: At least two.
+        prompt: The question; it may use the places {kinds}, {instructions}, {turns} and {observation}.
+        text: What is said; it may use the place {kind}, too.
+        sampling: How the answer is sampled, if not as the agent samples.
+    """
+
+    kinds: Sequence[str] = ("reason", "ask for information", "look something up", "answer")
+    prompt: str = (
+        "{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+        "Which kind of step should be next?\n{kinds}\nAnswer with its number."
+    )
+    text: str = "Your next step: {kind}."
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.kinds) < 2:
+            raise ValueError(f"Kind.kinds: got {self.kinds}; need at least two")
+        check_places("Kind.prompt", self.prompt, "kinds")
+        check_places("Kind.text", self.text, "kind")
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return False
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+        """What is said."""
+        told = story(tree, node)
+        kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
+        text, read = self.prompt.format_map(told | {"kinds": kinds}), Choice(count=len(self.kinds))
+        said = await asked(tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling)
+        return "" if said is None else self.text.format_map(told | {"kind": self.kinds[said[0]]})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """Several hints, a line or more each.
+
+    Attributes:
+        parts: The hints, in order.
+    """
+
+    parts: Sequence[Hint]
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Hint`."""
+        return any(part.in_turn for part in self.parts)
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+        """All that they say."""
+        said = [await part(tree, node, earlier) for part in self.parts]
+        return "\n".join(text for text in said if text)

@@ -1,0 +1,40 @@
+"""Monte-Carlo tree search, with and without the policy's priors."""
+
+from dataclasses import replace
+
+from bough.search.backup import Mean
+from bough.search.descend import Descend
+from bough.search.evaluate import CriticValue, Rollouts
+from bough.search.expand import Sample
+from bough.search.score import Puct, Uct
+from bough.search.search import Search
+
+
+def mcts(width: int = 4, rollouts: int = 1, simulations: int | None = None, revisit: bool = True) -> Search:
+    """Monte-Carlo tree search (UCT, Kocsis and Szepesvári, 2006): rollouts of the policy; needs forks.
+
+    Each round goes down to a place that was not looked at by UCT, plays `rollouts` paths on from there, and considers
+    `width` actions of the policy for the next time. What is not visited yet comes first.
+
+    The first success ends the search. With `simulations` that many rounds run regardless of success: self-training
+    needs several successful paths, and values from several visits. `revisit` is a field of `Descend`.
+    """
+    down = Descend(by=Uct(), revisit=revisit)
+    search = Search(select=down, expand=Sample(width=width), evaluate=Rollouts(n=rollouts), backup=Mean())
+    return _simulating(search, simulations)
+
+
+def puct(width: int = 5, c: float = 1.5, simulations: int | None = None, revisit: bool = True) -> Search:
+    """AlphaMath's search (arXiv 2405.03553): PUCT on the policy's priors; needs a critic.
+
+    An action's prior is the exponential of its mean token log-probability. Paths that succeed are worth 1 and others
+    -1, as the paper's critic learns them. The paper runs 40 `simulations` without `revisit`; see `mcts` for both.
+    """
+    down = Descend(by=Puct(c=c), revisit=revisit)
+    search = Search(select=down, expand=Sample(width=width), evaluate=CriticValue(), backup=Mean(), lost=-1.0)
+    return _simulating(search, simulations)
+
+
+def _simulating(search: Search, simulations: int | None) -> Search:
+    """The search with a fixed number of rounds; unchanged for None."""
+    return search if simulations is None else replace(search, rounds=simulations, enough=None)

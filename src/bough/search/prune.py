@@ -1,0 +1,182 @@
+"""What a search gives up."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from bough.explore.text_similarity import rouge_l
+from bough.rollout.cursor import Cursor
+from bough.search import Score
+from bough.search.node import SearchNode
+from bough.search.score import Worth
+from bough.search.tree import SearchTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keep:
+    """Only the most promising of the open nodes, the first found of equals: the beam of a beam search.
+
+    Attributes:
+        width: How many.
+        by: How promising a node is.
+        shrink: Whether every path that has ended leaves the beam narrower by one (AlphaMath, arXiv 2405.03553).
+    """
+
+    width: int = 4
+    by: Score = Worth()
+    shrink: bool = False
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"Keep.width: got {self.width}; need at least 1")
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up the others."""
+        del fresh
+        ended = sum(node.ended for node in tree.nodes) if self.shrink else 0
+        ranked = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
+        for node in ranked[max(0, self.width - ended) :]:
+            tree.give_up(node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One way to each state, the shortest, of equals the first found; needs an environment that names its states.
+
+    A way that comes later and is no shorter is given up; where it is shorter, the earlier is, and all below it. What
+    another rule gave up before anything was written there may come again. The ends of paths are no states: each of them
+    counts. (BFS-Prover's heap keeps the earlier way even if it is longer.)
+    """
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up the others."""
+        first: dict[str, SearchNode] | None = tree.notes.get("Seen")
+        if first is None:
+            first = tree.notes["Seen"] = {_key(tree.root): tree.root}
+        for node in fresh:
+            key = _key(node)
+            if node.pruned or not key:
+                continue
+            other = first.setdefault(key, node)
+            if other is node:
+                continue
+            if node.depth < other.depth:
+                self._forget(first, other)
+                first[key] = node
+                tree.give_up(other)
+            elif other.pruned and not other.expanded:
+                first[key] = node
+            else:
+                tree.give_up(node)
+
+    def _forget(self, first: dict[str, SearchNode], node: SearchNode) -> None:
+        """Drop the ways that lead on from a node."""
+        below = [node]
+        while below:
+            here = below.pop()
+            if first.get(_key(here)) is here:
+                del first[_key(here)]
+            below += here.children
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Below:
+    """Nothing that is worth less than a threshold; the ends of paths stay what they are.
+
+    Attributes:
+        threshold: The lowest value that goes on.
+    """
+
+    threshold: float = 0.0
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up the others."""
+        for node in fresh:
+            if not node.ended and node.value < self.threshold:
+                tree.give_up(node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeated:
+    """No way on which one action was done, or one state reached, too often.
+
+    Attributes:
+        most: How often at most, at least 1.
+        of: What is counted; states need an environment that names them.
+    """
+
+    most: int = 2
+    of: Literal["action", "state"] = "action"
+
+    def __post_init__(self) -> None:
+        if self.most < 1:
+            raise ValueError(f"Repeated.most: got {self.most}; need at least 1")
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up the others."""
+        for node in fresh:
+            named = [each.action if self.of == "action" else _key(each) for each in node.walk()]
+            if not node.ended and named[-1] and named.count(named[-1]) > self.most:
+                tree.give_up(node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Nothing that is too similar to something open, or to an end, found before it in the same place.
+
+    Similarity is the longest common subsequence of the actions' tokens (ROUGE-L's F1): 1 for equals.
+
+    Attributes:
+        most: How similar at most, in [0, 1).
+    """
+
+    most: float = 0.8
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.most < 1:
+            raise ValueError(f"Alike.most: got {self.most}; need 0 or more, and less than 1")
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up the others."""
+        for node in fresh:
+            if node.draft is None or node.parent is None or node.ended or node.pruned:
+                continue
+            before = (each for each in node.parent.children if each.number < node.number and not each.pruned)
+            tokens = node.draft.tokens
+            if any(rouge_l(tokens, each.draft.tokens) > self.most for each in before if each.draft is not None):
+                tree.give_up(node)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackJump:
+    """Where a path ended, the search goes back some turns at once (DFSDT, ToolLLM, arXiv 2307.16789).
+
+    Back by one is the place where the last action was written. Back by two, as in the paper, is the place before it:
+    what else might be done in the former is never looked at, as an action that ends a path is not much worse than its
+    siblings. The root is always come back to, where the released code ends the search when a path ends after one turn.
+
+    Attributes:
+        turns: How many, at least 1.
+    """
+
+    turns: int = 2
+
+    def __post_init__(self) -> None:
+        if self.turns < 1:
+            raise ValueError(f"BackJump.turns: got {self.turns}; need at least 1")
+
+    def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
+        """Give up what is left out."""
+        for node in fresh:
+            left: SearchNode | None = None
+            here = node.parent
+            for _ in range(self.turns - 1):
+                if here is None or here is tree.root:
+                    break
+                left, here = here, here.parent
+            if node.ended and left is not None:
+                tree.give_up(left)
+
+
+def _key(node: SearchNode) -> str:
+    return node.at.state.key if isinstance(node.at, Cursor) else ""

@@ -1,0 +1,107 @@
+"""Which of some actions is best, as the agent's engine says when it can compare them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from bough.engine import Sampling
+from bough.explore.asking import Choice, check_places
+from bough.search.judge import SYSTEM
+from bough.search.node import SearchNode
+from bough.search.question import asked, story
+from bough.search.tree import SearchTree
+
+ALL = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "It may do one of these next:\n{actions}\n\nRank them. Answer with all their numbers, the best first: 2, 1, 3"
+)
+TWO = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "It may do one of these next:\n{actions}\n\nWhich is better? Answer 1 or 2."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """Experimental: the self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions.
+
+    The best of k is rated 1, the worst 0, the others evenly in between; a single one is rated 1 without a question.
+    When there is no answer all are rated as a failed path is worth. The numbers are a convention: the paper says that
+    proposals are ranked, not what a rank is worth.
+
+    Attributes:
+        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {actions}.
+        system: What the engine is told before it.
+        sampling: How answers are sampled, if not as the agent samples.
+    """
+
+    prompt: str = ALL
+    system: str = SYSTEM
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        check_places("Ranked.prompt", self.prompt, "actions")
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
+        """A number for each child.
+
+        Raises:
+            Spent: when a budget can't pay for it.
+        """
+        count = len(children)
+        if count < 2:
+            return [1.0] * count
+        text = self.prompt.format_map(story(tree, node) | {"actions": numbered(children)})
+        read, first = Choice(count=count, all=True), children[0].number
+        order = await asked(tree, node, "rank", first, system=self.system, text=text, read=read, sampling=self.sampling)
+        if order is None:
+            return [tree.lost] * count
+        return [1 - order.index(number) / (count - 1) for number in range(count)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairwise:
+    """DFSDT's filter (ToolLLM, arXiv 2307.16789): each two actions are compared, in both orders.
+
+    An action is rated with the share of its comparisons that it won, k actions in k * (k - 1) questions, so that an
+    engine which prefers whatever is named first (or second) rates all the same. A question without an answer is won by
+    nobody. A single action is rated 1 without a question.
+
+    Attributes:
+        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {actions}.
+        system: What the engine is told before it.
+        sampling: How answers are sampled, if not as the agent samples.
+    """
+
+    prompt: str = TWO
+    system: str = SYSTEM
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        check_places("Pairwise.prompt", self.prompt, "actions")
+
+    async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
+        """A number for each child.
+
+        Raises:
+            Spent: when a budget can't pay for all the answers.
+        """
+        if len(children) < 2:
+            return [1.0] * len(children)
+        told = story(tree, node)
+
+        async def better(one: SearchNode, two: SearchNode) -> SearchNode | None:
+            text = self.prompt.format_map(told | {"actions": numbered((one, two))})
+            name = ("pair", one.number, two.number)
+            said = await asked(
+                tree, node, *name, system=self.system, text=text, read=Choice(count=2), sampling=self.sampling
+            )
+            return None if said is None else (one, two)[said[0]]
+
+        won = await tree.together(better(one, two) for one, two in permutations(children, 2))
+        return [sum(winner is child for winner in won) / (2 * (len(children) - 1)) for child in children]
+
+
+def numbered(children: Sequence[SearchNode]) -> str:
+    """The actions, a line each, with numbers from 1."""
+    return "\n".join(f"{number}. {child.action}" for number, child in enumerate(children, start=1))

@@ -1,0 +1,83 @@
+"""A fixed width, dealt out to the open places by what they are worth."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bough.search import Score
+from bough.search.evaluate import CriticValue
+from bough.search.expand import Sample
+from bough.search.node import SearchNode
+from bough.search.score import Worth
+from bough.search.search import Search
+from bough.search.tree import SearchTree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deal:
+    """Names each open node as often as its share of a width, the softmax of its score: REBASE (arXiv 2408.00724).
+
+    From the highest score down, a node gets its share of what is left, rounded up:
+
+        n = ceil(left * w / sum of w from here down),  w = exp(score / temperature)          left -= n
+
+    Width 8, scores .9, .7, .3, temperature .2: 6, 2, 0. What gets nothing is given up. Rounding up starves the tail:
+    four equals that share 3 get 1, 1, 1 and 0. Each path that has ended takes one from the width for good, so that
+    there are at most `width` ends; the search is over when nothing is left.
+
+    Attributes:
+        width: How many.
+        temperature: Toward 0 all goes to the best, toward infinity all get the same; > 0.
+        by: How promising a node is.
+    """
+
+    width: int = 16
+    temperature: float = 0.2
+    by: Score = Worth()
+
+    def __post_init__(self) -> None:
+        if self.width < 1 or not self.temperature > 0:
+            raise ValueError(
+                f"Deal: got width={self.width}, temperature={self.temperature}; need at least 1, and more than 0"
+            )
+
+    def __call__(self, tree: SearchTree) -> list[SearchNode]:
+        """The nodes."""
+        ranked = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
+        left = self.width - sum(node.copies for node in tree.nodes if node.ended)
+        shares = split([self.by(node) for node in ranked], max(0, left), self.temperature)
+        for node, share in zip(ranked, shares, strict=True):
+            if not share:
+                tree.give_up(node)
+        return [node for node, share in zip(ranked, shares, strict=True) for _ in range(share)]
+
+
+def split(scores: Sequence[float], width: int, temperature: float) -> list[int]:
+    """Whole shares of a width, for scores from high to low; see `Deal`."""
+    if not scores:
+        return []
+    weights = [math.exp((score - scores[0]) / temperature) for score in scores]
+    shares: list[int] = []
+    for index, weight in enumerate(weights):
+        rest = sum(weights[index:])
+        # Where all that is left weighs nothing in floating point, the first of it takes all that is left.
+        share = min(width, math.ceil(width * weight / rest if rest else width))
+        shares.append(share)
+        width -= share
+    return shares
+
+
+def rebase(width: int = 16, temperature: float = 0.2) -> Search:
+    """REBASE (arXiv 2408.00724): each level writes `width` actions, shared out by what places are worth; a critic.
+
+    From the first place `width` actions are written, and all that is written is carried out and evaluated. The same
+    action written twice is two paths, as in the released code. The paper's evaluation is a process reward model.
+    """
+    return Search(
+        select=Deal(width=width, temperature=temperature),
+        expand=Sample(width=1),
+        merge=False,
+        evaluate=CriticValue(),
+        eager=True,
+        enough=None,
+    )

@@ -1,0 +1,187 @@
+"""How promising a node is."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from bough.search.node import SearchNode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uct:
+    """UCT (Kocsis and Szepesvári, 2006): what was found, and a bonus for what was seldom tried.
+
+        q + c * sqrt(ln N / n)          n: visits of the node, N: of its parent
+
+    N counts every evaluation at and below the parent once. q is a mean already: it is not divided by n again (LATS's
+    released code does). With c = .7 * sqrt(2), q of .8 and .2 after 2 and 1 visits, N = 3: 1.5337 and 1.2376
+    (ReST-MCTS*).
+
+    Attributes:
+        c: Weight of the bonus, >= 0: sqrt(2) for values in [0, 1] (UCB1), .7 * sqrt(2) in ReST-MCTS* (arXiv
+            2406.03816), 2 in rStar-Math (2501.04519), .25 in Agent-R (2501.11425).
+        unvisited: What a node without a visit scores: more than all others ("first"), `bonus` more than its guess, or
+            than 0 without one ("guess").
+        bonus: See there; 1 in ReST-MCTS*, 0 in rStar-Math.
+    """
+
+    c: float = math.sqrt(2)
+    unvisited: Literal["first", "guess"] = "first"
+    bonus: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.c >= 0:
+            raise ValueError(f"Uct.c: got {self.c}; need 0 or more")
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        if not node.visits:
+            return (
+                math.inf if self.unvisited == "first" else self.bonus + (0.0 if math.isnan(node.guess) else node.guess)
+            )
+        above = 0 if node.parent is None else node.parent.visits
+        return node.q + self.c * math.sqrt(math.log(max(1, above)) / node.visits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Puct:
+    """PUCT (AlphaZero, arXiv 1712.01815): what was found, and a bonus for what is likely and was seldom tried.
+
+        q + c * prior * sqrt(N) / (1 + n)          n: visits of the node, N: of its parent
+
+    A node without a visit has q 0, and N counts every evaluation at and below the parent once (MCTS-DPO's released code
+    counts the root's twice). Priors .5, one reward .99 found below the first of two, c = 2.5: 1.615 and 1.25 (ProRAG,
+    2601.21912, divides a sum that is discounted once less and gets 1.625).
+
+    With a `base` b the weight grows with N: c + ln((N + b + 1) / b). With `log`, the root is that of ln N, which is
+    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `Max`.
+
+    Attributes:
+        c: Weight of the bonus, >= 0: 1.5 in AlphaMath (2405.03553) and CPL (2409.08642), 1 in MCTS-DPO (2405.00451).
+        base: See there, > 0; None for a weight that stays.
+        log: See there.
+    """
+
+    c: float = 1.5
+    base: float | None = None
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.c >= 0:
+            raise ValueError(f"Puct.c: got {self.c}; need 0 or more")
+        if self.base is not None and not self.base > 0:
+            raise ValueError(f"Puct.base: got {self.base}; need a number above 0, or None")
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        above = 0 if node.parent is None else node.parent.visits
+        found = node.q if node.visits else 0.0
+        weight = self.c + (0.0 if self.base is None else math.log((above + self.base + 1) / self.base))
+        return found + weight * node.prior * math.sqrt(math.log(max(1, above)) if self.log else above) / (
+            1 + node.visits
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the search found at a node and below: its q; 0 where nobody has looked."""
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        return known(node.q)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visited:
+    """How often the search was at a node or below: what classic Monte-Carlo tree search decides by."""
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        return float(node.visits)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What the evaluation says of a place alone; of one that nobody has carried out, what it says of its parent.
+
+    The second is the frontier of Tree Search for LM Agents (arXiv 2407.01476), which carries actions out when it takes
+    them up. A child of a place that was never evaluated scores 0.
+    """
+
+    fixed: ClassVar[bool] = True
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        place = node if node.at is not None or node.parent is None else node.parent
+        return known(place.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """What a rating said of the action; 0 where nobody was asked."""
+
+    fixed: ClassVar[bool] = True
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        return known(node.guess)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A*'s order: minus the turns so far and the turns to go, which an evaluation (or a rating) says as a minus.
+
+        -weight * depth + value          value: minus an estimate of the turns from here to success
+
+    With an estimate that never says more than it takes, and one way to each state kept (`Seen`), the first success is a
+    shortest where actions are rated before they are carried out, and within `Bounded` where places are evaluated. Of
+    equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come furthest, and looks
+    at fewer places.
+
+    Attributes:
+        weight: 1 for A*, 0 for a greedy search, in between for a hasty one.
+    """
+
+    fixed: ClassVar[bool] = True
+
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight <= 1:
+            raise ValueError(f"Way.weight: got {self.weight}; need a number from 0 to 1")
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        ahead = known(node.guess) if math.isnan(node.value) else node.value
+        return ahead - self.weight * node.depth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Likelihood:
+    """How likely the policy finds the way here: sum of the actions' mean token log-probabilities over depth^alpha.
+
+    BFS-Prover's order (arXiv 2502.03438). Sums of -.2, -.8, -1.5 at depths 1, 2, 3: with alpha 1 -.2, -.4, -.5, with 2
+    -.2, -.2, -.1667. Above 1 deep places win, however unlikely: a place at -.35 and depth 1 waits.
+
+    Attributes:
+        alpha: 0 for the plain sum, 1 for its mean; the released script takes 2.
+    """
+
+    fixed: ClassVar[bool] = True
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.alpha >= 0:
+            raise ValueError(f"Likelihood.alpha: got {self.alpha}; need 0 or more")
+
+    def __call__(self, node: SearchNode) -> float:
+        """The score."""
+        drafts = [each.draft for each in node.walk() if each.draft is not None]
+        total = sum(draft.logprob / max(1, draft.sampled_tokens) for draft in drafts)
+        return total / max(1, node.depth) ** self.alpha
+
+
+def known(thought: float) -> float:
+    """A thought; 0 where there is none."""
+    return 0.0 if math.isnan(thought) else thought

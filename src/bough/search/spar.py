@@ -1,0 +1,37 @@
+"""Answers refined by critique."""
+
+import math
+
+from bough.explore.asking import Words
+from bough.search.expand import Sample
+from bough.search.frontier import Level
+from bough.search.judge import Judge
+from bough.search.prune import Keep
+from bough.search.reflect import Critique
+from bough.search.search import Search
+
+OBEYS = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "Does the last answer do all that it was told to? Answer yes or no."
+)
+
+
+def spar(width: int = 3, keep: int = 2, n: int = 5, depth: int = 3) -> Search:
+    """SPaR (arXiv 2412.11605): answers refined by critique, level by level, until judges say yes; needs forks.
+
+    For environments in which each action is a whole answer that may be given anew; the answer to be refined is the
+    first (`Task.start`), or else the first level is of first answers. The value is the share of `n` judgements that say
+    yes, and the search ends with one above one half.
+    """
+    yes = Words(worth={"yes": 1.0, "no": 0.0})
+    return Search(
+        select=Level(),
+        expand=Sample(width=width, hint=Critique()),
+        evaluate=Judge(n=n, prompt=OBEYS, read=yes),
+        prune=(Keep(width=keep),),
+        eager=True,
+        won=None,
+        enough=math.nextafter(0.5, 1),
+        anywhere=True,
+        rounds=depth,
+    )

@@ -1,0 +1,197 @@
+"""Plans that are written once, merged where they begin alike, and decided between on the way."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from bough.engine import Sampling
+from bough.explore.asking import Choice, Text, check_places
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Player
+from bough.search.node import SearchNode
+from bough.search.question import asked, story
+from bough.search.tree import SearchTree
+
+PLAN = (
+    "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"
+    "Write its whole plan: one action in each line, and nothing else."
+)
+DECIDE = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n{failures}"
+    "What is to be done next?\n{choices}\nAnswer with the number of one of them."
+)
+END = "be done: nothing is left to do"
+"""How the end of a plan is shown among actions."""
+SYSTEM = "You plan for an agent and decide what it does next."
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Step:
+    """A place in the trie of some plans.
+
+    Attributes:
+        plans: How many plans come by here.
+        ends: How many of them end here.
+        next: By action, where plans go on.
+        failed: What was tried here and is not tried again, None for the end of plans, and what was said then.
+    """
+
+    plans: int = 0
+    ends: int = 0
+    next: dict[str, "Step"] = field(default_factory=dict[str, "Step"])
+    failed: dict[str | None, str] = field(default_factory=dict[str | None, str])
+
+    def choices(self) -> list[str | None]:
+        """What can still be done: actions, those of most plans first, and None where a plan ends, last."""
+        actions = sorted(self.next, key=lambda action: -self.next[action].plans)
+        ends: list[str | None] = [None] if self.ends else []
+        return [action for action in [*actions, *ends] if action not in self.failed]
+
+    def size(self) -> int:
+        """Places below, ends of plans included: x y z, x y w, x q w make 9, where the plans have 12."""
+        return sum(1 + each.size() for each in self.next.values()) + bool(self.ends)
+
+
+def merged(plans: Sequence[Sequence[str]]) -> Step:
+    """The trie of some plans."""
+    root = Step()
+    for plan in plans:
+        here = root
+        here.plans += 1
+        for action in plan:
+            here = here.next.setdefault(action, Step())
+            here.plans += 1
+        here.ends += 1
+    return root
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreePlanner:
+    """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, decided between at its forks; forks.
+
+    `plans` whole plans are asked for, in which each line is an action. From the start the agent does what the plans
+    say; where they differ, and there alone, it asks `votes` times which to follow: the choice of most answers, that of
+    most plans where no answer can be read. An action that the environment does not understand, that broke, or that
+    ended the path without success is not tried again, and the agent decides anew where it stood, told what was said.
+    Where nothing is left, it goes back to the nearest fork at which something is, whose state is a value. It is over
+    with a success, where a plan ends, or after `retries` failures; the answer is where it then stands.
+
+    The released code also stops when the goals of the data set hold, and reports the best of all states on the way;
+    here the environment says what success is.
+
+    Attributes:
+        plans: How many plans are sampled.
+        votes: How many answers there are at a fork.
+        retries: Most failures.
+        planning: How plans are sampled; None for as the agent samples.
+        plan: What is asked for a plan, with the places {instructions}, {turns} and {observation}.
+        decide: What is asked at a fork; besides these {failures} and {choices}, which it needs.
+    """
+
+    forks: ClassVar[bool] = True
+
+    plans: int = 25
+    votes: int = 1
+    retries: int = 10
+    planning: Sampling | None = None
+    plan: str = PLAN
+    decide: str = DECIDE
+
+    def __post_init__(self) -> None:
+        if self.plans < 1 or self.votes < 1 or self.retries < 0:
+            raise ValueError(
+                f"TreePlanner: got plans={self.plans}, votes={self.votes}, retries={self.retries}; need at least 1, 1 "
+                "and 0"
+            )
+        check_places("TreePlanner.plan", self.plan)
+        check_places("TreePlanner.decide", self.decide, "failures", "choices")
+
+    async def __call__(self, player: Player) -> None:
+        """Grow the tree."""
+        tree = SearchTree(player, await player.root(), won=1.0, lost=-1.0)
+        try:
+            written = await tree.together(tree.paid(self._plan(tree, number)) for number in range(self.plans))
+            await self._follow(tree, merged([plan for plan in written if plan]))
+        finally:
+            tree.conclude(anywhere=True)
+
+    async def _plan(self, tree: SearchTree, number: int) -> list[str]:
+        text = self.plan.format(**story(tree, tree.root))
+        said = await asked(
+            tree, tree.root, "plan", number, system=SYSTEM, text=text, read=Text(), sampling=self.planning
+        )
+        lines = [re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in (said or "").splitlines()]
+        return [line for line in lines if line][: tree.player.limits.turns]
+
+    async def _follow(self, tree: SearchTree, trie: Step) -> None:
+        """Do what plans say."""
+        way, failures = [(tree.root, trie)], 0
+        while way and failures <= self.retries and not tree.spent:
+            node, step = way[-1]
+            choices = step.choices()
+            if not choices:
+                # Back to where there is something else.
+                way.pop()
+                if way:
+                    way[-1][1].failed.setdefault(node.action, "nothing that follows from it worked")
+                continue
+            action = choices[0] if len(choices) == 1 else await self._decide(tree, node, step, choices)
+            if action is None:
+                break
+            child = tree.add(node, tree.put(node, action), prior=step.next[action].plans / max(1, step.plans))
+            await tree.act(child)
+            if child.at is None:
+                break
+            said = self._failure(tree, child)
+            child.visits = 1
+            if child.ended:
+                child.value = child.q = tree.won if child.success and tree.won is not None else tree.lost
+            if child.success:
+                break
+            if said:
+                failures += 1
+                step.failed[action] = said
+            else:
+                way.append((child, step.next[action]))
+        if way:
+            # Where the agent stands: better than an end without success.
+            way[-1][0].value = way[-1][0].q = 0.0
+
+    def _failure(self, tree: SearchTree, child: SearchNode) -> str:
+        """What was said when an action failed; "" when it did not."""
+        if child.draft is None or child.success:
+            return ""
+        nodes = tree.player.growth.nodes
+        if not isinstance(child.at, Cursor) and not child.ended:
+            return str(nodes[child.draft.node].info.get("fault", "it broke"))
+        understood = nodes[child.draft.node].info.get("valid") is not False
+        said = str(nodes[tree.player.answered[child.draft.node]].info["text"])
+        return "" if understood and not child.ended else said or "no success"
+
+    async def _decide(
+        self, tree: SearchTree, node: SearchNode, step: Step, choices: Sequence[str | None]
+    ) -> str | None:
+        """Which choice to follow."""
+        failures = "".join(
+            f"This was tried and failed: {action or END}. {said}\n" for action, said in step.failed.items()
+        )
+        shown = "\n".join(f"{number}. {action or END}" for number, action in enumerate(choices, start=1))
+        text = self.decide.format(**story(tree, node), failures=failures, choices=shown)
+
+        async def vote(number: int) -> tuple[int, ...] | None:
+            return await asked(
+                tree,
+                node,
+                "decide",
+                len(step.failed),
+                number,
+                system=SYSTEM,
+                text=text,
+                read=Choice(count=len(choices)),
+            )
+
+        votes = await tree.together(tree.paid(vote(number)) for number in range(self.votes))
+        counts = Counter(each[0] for each in votes if each)
+        return choices[min(counts, key=lambda index: (-counts[index], index), default=0)]

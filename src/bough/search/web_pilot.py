@@ -1,0 +1,30 @@
+"""Actions that differ, and the best of what they led to."""
+
+from bough.explore.asking import Number
+from bough.search.backup import Max
+from bough.search.descend import Descend
+from bough.search.expand import Sample
+from bough.search.hints import Hints, Siblings
+from bough.search.judge import Judge
+from bough.search.reflect import Reflections
+from bough.search.score import Puct
+from bough.search.search import Search
+
+EFFECT = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "How much did the last action achieve, and how promising is what it led to? Answer with a number from 0 to 10."
+)
+
+
+def web_pilot(width: int = 3, c: float = 1.0) -> Search:
+    """Experimental: WebPilot (arXiv 2408.15978): differing actions, reflections, 0-10 rewards, maxima; needs forks.
+
+    Of the paper a summary was read, not its text. The search of one subtask: its planner is not part of it.
+    """
+    return Search(
+        select=Descend(by=Puct(c=c), revisit=False),
+        expand=Sample(width=width, prior="even", hint=Hints(parts=(Siblings(carry_out=True), Reflections()))),
+        evaluate=Judge(prompt=EFFECT, read=Number()),
+        backup=Max(),
+        eager=True,
+    )

@@ -1,0 +1,60 @@
+"""How good the agent is on tasks it never trained on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from bough.explore import Chains
+from bough.rollout import Grove
+from bough.train.summary import cut_by_context
+from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
+
+AT_ONCE = 128
+"""Most tasks played at a time: enough to fill a batch, few enough for the engine to keep every prefix."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """The result on a list of tasks, one path each.
+
+    Attributes:
+        successes: Task id to whether its path succeeded; tasks that failed in all retries are missing.
+        failures: By id of each failed task, the cause.
+        turns: Mean number of actions on a path; nan without a path.
+        actions: Counts of the policy's actions.
+        trees: What was played.
+    """
+
+    successes: dict[str, bool]
+    failures: Mapping[str, str]
+    turns: float
+    actions: ActionCounts
+    trees: tuple[Tree, ...] = field(repr=False)
+
+    @property
+    def truncated_context(self) -> int:
+        """The number of paths truncated by the model's context."""
+        return len(cut_by_context(self.trees))
+
+    @property
+    def rate(self) -> float:
+        """Share of successes, in [0, 1]; nan when no task was played."""
+        return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
+
+
+async def measure(grove: Grove, tasks: Sequence[Task], *, temperature: float, seed: int) -> Score:
+    """Play every task once at a temperature."""
+    agent = replace(grove.agent, sampling=replace(grove.agent.sampling, temperature=temperature, entropies=False))
+    grown = await replace(grove, agent=agent, at_once=AT_ONCE).grow(Chains(n=1), tasks, seed=seed)
+    successes: dict[str, bool] = {}
+    lengths: list[int] = []
+    for tree in grown.trees:
+        for leaf in counted(tree):
+            successes[tree.task.id] = bool(tree.info[int(leaf)].get("success", False))
+            lengths.append(int(turns(tree)[leaf]))
+    return Score(
+        successes=successes,
+        failures=grown.failures,
+        turns=sum(lengths) / len(lengths) if lengths else float("nan"),
+        actions=count_actions(grown.trees),
+        trees=grown.trees,
+    )

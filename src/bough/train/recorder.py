@@ -1,0 +1,254 @@
+"""What a run writes down: metrics, trees, held-out results, checkpoints, and the report at the end."""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
+
+from bough.lazy import Tensor
+from bough.learner.process_memory import GIB, process_bytes
+from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, StoreError, write_json, write_trees
+from bough.store.atomic import explain_full_disk
+from bough.train.evaluation import Score
+from bough.train.health import Pulse
+from bough.train.run import Run
+from bough.tree import Credited
+from bough.view import Live, cut_note, failed_note, wilson
+from bough.view import Progress as ViewProgress
+
+if TYPE_CHECKING:
+    from bough.learner.learner import Learner
+    from bough.learner.reference import Reference
+    from bough.policy.policy import Policy
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands; with the weights and the optimizer, all that a checkpoint needs.
+
+    Attributes:
+        step: Steps done, over all phases.
+        drawn: Training tasks drawn so far.
+        pulse: Signs of life.
+        entropies: By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their
+            number.
+    """
+
+    step: int = 0
+    drawn: int = 0
+    pulse: Pulse = field(default_factory=Pulse)
+    entropies: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+
+
+@runtime_checkable
+class Memory(Protocol):
+    """Something that learns beside the policy, or remembers."""
+
+    def state(self) -> Mapping[str, Tensor]:
+        """Everything, on the CPU."""
+        ...
+
+    def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Take back what `state` gave, bit for bit."""
+        ...
+
+
+MANY_CUT = 0.05
+"""Share of cut actions from which an evaluation reports them in a line."""
+
+_Pairs: TypeAlias = Iterable[tuple[float, int]]
+
+
+class Journal:
+    """The pen of a run."""
+
+    def __init__(self, run: Run, directory: RunDirectory, live: Live) -> None:
+        self.directory = directory
+        self._run = run
+        self._live = live
+        self._metrics = Metrics(directory.metrics, directory.tensorboard)
+        self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
+        self._row: dict[str, float | str] = {}
+
+    def restore(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> bool:
+        """Restore the newest complete checkpoint; False when the run has none and starts at its first step.
+
+        Raises:
+            StoreError: when all checkpoints are damaged; names each.
+        """
+        found = self._checkpoints.latest()
+        if found.checkpoint is None and found.skipped:
+            damaged = "".join(f"\n  {path}: {reason}" for path, reason in found.skipped)
+            raise StoreError(
+                f"got no checkpoint that is whole; need one to go on from:{damaged}\n"
+                "Restore one from a copy, or train from the first step under another name (name=...)"
+            )
+        for path, reason in found.skipped:
+            self._live.say(f"skipped the damaged checkpoint {path.name}: {reason}")
+        if found.checkpoint is None:
+            self._drop_after(-1)
+            return False
+        checkpoint = found.checkpoint
+        state = checkpoint.state()
+        reference.restore(checkpoint.tensors("reference"))
+        learner.policy.load_state(checkpoint.tensors("policy"))
+        learner.load_state(checkpoint.tensors("optimizer"), updates=int(str(state["updates"])))
+        for name, memory in memories.items():
+            memory.load_state(checkpoint.tensors(name))
+        flat, solved, unsolved = (int(str(state.get(name, 0))) for name in ("flat", "solved", "unsolved"))
+        progress.step, progress.pulse = checkpoint.step, Pulse(flat=flat, solved=solved, unsolved=unsolved)
+        progress.drawn = int(str(state["drawn"]))
+        progress.entropies = [(float(total), int(count)) for total, count in cast("_Pairs", state["entropies"])]
+        self._drop_after(checkpoint.step)
+        self._live.say(f"resumed after step {checkpoint.step}")
+        return True
+
+    def note(self, metrics: Mapping[str, float | str]) -> None:
+        """Add to the row of the present step."""
+        self._row |= metrics
+
+    def note_score(self, step: int, score: Score) -> None:
+        """Write down a held-out result, task by task."""
+        self.note({"heldout/failed": float(len(score.failures))})
+        if score.failures:
+            self._live.say(f"held-out: {failed_note(score.failures)}")
+        path = heldout_file(self.directory, step)
+        path.parent.mkdir(exist_ok=True)
+        about = {"step": step, "temperature": self._run.world.evaluation.temperature}
+        write_json(path, {**about, "tasks": score.successes, "failures": dict(score.failures)})
+        if not score.successes:
+            return
+        low, high = wilson(sum(score.successes.values()), len(score.successes))
+        results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
+        results["truncated_context"] = float(score.truncated_context)
+        self.note({f"heldout/{name}": value for name, value in results.items()})
+        if score.actions.cut >= MANY_CUT * score.actions.actions:
+            self._live.say(f"held-out: {cut_note(score.actions)}")
+
+    def evaluated(self, step: int) -> bool:
+        """Whether a step has a held-out result."""
+        return heldout_file(self.directory, step).is_file()
+
+    def write_step(self, step: int, credited: Sequence[Credited] = (), *, last: bool = False) -> None:
+        """Write the row of a step, and its trees when they are due.
+
+        If the step was stopped before its evaluation, its row exists, and the new values are added to it.
+        """
+        if self._metrics.step == step:
+            self._metrics.amend(self._row)
+        self._row.setdefault("phase", "rl")
+        if resident := process_bytes("VmRSS"):
+            self._row["memory/process_gib"] = resident / GIB
+        if self._metrics.step < step:
+            self._metrics.write(step, self._row)
+        self._tell(step)
+        self._row = {}
+        every = self._run.checkpointing.trees_every
+        if credited and (last or (every and step % every == 0)):
+            write_trees(self.directory.trees_of(step), list(credited))
+
+    def shelf(self, step: int, round_number: int) -> Shelf:
+        """Where the trees of a round of a step are kept until the next checkpoint."""
+        return Shelf(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
+
+    def save(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
+        """Make a checkpoint."""
+        self._save(learner, progress, reference, memories)
+        # A run resumed from this checkpoint needs none of the trees before it.
+        Shelf(directory=self.directory.growing).clear()
+
+    def stop(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
+        """Write the row, checkpoint and `final/` of a run that is stopped between two checkpoints.
+
+        When the weights are not finite, there is no checkpoint, and `final/` gets those of the newest one.
+        """
+        try:
+            if self._metrics.step < progress.step:
+                self.write_step(progress.step)
+            step = progress.step
+            if not learner.finite():
+                step = self._load_newest(learner.policy)
+            else:
+                self._save(learner, progress, reference, memories)
+            self.save_policy(learner.policy)
+            self._live.say(f"stopped after step {step}; its checkpoint and {self.directory.final} exist")
+        except StoreError as error:
+            # The caller raises the reason for the stop; this error is only reported.
+            self._live.say(f"stopped; the weights could not be written: {error}")
+
+    def _save(
+        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+    ) -> None:
+        tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
+        tensors |= {name: memory.state() for name, memory in memories.items()}
+        numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.pulse)}
+        self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
+
+    def _load_newest(self, policy: "Policy") -> int:
+        """Load the weights of the newest checkpoint into a policy; returns its step.
+
+        Raises:
+            StoreError: when there is none.
+        """
+        newest = self._checkpoints.latest().checkpoint
+        if newest is None:
+            raise StoreError("got weights that are not finite, and no checkpoint")
+        policy.load_state(newest.tensors("policy"))
+        return newest.step
+
+    def _drop_after(self, step: int) -> None:
+        """Remove rows, held-out results and trees of later steps, which will be computed again."""
+        self._metrics.resume_at(step)
+        for path in (*heldout_file(self.directory, 0).parent.glob("step_*"), *self.directory.trees.glob("step_*")):
+            found = re.match(r"step_(\d+)\.", path.name)
+            if found and int(found[1]) > step:
+                path.unlink()
+
+    def save_policy(self, policy: "Policy") -> None:
+        """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.
+
+        Raises:
+            StoreError: when the disk is full.
+        """
+        final = self.directory.final
+        temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
+        needed_bytes = sum(weight.nbytes for weight in policy.weights().values())
+        with explain_full_disk(final, needed_bytes):
+            try:
+                policy.save(temporary)
+                shutil.rmtree(final, ignore_errors=True)
+                temporary.rename(final)
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+
+    def _tell(self, step: int) -> None:
+        run, phase = self._run, str(self._row["phase"])
+        before = run.warmup_steps
+        done, steps = (step, before) if phase == "warmup" else (step - before, run.world.schedule.steps)
+        numbers = {name: value for name, value in self._row.items() if isinstance(value, float)}
+        self._live.update(ViewProgress(step=done, steps=steps, phase=phase, metrics=numbers))
+
+
+def heldout_file(directory: RunDirectory, step: int) -> Path:
+    """Where the held-out result of a step lies."""
+    return directory.path / "heldout" / f"step_{step:06d}.json"
+
+
+def read_heldout(directory: RunDirectory) -> dict[int, dict[str, bool]]:
+    """By step, success by task id of the held-out tasks; evaluations in which every task failed are missing."""
+    found: dict[int, dict[str, bool]] = {}
+    for path in sorted((directory.path / "heldout").glob("step_*.json")):
+        data = json.loads(path.read_text())
+        if data["tasks"]:
+            found[int(data["step"])] = data["tasks"]
+    return found

@@ -1,0 +1,52 @@
+"""The end of a run: its report, from what lies in its directory."""
+
+from bough.config.config import dump
+from bough.store import RunDirectory, read_metrics, read_trees
+from bough.store.atomic import explain_full_disk
+from bough.train.recorder import read_heldout
+from bough.train.run import Run
+from bough.tree import Credited, groups
+from bough.view import Panel, Report, headline, write_report
+
+
+def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
+    """Write report.html. Everything in it comes from disk, so a run that stopped early has one too.
+
+    Args:
+        run: What was trained.
+        directory: Where it lies.
+        note: What a reader should know first.
+
+    Returns:
+        What came out, in a sentence.
+    """
+    written = sorted(directory.trees.glob("step_*.safetensors"))
+    credited = read_trees(written[-1], Credited) if written else []
+    report = Report(
+        name=run.name,
+        recipe=f"{type(run.method.credit).__name__} on {type(run.world.env).__name__}",
+        config=dump(run),
+        manifest=directory.read_manifest(),
+        metrics=read_metrics(directory.metrics) if directory.metrics.is_file() else [],
+        panels=panels(run, directory),
+        groups=groups(credited),
+        notes=(note,) if note else (),
+    )
+    with explain_full_disk(directory.report, None):
+        write_report(directory.report, report)
+    return headline(report.panels)
+
+
+def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
+    """The first held-out result and the last."""
+    results = read_heldout(directory)
+    if not results:
+        return ()
+    first, last = min(results), max(results)
+    named = {first: "after warm-up" if run.world.warmup.demonstrations else "before training"}
+    if last != first:
+        named[last] = "after training" if last == run.warmup_steps + run.world.schedule.steps else f"after step {last}"
+    return tuple(
+        Panel(label=label, task_ids=tuple(results[step]), successes=tuple(results[step].values()))
+        for step, label in named.items()
+    )

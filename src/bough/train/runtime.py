@@ -1,0 +1,312 @@
+"""The heavy pieces of a run, built and wired: model, engine, environment, learner."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from bough.credit import needs_of
+from bough.engine import Engine
+from bough.env import EnvFault, EnvHost, Inline, Workers
+from bough.env.workers import to_stderr
+from bough.explore import Demonstration
+from bough.hooks.hook import Advisers
+from bough.learner.estimates import appraise
+from bough.learner.learner import Learner
+from bough.learner.memory_budget import Budget
+from bough.learner.memory_meter import return_freed
+from bough.learner.reference import Reference
+from bough.learner.state_values import Valuer
+from bough.policy.policy import Policy
+from bough.rollout import Agent, Grove, Waits
+from bough.store.atomic import explain_full_disk
+from bough.train.canary import Canary
+from bough.train.check import refuse_overlap
+from bough.train.event_loop import run_coroutine
+from bough.train.health import check_paths
+from bough.train.opening import TimedHost, open_run
+from bough.train.recorder import Memory
+from bough.train.revise import Reader
+from bough.train.run import Run
+from bough.train.summary import cut_by_context
+from bough.train.teacher import way
+from bough.tree import Rewarded, Task, Tree, counted, derive
+from bough.view import cause
+
+CLOSE_S = 60.0
+"""How long processes may take to end."""
+
+CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
+"""Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
+
+
+class Workshop:
+    """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
+
+    def __init__(
+        self,
+        run: Run,
+        assets: Path,
+        waits: Waits,
+        notify: Callable[[str], None] = to_stderr,
+        *,
+        trains: bool = True,
+    ) -> None:
+        """Build.
+
+        Args:
+            run: What to train.
+            assets: A folder for what the policy must keep.
+            waits: The run's register of pending awaits; a watchdog should look at it.
+            notify: Called with a line about faults before the first step, replaced workers, and large values.
+            trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
+
+        Raises:
+            ConfigError: when held-out tasks are trained on, or pieces do not fit.
+            EnvFault: when no task can be played.
+        """
+        self.run = run
+        self.waits = waits
+        self.notify = notify
+        self.host = make_host(run, notify)
+        self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
+        self._cuts_reported = self._faults_reported = False
+        self._counted = {"env/faults": 0, "env/replaced": 0}
+        try:
+            self._build(assets, trains=trains)
+        except BaseException:
+            run_coroutine(self.host.close())
+            raise
+
+    def _build(self, assets: Path, *, trains: bool) -> None:
+        """Open the environment, then make the policy, the engine and the learner."""
+        run = self.run
+        if run.world.execution.threads:
+            torch.set_num_threads(run.world.execution.threads)
+        if run.world.optimizer.memory_gib is not None:
+            return_freed()
+        self.opening = run_coroutine(open_run(run, self.timed))
+        self.train_tasks, self.heldout_tasks = self.opening.train_tasks, self.opening.heldout_tasks
+        if trains:
+            refuse_overlap(self.train_tasks, self.heldout_tasks)
+        if self.opening.line:
+            self.notify(self.opening.line)
+        with explain_full_disk(assets, None):
+            self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
+        self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
+        self.policy.recompute(run.world.optimizer.recompute)
+        if run.world.optimizer.compile:
+            self.policy.compile()
+        reference = "reference" in run.loss.needs | needs_of(run.method.credit)
+        self.budget = self._budget(reference=reference)
+        if self.budget is not None:
+            optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
+            self.run = run = run.replace(optimizer=optimizer)
+        width = self.policy.head()[0].shape[1]
+        self.critic = None if run.method.critic is None else run.method.critic.build(width).to(self.policy.device)
+        self.valuer = self._valuer()
+        self.learner = Learner(
+            self.policy,
+            run.world.optimizer,
+            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.parts,
+            temperature=run.world.sampling.temperature,
+            critic=self.critic,
+            seed=derive(run.seed, "optimizer") % 2**31,
+        )
+        self.advisers = Advisers(
+            run.method.hooks, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
+        )
+        self.reference = Reference(self.policy, wanted=reference)
+        self.canary = self._canary()
+
+    @property
+    def grove(self) -> Grove:
+        """Where training trees grow."""
+        run = self.run
+        agent = Agent(
+            engine=self.engine,
+            renderer=self.policy.renderer,
+            context=run.world.context,
+            parser=run.world.parser,
+            sampling=run.world.sampling,
+            critic=self.valuer,
+        )
+        return Grove(
+            agent=agent,
+            host=self.host,
+            instructions=run.world.env.instructions,
+            limits=run.world.limits,
+            waits=self.waits,
+            at_once=run.world.schedule.batch_tasks,
+        )
+
+    @property
+    def memories(self) -> Mapping[str, Memory]:
+        """What must outlive this process besides policy and optimizer, by the name it has in a checkpoint."""
+        return self.advisers.memories | ({} if self.critic is None else {"critic": self.critic})
+
+    def appraise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The trees that are credited, with what the run's rule needs to know from models other than the policy.
+
+        The advisers come first: those that put other paths into the batch do so before these are looked at.
+        """
+        rewarded = self.advisers.advise(rewarded, seed)
+        needs = needs_of(self.run.method.credit)
+        values, reference = any(need.startswith("critic.") for need in needs), "reference" in needs
+        if not (values or reference):
+            return rewarded
+        return appraise(
+            rewarded,
+            self.policy,
+            critic=self.critic if values else None,
+            bootstrap="bootstrap" in needs,
+            reference=self.reference.model if reference else None,
+            temperature=self.run.world.sampling.temperature,
+            micro_tokens=self.run.world.optimizer.micro_tokens,
+        )
+
+    async def show(self) -> list[Tree]:
+        """The demonstrations that are mixed into batches."""
+        count = self.run.method.demonstrations.count
+        return await self.demonstrate(count, "demonstrations.count") if count else []
+
+    async def demonstrate(self, count: int, field: str) -> list[Tree]:
+        """The oracle's demonstrations of the first training tasks, without those that fail in all retries.
+
+        Args:
+            count: Number of tasks.
+            field: The setting with this number, for messages.
+
+        Raises:
+            DeadRun: when all of them fail.
+            ValueError: when there are fewer tasks, or the environment has no oracle.
+        """
+        if count > len(self.train_tasks):
+            raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
+        seed = derive(self.run.seed, "demonstrations")
+        grown = await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)
+        check_paths(grown.trees, grown.unstarted)
+        if lost := list(grown.unstarted.values()):
+            self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
+        return list(grown.trees)
+
+    def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
+        """What is made of the mistakes in some trees, if anything is to be."""
+        rule, room = self.run.method.demonstrations.revise, self.policy.context_tokens
+        reader = Reader(
+            renderer=self.policy.renderer, context=self.run.world.context, parser=self.run.world.parser, room=room
+        )
+        return [] if rule is None else rule(rewarded, reader)
+
+    async def tasks_from(self, first: int) -> list[Task]:
+        """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through.
+
+        Where an adviser weighs tasks, they are drawn by its weights instead, each at most once. Then advisers may have
+        them begin elsewhere, or put others in their place.
+        """
+        return await self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+
+    async def _teach(self, task: Task) -> tuple[str, ...]:
+        """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
+        try:
+            return await self.timed.retried(lambda: way(self.timed, task))
+        except EnvFault as fault:
+            self.notify(f"task {task.id}: got no demonstration, the environment failed: {fault}")
+            return ()
+
+    def report_cuts(self, trees: Sequence[Tree]) -> None:
+        """Report the first paths truncated by the model's context."""
+        cuts = cut_by_context(trees)
+        if not cuts or self._cuts_reported:
+            return
+        self._cuts_reported = True
+        self.notify(
+            f"{len(cuts)} of {sum(len(counted(tree)) for tree in trees)} paths were truncated: the model reads "
+            f"{self.engine.context_tokens:,} tokens, up to {max(cuts):,} were to be read. Shorten the observations, "
+            "take context=Window(...), or a longer context; metrics count them as paths/truncated_context"
+        )
+
+    def report_faults(self, trees: Sequence[Tree]) -> None:
+        """Report the first faults that ended paths of trees, with the most frequent cause."""
+        told = [str(info["fault"]) for tree in trees for info in tree.info if "fault" in info]
+        faults = {str(number): fault for number, fault in enumerate(told)}
+        if not faults or self._faults_reported:
+            return
+        self._faults_reported = True
+        self.notify(f"{len(faults)} paths of a batch failed and do not count (paths/failed): {cause(faults)}")
+
+    def env_metrics(self) -> dict[str, float]:
+        """The faults of the environment since the last call; empty without any.
+
+        Returns:
+            "env/replaced", the workers that hung or died, and "env/faults", the faults outside of trees: before the
+            first step, and in the oracle's demonstrations for advisers.
+        """
+        now = {"env/faults": len(self.timed.faults), "env/replaced": self.host.replaced}
+        new = {name: float(count - self._counted[name]) for name, count in now.items()}
+        self._counted = now
+        return {name: count for name, count in new.items() if count}
+
+    def _draw(self, first: int) -> list[Task]:
+        """The next batch from the pool."""
+        weights = self.advisers.weigh([task.id for task in self.train_tasks])
+        if weights is not None:
+            generator = np.random.default_rng(derive(self.run.seed, "draw", first))
+            drawn = generator.choice(
+                len(self.train_tasks), self.run.world.schedule.batch_tasks, replace=False, p=weights
+            )
+            return [self.train_tasks[place] for place in drawn.tolist()]
+        size = len(self.train_tasks)
+        places = range(first, first + self.run.world.schedule.batch_tasks)
+        orders = {epoch: self._order(epoch) for epoch in {place // size for place in places}}
+        return [self.train_tasks[orders[place // size][place % size]] for place in places]
+
+    async def sync(self, *, moved: bool) -> float:
+        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
+        self.engine.sync(self.policy.weights(), self.learner.updates)
+        deadline_s = self.run.world.limits.engine_deadline_s
+        return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
+
+    async def close(self) -> None:
+        """Let go of processes and memory."""
+        closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
+        for thing, closed in closing.items():
+            await self.waits.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
+
+    def _order(self, epoch: int) -> Sequence[int]:
+        generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
+        return generator.permutation(len(self.train_tasks)).tolist()
+
+    def _budget(self, *, reference: bool) -> Budget | None:
+        """What the run's bound on memory allows, if it has one."""
+        optimizer, entropy = self.run.world.optimizer, "entropy" in self.run.loss.needs
+        if optimizer.memory_gib is None:
+            return None
+        return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
+
+    def _valuer(self) -> Valuer | None:
+        """The critic for searches; None without a critic."""
+        if self.critic is None:
+            return None
+        micro_tokens, alone = (
+            self.run.world.optimizer.micro_tokens,
+            getattr(self.run.world.execution.engine, "deterministic", False),
+        )
+        return Valuer(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
+
+    def _canary(self) -> Canary:
+        """A real first prompt and a few tokens of the environment's own language after it."""
+        prompt = self.policy.renderer.render(self.run.world.env.instructions, (), self.opening.first.observation)
+        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
+        room = min(self.policy.context_tokens, self.engine.context_tokens)
+        return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
+
+
+def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
+    """The host of a run's environment: in this process, or in `execution.workers` processes."""
+    env, settings = run.world.env, run.world.execution
+    if not settings.workers:
+        return Inline(env=env)
+    return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)

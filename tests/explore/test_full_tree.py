@@ -1,0 +1,226 @@
+"""Trees grown level by level: how large they are, what is kept of them, and what a fork's branches are compared by."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies
+from tests.engines import Late
+from tests.explore.stage import World, grove, grow, scripted
+from tests.rollout.test_builder import columns
+
+from bough.batch import pack
+from bough.credit import TreeRpo
+from bough.credit.branches import place_of
+from bough.engine import Engine, Mishap, Request, Scripted
+from bough.env import Inline, Replay
+from bough.explore import Levels
+from bough.reward import EnvReward
+from bough.rollout import Draft, Limits, Player
+from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, steps, turns
+
+
+def distinct(request: Request) -> tuple[int, ...]:
+    """A letter that hardly anything else has."""
+    return (0x4E00 + random.Random(request.seed).randrange(20000),)
+
+
+def grown(
+    explorer: Levels, engine: Engine | None = None, *, length: int = 5, seed: int = 0, limits: Limits | None = None
+) -> Tree:
+    world = Inline(env=World(length=length))
+    place = grove(engine or scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
+    (tree,) = grow(place, explorer, seed=seed).trees
+    return tree
+
+
+def actions(tree: Tree) -> int:
+    return int((tree.kind == Kind.ACTION).sum())
+
+
+@settings(max_examples=20)
+@given(width=strategies.integers(1, 4), depth=strategies.integers(0, 3), length=strategies.integers(3, 6))
+def test_the_full_tree_has_so_many_actions(width: int, depth: int, length: int) -> None:
+    tree = grown(Levels(width=width, depth=depth), length=length)
+    paths = width**depth
+    assert len(counted(tree)) == len(leaves(tree)) == paths
+    assert set(turns(tree)[leaves(tree)].tolist()) == {length}
+    assert actions(tree) == sum(width**level for level in range(1, depth + 1)) + paths * (length - depth)
+    chains = paths * length
+    assert actions(tree) <= chains
+
+
+def test_the_example_in_words() -> None:
+    tree = grown(Levels(width=2, depth=2), length=4)
+    assert np.bincount(turns(tree)[tree.kind == Kind.ACTION]).tolist() == [0, 2, 4, 4, 4]
+
+
+def test_the_branches_of_a_place_are_a_group() -> None:
+    tree = grown(Levels(width=3, depth=2), length=4)
+    view = steps([Rewarded(tree=tree, channels={})])
+    groups = place_of(view)
+    forked = view.turn < 2
+    sizes = [len(np.unique(view.node[forked & (groups == group)])) for group in np.unique(groups[forked])]
+    assert sizes == [3] * (1 + 3)
+
+
+def test_siblings_are_compared_by_the_mean_of_what_goes_on_from_them() -> None:
+    """The golden case, on a tree that was grown: first branch 1 and 0, second 0 and 0."""
+    for seed in range(200):
+        tree = grown(Levels(width=2, depth=2), length=2, seed=seed)
+        rewarded = Rewarded(tree=tree, channels={"both": _both(tree)})
+        if rewarded.returns().tolist() == [1, 0, 0, 0]:
+            break
+    (credited,) = TreeRpo()([rewarded])
+    acts = np.flatnonzero(tree.kind == Kind.ACTION)
+    said = [float(credited.advantage[tree.span[node]]) for node in acts]
+    assert said == pytest.approx([0.7071, 0.7071, -0.7071, -0.7071, 0, 0], abs=2e-5)
+    (credited,) = TreeRpo(ddof=0)([rewarded])
+    assert [float(credited.advantage[tree.span[node]]) for node in acts] == pytest.approx(
+        [1, 1, -1, -1, 0, 0], abs=2e-5
+    )
+
+
+def _both(tree: Tree) -> np.ndarray:
+    """1 at the end of a path that wrote `a` twice."""
+    paid = np.zeros(tree.nodes)
+    for leaf in counted(tree):
+        paid[tree.parent[leaf]] = tree.info[int(leaf)]["text"] == "aa"
+    return paid
+
+
+LIMITS = [Limits(), Limits(tree_turns=17), Limits(tree_tokens=60), Limits(tree_calls=11)]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: str(limits)[:60])
+@pytest.mark.parametrize("explorer", [Levels(width=3, depth=2), Levels(width=4, depth=3, keep=3, merge=True)], ids=str)
+def test_the_order_of_arrival_does_not_show(explorer: Levels, limits: Limits) -> None:
+    plain = scripted(lambda chance: chance.choice("abc"))
+    expected = columns(grown(explorer, plain, limits=limits))
+
+    @settings(max_examples=8)
+    @given(chance=strategies.integers(0, 2**32 - 1).map(random.Random))
+    def late(chance: random.Random) -> None:
+        assert columns(grown(explorer, Late(plain, chance), limits=limits)) == expected
+
+    late()
+
+
+@pytest.mark.parametrize("keep", [1, 2, 5])
+def test_so_many_of_a_level_live_on(keep: int) -> None:
+    tree = grown(Levels(width=4, depth=3, keep=keep), Scripted(script=distinct), length=5)
+    done = [node for node, info in enumerate(tree.info) if tree.kind[node] == Kind.ACTION and "valid" in info]
+    assert np.bincount(turns(tree)[done]).tolist() == [0, *[min(keep, 4)], keep, keep, keep, keep]
+    assert len(counted(tree)) == keep
+    surplus = [int(leaf) for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.OPEN]
+    first = min(keep, 4)
+    assert len(surplus) == (4 - first) + (4 * first - keep) + (4 * keep - keep)
+    assert all(tree.kind[leaf] == Kind.ACTION for leaf in surplus)
+
+
+def test_the_best_live_on_and_the_others_count_nowhere() -> None:
+    tree = grown(Levels(width=6, depth=2, keep=2), scripted(lambda chance: chance.choice(["a", "b", "much too long"])))
+    judged = [info["quality"] for info in tree.info if "quality" in info]
+    assert set(judged) == {1.0, 2.0}
+    for leaf in counted(tree):
+        forked = [int(node) for node in path(tree, int(leaf)) if "quality" in tree.info[int(node)]]
+        assert [tree.info[node]["quality"] for node in forked] == [2.0, 2.0]
+    (credited,) = TreeRpo()([Rewarded(tree=tree, channels=EnvReward()([tree])[0])])
+    trained = {int(token) for token in pack([credited]).origin}
+    unread = [node for node in leaves(tree) if tree.outcome[node] == Outcome.OPEN]
+    assert unread
+    assert not trained & {token for node in unread for token in range(tree.span[node], tree.span[node + 1])}
+
+
+def test_ties_are_spread_over_the_places() -> None:
+    tree = grown(Levels(width=3, depth=2, keep=3), scripted(lambda _: "a"))
+    done = [n for n in range(tree.nodes) if tree.kind[n] == Kind.ACTION and "valid" in tree.info[n]]
+    second = [n for n in done if turns(tree)[n] == 2]
+    assert len({int(tree.parent[n]) for n in second}) == 3, "one below each place, not three below the first"
+
+
+def test_an_action_is_done_once_in_a_place() -> None:
+    tree = grown(Levels(width=6, depth=2, merge=True))
+    acts = np.flatnonzero(tree.kind == Kind.ACTION)
+    forked = acts[turns(tree)[acts] <= 2]
+    done = [int(node) for node in forked if "valid" in tree.info[int(node)]]
+    assert len(forked) == 6 + 2 * 6
+    assert len(done) == 2 + 2 * 2
+    assert len({(int(tree.parent[node]), str(tree.info[node]["text"])) for node in done}) == len(done)
+    assert len(counted(tree)) == 4
+    assert sum(bool(info.get("valid")) for info in tree.info) == 2 + 4 + 4 * 3, "and the environment is stepped once"
+
+
+def faulty(request: Request) -> object:
+    return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
+
+
+def test_what_fails_is_tried_again_from_its_last_fork() -> None:
+    for seed in range(5):
+        tree = grown(Levels(width=2, depth=2, retries=50), Scripted(script=faulty), seed=seed)  # type: ignore[arg-type]
+        ends = leaves(tree)
+        assert len(counted(tree)) == 4
+        assert set(tree.outcome[ends].tolist()) <= {Outcome.TERMINATED, Outcome.FAILED}
+
+
+def test_an_environment_that_breaks_is_tried_again() -> None:
+    wild = scripted(lambda chance: chance.choice(["a", "raise"]))
+    for seed in range(5):
+        tree = grown(Levels(width=2, depth=2, retries=50), wild, seed=seed)
+        assert len(counted(tree)) == 4
+        assert (tree.outcome == Outcome.FAILED).any()
+
+
+def test_when_everything_fails_it_ends() -> None:
+    tree = grown(Levels(width=3, depth=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 6
+
+
+@pytest.mark.parametrize("limits", LIMITS[1:], ids=lambda limits: str(limits)[:60])
+@pytest.mark.parametrize(
+    "host", [Inline(env=World(length=5)), Inline(env=Replay(env=World(length=5), keep=1))], ids=str
+)
+def test_no_budget_is_overdrawn(limits: Limits, host: Inline) -> None:
+    spent: list[tuple[int, int, int]] = []
+
+    explorer = Levels(width=3, depth=2)
+
+    async def watch(player: Player) -> None:
+        await explorer(player)
+        cost = player.ledger.spent
+        spent.append((cost.turns, cost.tokens, cost.calls))
+
+    (tree,) = grow(grove(scripted(lambda c: c.choice("ab")), host, limits=limits), watch).trees  # type: ignore[arg-type]
+    ((of_turns, of_tokens, of_calls),) = spent
+    assert of_turns <= (limits.tree_turns or of_turns)
+    assert of_tokens <= (limits.tree_tokens or of_tokens)
+    assert of_calls <= (limits.tree_calls or of_calls)
+    assert actions(tree) > 3
+    assert len(counted(tree))
+
+
+def test_quality_may_be_anything() -> None:
+    class Last:
+        async def __call__(self, player: Player, draft: Draft) -> float | None:
+            del player
+            return float(ord(draft.parsed.action[0]))
+
+    letters = scripted(lambda chance: chance.choice("abcdefgh"))
+    tree = grown(Levels(width=8, depth=1, keep=1, quality=Last()), letters)
+    first = [str(info["text"]) for info, parent in zip(tree.info, tree.parent, strict=True) if parent == 0]
+    (leaf,) = counted(tree)
+    assert tree.info[int(path(tree, int(leaf))[1])]["text"] == max(first)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"width": 0}, "need width >= 1"),
+        ({"depth": -1}, "need width >= 1 and the others >= 0"),
+        ({"retries": -1}, "need width >= 1 and the others >= 0"),
+        ({"keep": 0}, "Levels.keep: got 0; need at least 1, or None"),
+    ],
+)
+def test_ranges(fields: dict[str, int], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Levels(**fields)  # type: ignore[arg-type]

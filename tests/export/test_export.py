@@ -1,0 +1,244 @@
+"""Trees as data for others: what is written is what the loss would learn."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.small import run as small
+from tests.trees import in_pieces
+from typer.testing import CliRunner
+
+from bough.cli.app import app
+from bough.config import ConfigError
+from bough.context import Window
+from bough.credit import Searched
+from bough.explore.text_similarity import edit_distance
+from bough.export import Apart, mine
+from bough.objective import mcts_dpo
+from bough.policy import Pretrained, Tiny
+from bough.rollout import Limits
+from bough.search import mcts
+from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
+from bough.train import Revise, Run, Warmup, start
+from bough.tree import Credited, steps
+
+PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
+
+
+def searching() -> Run:
+    return small().replace(
+        explorer=mcts(width=3),
+        limits=Limits(turns=4, tree_turns=24),
+        warmup=Warmup(demonstrations=12, epochs=20, learning_rate=1e-2, batch_tokens=256),
+        batch_tasks=8,
+        steps=1,
+        credit=Searched(),
+        filters=(),
+        objective=mcts_dpo(),
+        optimizer=replace(small().world.optimizer, parts=1),
+    )
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return start(searching().replace(name="full"), tmp_path_factory.mktemp("runs"), terminal=False)
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    run = searching().replace(name="window", context=Window(turns=1))
+    return start(run, tmp_path_factory.mktemp("runs"), terminal=False)
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_pairs_are_those_of_the_loss_and_are_read_back(full: RunDirectory, tmp_path: Path) -> None:
+    out = tmp_path / "pairs.jsonl"
+    found = mine(full.path, out=out)
+    learned = [row["policy/pairs"] for row in read_metrics(full.metrics) if "policy/pairs" in row]
+    assert learned == [len(found.rows)]
+    assert found.rows
+    read = rows(out)
+    assert read == list(found.rows)
+    for row in read:
+        assert set(row) == {"prompt", "chosen", "rejected", "task", "gap"}
+        assert str(row["prompt"]).endswith("<|assistant|>")
+        assert row["chosen"] != row["rejected"]
+        assert str(row["chosen"]).count("<|") <= 1, "one answer and its end"
+        assert float(str(row["gap"])) > 0
+
+
+@pytest.mark.parametrize("changes", [[], PATHS])
+def test_messages_make_the_text_again(full: RunDirectory, changes: Sequence[str]) -> None:
+    texts = mine(full.path, changes).rows
+    chats = mine(full.path, changes, messages=True).rows
+    renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
+    write = renderer._tokenizer.apply_chat_template
+    assert len(texts) == len(chats) > 0
+    for text, chat in zip(texts, chats, strict=True):
+        prompt = write(chat["prompt"], tokenize=False, add_generation_prompt=True)
+        assert prompt == text["prompt"]
+        for side in ("chosen", "rejected"):
+            whole = write([*chat["prompt"], *chat[side]], tokenize=False)
+            # Within Tiny's tokens blanks are free: what counts is what stands there.
+            assert (
+                whole.removesuffix("<|end|>").split() == (text["prompt"] + text[side]).removesuffix("<|end|>").split()
+            )
+            assert chat[side][-1]["role"] == "assistant"
+
+
+def test_sides_whose_context_is_rebuilt_are_left_out_and_turns_are_not(window: RunDirectory) -> None:
+    reason = "its context is rebuilt on the way"
+    paths = mine(window.path, ["credit=Process()"], what="steps")
+    assert paths.left_out[reason] > 0
+    assert all(len(row["completions"]) == 1 for row in paths.rows)
+    examples = mine(window.path, ["credit=Process()"], what="examples", messages=True)
+    assert reason not in examples.left_out
+    assert {len(row["prompt"]) for row in examples.rows} == {2}, "the system's and the newest observation"
+
+
+def test_examples_are_the_turns_of_good_paths_and_no_others(full: RunDirectory) -> None:
+    found = mine(full.path, ["credit=Filtered()"], what="examples")
+    (file,) = full.trees.glob("*.safetensors")
+    solved = {each.tree.task.id for each in read_trees(file, Credited) if any(i.get("success") for i in each.tree.info)}
+    assert {row["task"] for row in found.rows} == solved
+    assert {row["weight"] for row in found.rows} == {1.0}
+    best = mine(full.path, ["credit=Filtered(answer=true)"], what="examples")
+    assert len(best.rows) <= len(found.rows)
+
+
+def test_values_and_steps(full: RunDirectory) -> None:
+    values = mine(full.path, ["credit=Searched(head=value)"], what="values").rows
+    (file,) = full.trees.glob("*.safetensors")
+    views = [steps([each.rewarded]) for each in read_trees(file, Credited)]
+    assert len(values) == sum(len(set(view.place.tolist())) for view in views), "each place once"
+    assert all(-1 <= row["value"] <= 1 and row["head"] == "value" for row in values)
+    paths = mine(full.path, ["credit=Process(label=hard)"], what="steps").rows
+    assert all(len(row["completions"]) == len(row["labels"]) == len(row["scores"]) for row in paths)
+    assert all(row["labels"] == [score > 0 for score in row["scores"]] for row in paths)
+    assert any(len(row["labels"]) > 1 for row in paths)
+
+
+def test_revisions_say_what_is_learned(full: RunDirectory) -> None:
+    found = mine(full.path, what="revisions").rows
+    assert found
+    renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
+    for row in found:
+        assert set(row) == {"prompt", "completion", "task", "gap", "input_ids", "completion_mask"}
+        assert renderer.verbatim(row["input_ids"]) == row["prompt"] + row["completion"]
+        assert len(row["input_ids"]) == len(row["completion_mask"])
+        learned = [token for token, kept in zip(row["input_ids"], row["completion_mask"], strict=True) if kept]
+        said = renderer.verbatim(learned).split("<|end|>")
+        assert said[0] == Revise().thought
+        assert {word.strip() for word in said[1:-1]} <= {"left", "right", "up", "down"}
+        assert len(said) > 2, "a thought and an action"
+        assert row["gap"] > 0
+    chats = mine(full.path, what="revisions", messages=True).rows
+    assert [set(chat) for chat in chats] == [{"prompt", "completion", "task", "gap"}] * len(found)
+    write = renderer._tokenizer.apply_chat_template
+    for text, chat in zip(found, chats, strict=True):
+        prompt = write(chat["prompt"], tokenize=False, add_generation_prompt=True)
+        assert prompt.split() == text["prompt"].split()
+        assert chat["completion"][0] == {"role": "assistant", "content": Revise().thought}
+        roles = [message["role"] for message in chat["completion"]]
+        assert roles == ["assistant", "user"] * (len(roles) // 2) + ["assistant"]
+
+
+def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory) -> None:
+    rule = "demonstrations.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
+    found = mine(full.path, [rule, "objective=Imitation()"], what="revisions").rows
+    assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
+    with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the way\)"):
+        mine(window.path, what="revisions")
+    with pytest.raises(ConfigError, match=r"demonstrations\.revise"):
+        mine(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
+
+
+def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
+    def said(side: Sequence[dict[str, str]]) -> str:
+        return "\n".join(message["content"] for message in side if message["role"] == "assistant")
+
+    paths = ["objective.pairs.unit=path", "objective.pairs.choice=all"]
+    whole = mine(full.path, paths, messages=True).rows
+    sides = [(said(row["chosen"]), said(row["rejected"])) for row in whole]
+    far = [edit_distance(one, other) >= 6 for one, other in sides]
+    others = [not set(one.split()) & set(other.split()) for one, other in sides]
+    for apart, kept in ((Apart(edits=6), far), (Apart(overlap=0.0), others)):
+        for messages in (False, True):
+            found = mine(full.path, paths, messages=messages, apart=apart)
+            rows = mine(full.path, paths, messages=messages).rows
+            assert list(found.rows) == [row for row, stays in zip(rows, kept, strict=True) if stays]
+            assert found.left_out["its sides are too much alike"] == kept.count(False) > 0
+    with pytest.raises(ConfigError, match=r"apart: got Apart\(edits=4, overlap=1\.0\) and steps; need pairs"):
+        mine(full.path, what="steps", apart=Apart(edits=4))
+
+
+def test_trees_without_rewards_get_the_runs(full: RunDirectory, tmp_path: Path) -> None:
+    (file,) = full.trees.glob("*.safetensors")
+    write_trees(tmp_path / "bare.safetensors", [each.tree for each in read_trees(file, Credited)])
+    assert mine(full.path, trees=tmp_path).rows == mine(full.path).rows
+    assert mine(full.path, trees=file).rows == mine(full.path).rows
+
+
+@pytest.mark.parametrize("messages", [False, True])
+def test_actions_in_pieces_make_the_same_rows(full: RunDirectory, tmp_path: Path, messages: bool) -> None:
+    (file,) = full.trees.glob("*.safetensors")
+    rng, whole = np.random.default_rng(0), [each.rewarded for each in read_trees(file, Credited)]
+    pieces = [in_pieces(each, rng) for each in whole]
+    assert sum(each.tree.nodes for each in pieces) > sum(each.tree.nodes for each in whole)
+    write_trees(tmp_path / "pieces.safetensors", [each.tree for each in pieces])
+    for what, changes in (("pairs", []), ("pairs", PATHS), ("examples", ["credit=Filtered()"]), ("steps", [])):
+        rows = mine(full.path, changes, what=what, messages=messages).rows
+        assert mine(full.path, changes, trees=tmp_path, what=what, messages=messages).rows == rows, what
+
+
+def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_path: Path) -> None:
+    out = tmp_path / "kept.jsonl"
+    out.write_text("before")
+    for changes, what, error, message in (
+        (["credit=Gae()"], "pairs", ConfigError, "credit=Gae fails: .*no estimate 'value'.*credit='Searched"),
+        (["objective=PpoClip()"], "pairs", ConfigError, "objective=PpoClip: compares nothing"),
+        ([], "values", ConfigError, "has no goals for value heads"),
+        (["objective.pairs.gap=9.0"], "pairs", ValueError, "got no pairs .*nothing is better by more than the gap"),
+        ([], "pears", ConfigError, "unknown name 'pears'; did you mean 'pairs'"),
+    ):
+        with pytest.raises(error, match=message):
+            mine(full.path, changes, what=what, out=out)
+    with pytest.raises(StoreError, match="got no files of trees"):
+        mine(full.path, trees=tmp_path, out=out)
+    with pytest.raises(StoreError, match="need one that `bough train` made"):
+        mine(tmp_path / "nowhere", out=out)
+    assert out.read_text() == "before"
+
+
+def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
+    out = tmp_path / "good.jsonl"
+    asked = ["mine", str(full.path), str(out), "--what", "examples", "--messages", "credit=Process()"]
+    said = CliRunner().invoke(app, asked)
+    assert said.exit_code == 0, said.output
+    assert re.search(r"left out: \d+ turns without gain", said.output)
+    assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
+    few = CliRunner().invoke(app, ["mine", str(full.path), str(out), "--edits", "99"])
+    assert "1 its sides are too much alike" in few.output
+    back = CliRunner().invoke(app, ["mine", str(full.path), str(out), "--what", "revisions"])
+    assert back.output.endswith(f"revisions: {len(rows(out))} in {out}\n")
+    assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["mine", "--help"]).output
+    wrong = CliRunner().invoke(app, ["mine", str(full.path), str(tmp_path / "none.jsonl"), "--what", "pears"])
+    assert wrong.exit_code == 2
+    assert not (tmp_path / "none.jsonl").exists()
+
+
+def test_a_tokenizer_is_all_that_is_needed(full: RunDirectory, tmp_path: Path) -> None:
+    tiny = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
+    trained = Pretrained(path=str(full.final)).renderer(full.policy)
+    tokens = tiny.render("go", (), "G _ P")
+    assert trained.render("go", (), "G _ P") == tokens
+    assert trained.verbatim(tokens) == tiny.verbatim(tokens) == "<|system|>go<|user|>G _ P<|assistant|>"
+    with pytest.raises(ValueError, match="got no file; need the tokenizer that the run has trained"):
+        Tiny().renderer(tmp_path)

@@ -1,0 +1,159 @@
+"""Partial histories as tasks: which are kept, how they are drawn, and that they are remembered."""
+
+import asyncio
+from collections import Counter
+
+import numpy as np
+import pytest
+from tests.explore.stage import World, grove, scripted
+from tests.rollout.test_starts import grown
+from tests.trees import chains, rewarded
+
+from bough.env import Inline
+from bough.explore import Chains
+from bough.hooks import ExIt
+from bough.hooks.exit import Histories
+from bough.reward import Success
+from bough.tree import Rewarded, Task, counted, mark_replayed
+
+LENGTH = 4
+
+
+async def nobody(_: Task) -> tuple[str, ...]:
+    raise AssertionError("no teacher is asked")
+
+
+def begin(kept: Histories, tasks: list[Task], seed: int) -> list[Task]:
+    return asyncio.run(kept.begin(tasks, nobody, seed))
+
+
+def fresh(**settings: float) -> Histories:
+    return ExIt(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
+
+
+def played(*tasks: Task, letters: str = "aaaab", n: int = 8) -> list[Rewarded]:
+    """A group of chains for each task; one succeeds that writes `a` four times."""
+    place = grove(scripted(lambda chance: chance.choice(letters)), Inline(env=World(length=LENGTH)))
+    trees = grown(place, Chains(n=n), *tasks).trees
+    return [Rewarded(tree=tree, channels=Success()([tree])[0]) for tree in trees]
+
+
+def variance(group: Rewarded) -> float:
+    return float(group.returns().var())
+
+
+def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
+    one, (group,) = fresh(), played(Task(id="t"))
+    assert one.advise([group], 0) == [group]
+    ((name, (task, priority)),) = one.kept.items()
+    assert priority == variance(group) > 0
+    assert name == task.id != "t"
+    assert 1 <= len(task.start) < LENGTH
+    acts = {
+        "".join(str(i["text"]) for i in group.tree.info if "finish" in i)[at : at + LENGTH] for at in range(0, 32, 4)
+    }
+    assert any(text.startswith("".join(task.start)) for text in acts)
+
+
+def test_a_group_that_ties_leaves_none() -> None:
+    for letters in ("a", "b"):
+        one = fresh()
+        one.advise(played(Task(id="t"), letters=letters), 0)
+        assert not one.kept
+    one = fresh()
+    one.advise([mark_replayed(each) for each in played(Task(id="t"))], 0)
+    one.advise(played(Task(id="t"), n=1), 0)
+    assert not one.kept, "nor does one of an earlier step, nor a path alone"
+
+
+def test_every_turn_but_the_last_is_a_place_to_cut() -> None:
+    lengths: Counter[int] = Counter()
+    (group,) = played(Task(id="t"))
+    for seed in range(300):
+        one = fresh()
+        one.advise([group], seed)
+        (task, _) = next(iter(one.kept.values()))
+        lengths[len(task.start)] += 1
+    assert set(lengths) == {1, 2, 3}
+    assert min(lengths.values()) > 70
+
+
+def test_a_history_that_was_played_is_valued_anew() -> None:
+    one, task = fresh(), Task(id="t").after(["a", "a"])
+    one.kept[task.id] = (task, 0.1)
+    (group,) = played(task, letters="aab")
+    one.advise([group], 0)
+    assert one.kept[task.id] == (task, variance(group))
+    (other,) = (found for name, (found, _) in one.kept.items() if name != task.id)
+    assert other.start[:2] == ("a", "a")
+    assert len(other.start) == 3, "and cut further on"
+    one.advise(played(task, letters="a"), 0)
+    assert task.id not in one.kept, "it is solved"
+
+
+def test_the_lowest_go_first() -> None:
+    one = fresh(keep=2)
+    for number, priority in enumerate([0.2, 0.1, 0.25]):
+        task = Task(id="t").after([str(number)])
+        one.kept[task.id] = (task, priority)
+    one.advise([], 0)
+    assert [task.start for task, _ in one.kept.values()] == [("0",), ("2",)]
+
+
+def test_tasks_are_replaced_by_chance_and_priority() -> None:
+    one, tasks = fresh(chance=0.5), [Task(id=str(number)) for number in range(4)]
+    assert begin(one, tasks, 0) == tasks, "there is nothing else yet"
+    names = {}
+    for number, priority in enumerate([0.25, 0.05]):
+        task = Task(id="t").after([str(number)])
+        one.kept[task.id] = (task, priority)
+        names[task.id] = priority
+    first: Counter[str] = Counter()
+    replaced = 0
+    for seed in range(1000):
+        begun = begin(one, tasks, seed)
+        assert begun == begin(one, tasks, seed)
+        assert len({task.id for task in begun}) == 4, "none twice"
+        old = [task.id for task, drawn in zip(begun, tasks, strict=True) if task != drawn]
+        replaced += len(old)
+        first.update(old[:1])
+    # Of 4 tasks 2 are wanted on average, and 2 is the most: 4/16 of the time 1, 11/16 of the time 2.
+    assert replaced / 1000 == pytest.approx(4 / 16 + 2 * 11 / 16, abs=0.08)
+    share = [first[name] / sum(first.values()) for name in names]
+    assert share == pytest.approx([5 / 6, 1 / 6], abs=0.05)
+    assert begin(fresh(chance=0.0), tasks, 0) == tasks
+
+
+def test_it_remembers_bit_for_bit() -> None:
+    one, again = fresh(), fresh()
+    for number in range(5):
+        one.advise(played(Task(id=str(number), data={"rows": [number]})), number)
+    again.load_state({name: np.array(value) for name, value in one.state().items()})
+    assert again.kept == one.kept
+    assert list(again.kept) == list(one.kept)
+    assert len(one.kept) > 2
+    empty = fresh()
+    empty.load_state(fresh().state())
+    assert empty.kept == {}
+
+
+def test_metrics() -> None:
+    one = fresh(chance=1.0)
+    task = Task(id="t").after(["a", "b", "c"])
+    one.kept[task.id] = (task, 0.1)
+    begin(one, [Task(id="x"), Task(id="y")], 0)
+    assert one.observe(lambda: 0.0) == {"exit/used": 1.0, "exit/kept": 1.0, "exit/turns": 3.0}
+    assert one.observe(lambda: 0.0)["exit/used"] == 0.0
+
+
+def test_trees_without_texts_are_no_trouble() -> None:
+    one = fresh()
+    one.advise([rewarded(chains([1.0, 0.0]))], 0)
+    assert not one.kept
+    assert len(counted(chains([1.0, 0.0]))) == 2
+
+
+@pytest.mark.parametrize("fields", [{"keep": 0}, {"chance": -0.1}, {"chance": 1.1}])
+def test_ranges(fields: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"ExIt\..*: got"):
+        ExIt(**fields)  # type: ignore[arg-type]

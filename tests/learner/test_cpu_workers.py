@@ -1,0 +1,101 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from tests.trees import credited, random_tree
+
+from bough.batch import Batch, Reading, pack
+from bough.learner import Learner, Optimizer
+from bough.learner.cpu_workers import Crew, Reader
+from bough.objective import Columns, Loss, Need, PpoClip, Share
+from bough.policy import Tiny
+from bough.policy.policy import Policy
+
+
+def policy() -> Policy:
+    return Tiny(layers=2, width=16, heads=2, vocab_tokens=260, context_tokens=64).build(["a b"])
+
+
+def learner(readers: int) -> Learner:
+    return Learner(policy(), replace(Optimizer(), readers=readers), total_updates=10, temperature=1.0)
+
+
+def batch(count: int = 8) -> Batch:
+    rng = np.random.default_rng(0)
+    return pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(count)])
+
+
+def test_several_readers_learn_what_one_does() -> None:
+    one, several = learner(1), learner(3)
+    given, threads = batch(), torch.get_num_threads()
+    for _ in range(3):
+        told, same = (each.learn(given, PpoClip(), Share(), seed=0) for each in (one, several))
+        assert same == pytest.approx(told, rel=1e-4, abs=1e-6)
+    for name, weight in one.policy.parameters().items():
+        torch.testing.assert_close(several.policy.parameters()[name], weight, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(several.logprobs(given), one.logprobs(given), rtol=1e-4, atol=1e-4)
+    assert torch.get_num_threads() == threads
+
+
+def test_several_readers_learn_the_same_twice_bit_for_bit() -> None:
+    given = batch()
+    learned: list[Policy] = []
+    for _ in range(2):
+        several = learner(2)
+        for _ in range(3):
+            several.learn(given, PpoClip(), Share(), seed=0)
+        learned.append(several.policy)
+    for name, weight in learned[0].parameters().items():
+        assert torch.equal(weight, learned[1].parameters()[name])
+
+
+def test_more_readers_than_trees() -> None:
+    given = batch(1)
+    told = [each.learn(given, PpoClip(), Share(), seed=0) for each in (learner(1), learner(4))]
+    assert told[1] == pytest.approx(told[0], rel=1e-4, abs=1e-6)
+
+
+def test_each_reader_has_much_the_same_to_do() -> None:
+    crew, forest = Crew(policy(), None, 4), batch(40).forest()
+
+    def read(_: Reader, reading: Reading) -> int:
+        return sum(len(stretch) for chapter in reading.chapters for stretch in chapter)
+
+    found = crew.read(read, forest, 10**6)
+    assert sum(found) == len(forest)
+    assert max(found) < 1.1 * len(forest) / 4
+
+
+class Picky:
+    """Fails where it sees few tokens, which not all readers do."""
+
+    needs: frozenset[Need] = frozenset()
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, columns: Columns) -> Loss:
+        self.asked += 1
+        if self.asked == 2:
+            raise RuntimeError("not this one")
+        return Loss(value=columns.logprob.sum(), metrics={})
+
+
+def test_what_fails_in_a_thread_is_told_and_leaves_nothing_behind() -> None:
+    one, several, given = learner(1), learner(3), batch()
+    with pytest.raises(RuntimeError, match="not this one"):
+        several.step(given, Picky(), Share())
+    for each in (one, several):
+        each.step(given, PpoClip(), Share())
+    for name, weight in one.policy.parameters().items():
+        torch.testing.assert_close(several.policy.parameters()[name], weight, rtol=1e-4, atol=1e-5)
+
+
+def test_threads_are_for_cpus() -> None:
+    elsewhere = policy()
+    elsewhere._causal.model.to("meta")
+    with pytest.raises(ValueError, match=r"Optimizer.readers: got 2 for a policy on meta; need 1: threads share"):
+        Crew(elsewhere, None, 2)
+    with pytest.raises(ValueError, match=r"Optimizer.readers: got 0; need at least 1"):
+        Optimizer(readers=0)

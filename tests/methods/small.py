@@ -1,0 +1,90 @@
+"""A run of a method in small: the same pieces, seconds on a CPU."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from bough.explore import Chains, Slate
+from bough.policy import Tiny, UtteranceCritic
+from bough.rollout import Draft, Explorer, Player
+from bough.search import Search
+from bough.store import Checkpoints, read_metrics
+from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
+from bough.tree import Floats, Kind, Tree, counted, path
+
+SHOWN = Warmup(demonstrations=6, epochs=12, learning_rate=1e-2, batch_tokens=128)
+"""A warm-up after which searches find successes in the small run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coin:
+    """Channel "coin": 0, 1/2 or 1 for each path, by its tokens, so that failed paths differ."""
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        return [{"coin": self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        paid = np.zeros(tree.nodes)
+        for leaf in counted(tree):
+            walk = path(tree, int(leaf))
+            acts = walk[tree.kind[walk] == Kind.ACTION]
+            if len(acts):
+                paid[acts[-1]] = sum(int(tree.tokens_of(int(act)).sum()) for act in acts) % 3 / 2
+        return paid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toss:
+    """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
+
+    async def __call__(self, player: Player, draft: Draft) -> float:
+        del player
+        return sum(draft.tokens) % 3 / 2
+
+
+def small(run: Run) -> Run:
+    """The same pieces with less of everything. Searches get a warm-up on all tasks, so that they find successes."""
+    searches = isinstance(run.method.explorer, Search)
+    world, method = run.world, run.method
+    return run.replace(
+        policy=Tiny(layers=1, width=32, heads=2),
+        explorer=_small(method.explorer),
+        limits=replace(world.limits, turns=4, tree_turns=20 if searches else world.limits.tree_turns),
+        rewards=(*world.rewards, Coin()),
+        hooks=tuple(
+            replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
+            for each in method.hooks
+        ),
+        optimizer=replace(world.optimizer, epochs=min(2, world.optimizer.epochs), parts=min(4, world.optimizer.parts)),
+        warmup=SHOWN if searches else replace(world.warmup, demonstrations=4, epochs=2),
+        demonstrations=replace(method.demonstrations, count=min(4, method.demonstrations.count), per_step=2),
+        steps=3,
+        batch_tasks=4,
+        max_sampling_rounds=min(2, method.max_sampling_rounds),
+        tasks=Tasks(split="train", count=6),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=2), every=100),
+        checkpointing=Checkpointing(every=100, trees_every=100),
+    )
+
+
+def _small(explorer: Explorer) -> Explorer:
+    if isinstance(explorer, Slate):
+        return replace(explorer, quality=Toss())
+    return replace(explorer, n=min(4, explorer.n)) if isinstance(explorer, Chains) else explorer
+
+
+def train_small(run: Run, out: Path) -> None:
+    """Train three small steps, and check that they have a finite loss, a gradient, a report and a checkpoint."""
+    directory = start(small(run), out, terminal=False)
+    assert directory.report.is_file()
+    assert (directory.final / "model.safetensors").is_file()
+    assert Checkpoints(directory=directory.checkpoints).latest().checkpoint is not None
+    rows = [row for row in read_metrics(directory.metrics) if "reward/mean" in row]
+    assert len(rows) == 3
+    learned = [row for row in rows if "loss/total" in row]
+    assert learned, "no step had a batch"
+    assert all(math.isfinite(float(row["loss/total"])) for row in learned)
+    assert max(float(row["optimizer/gradient_norm"]) for row in learned) > 0

@@ -1,0 +1,129 @@
+"""Every method: built or refused on every world, trained three steps on one, with its paper in the docstring."""
+
+import asyncio
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from tests.methods.small import train_small
+
+from bough.cli.catalogue import misfits
+from bough.cli.find import find_run, find_world, names
+from bough.config import ConfigError
+from bough.context import Turn
+from bough.env import Branching, Inline, Sokoban
+from bough.objective import Kl
+from bough.reward import EnvReward
+from bough.rollout import Explorer
+from bough.search import Search
+from bough.train import World
+from bough.train.check import check
+from bough.train.texts import collect
+
+METHODS = list(names("methods"))
+WORLDS = list(names("worlds"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_fits_a_world_or_is_refused_with_a_reason(method: str) -> None:
+    refused = misfits(method)
+    for world in WORLDS:
+        if reason := refused.get(world):
+            assert re.search(r"\b(needs?|set|take)\b", reason)
+        else:
+            run = find_run(method, world)
+            check(run)
+            assert run.name == f"{method}_{world}"
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_trains(method: str, tmp_path: Path) -> None:
+    run = find_run(method, "frozenlake")
+    # Searches need few moves to an end, which Sokoban has.
+    train_small(find_run(method, "sokoban") if isinstance(run.method.explorer, Search) else run, tmp_path)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_states_its_paper_and_its_assumptions(method: str) -> None:
+    function = vars(importlib.import_module(f"bough.methods.{method}"))[method]
+    text = inspect.getdoc(function) or ""
+    assert "arXiv" in text.partition("\n")[0]
+    assert "Assumes" in text
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_keeps_what_belongs_to_the_world(method: str) -> None:
+    """Environment, policy, warm-up, engine and held-out tasks stay the world's."""
+    world = replace(find_world("sokoban"), name="other", env=Sokoban(size=7))
+    run = find_run(method, world)
+    assert (run.world.env, run.world.policy, run.world.warmup) == (world.env, world.policy, world.warmup)
+    assert (run.world.execution, run.world.evaluation.tasks) == (world.execution, world.evaluation.tasks)
+    assert {type(each) for each in world.rewards} <= {type(each) for each in run.world.rewards}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Once(Sokoban):
+    """Sokoban whose states cannot be stepped twice."""
+
+    branching = Branching.NONE
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_with_forks_is_refused_where_states_step_once(method: str) -> None:
+    run = find_run(method, replace(find_world("sokoban"), env=Once()))
+    if getattr(run.method.explorer, "forks", False):
+        with pytest.raises(ConfigError, match="steps a state more than once, and Once cannot"):
+            check(run)
+    else:
+        check(run)
+
+
+def _other() -> World:
+    return find_world("sokoban").replace(
+        rewards=(EnvReward(weight=2.0),), regularizers=(Kl(coefficient=0.5),), steps=40, batch_tasks=4
+    )
+
+
+def test_lengths_and_batches_follow_from_the_world() -> None:
+    world = _other()  # 5 turns of 4 tokens
+    assert find_run("dapo", world).world.rewards[1].limit_tokens == 20
+    assert find_run("dr_grpo", world).method.normalizer.horizon_tokens == 20
+    assert find_run("ppo", world).world.schedule.batch_tasks == 32
+    assert find_run("archer", world).world.schedule.steps == 60
+    assert find_run("s3rl", world).method.hooks[0].steps == 4
+    assert find_run("simpo", world).world.optimizer.learning_rate == world.optimizer.learning_rate / 4
+    assert find_run("hiper", world).world.sampling.max_tokens == 32
+    assert find_run("hiper(every=1)", world).world.sampling.max_tokens == 24
+
+
+def test_a_regularizer_of_the_world_is_in_the_loss_or_dropped_by_the_paper() -> None:
+    world = _other()
+    assert find_run("cispo", world).loss.terms[1] == Kl(coefficient=0.5)
+    assert find_run("dapo", world).loss == find_run("dapo", world).method.objective
+    assert find_run("reinforce_pp_baseline", world).loss.terms[1] == Kl(coefficient=0.04, estimator="k2")
+    # Demonstrations have no log-probabilities of the reference policy: the divergence is of samples only.
+    assert find_run("chord", world).loss.objective.terms[1] == Kl(coefficient=0.5)
+
+
+@pytest.mark.parametrize("method", ["latr", "treepo"])
+@pytest.mark.parametrize("world", ["frozenlake", "sokoban"])
+def test_answers_are_long_enough_to_branch_inside(method: str, world: str, tmp_path: Path) -> None:
+    """A segment ends within an answer; a branch is compared after its first token."""
+    fewest: dict[str, Callable[[Explorer], int]] = {
+        "latr": lambda one: one.windows[0] + 1,
+        "treepo": lambda one: one.tokens,
+    }
+    run = find_run(method, world)
+    env, parser = run.world.env, run.world.parser
+    shown = [
+        asyncio.run(collect(Inline(env=env), task, parser, turns=run.world.limits.turns))
+        for task in env.tasks("train", 16, 0)
+    ]
+    renderer = run.world.policy.build([text for several in shown for text in several], tmp_path).renderer
+    for past in ((), (Turn(observation="", action="down", tokens=(), marks={}),)):
+        answer = parser.write("down", past, ("down", "right", "down"))
+        assert fewest[method](run.method.explorer) < len(renderer.write(answer)) <= run.world.sampling.max_tokens

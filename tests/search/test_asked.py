@@ -1,0 +1,207 @@
+# ruff: noqa: ARG002, ARG005
+"""Searches in which the engine's word decides, and released defects that they do not have."""
+
+import asyncio
+import math
+import random
+from typing import ClassVar
+
+import pytest
+from tests.explore.stage import World, grove
+from tests.search.talk import actions, answer, letter, questions, search, talk
+
+from bough.env import Branching, Inline, Split, State, Step
+from bough.rollout import Limits
+from bough.search import Hybrid, SearchNode, agent_q, ats, code_tree, cr_planner, i_mcts, spar, web_pilot
+from bough.tree import Outcome, Task
+
+FAR = Inline(env=World(length=9))
+
+
+def listed(read: str) -> list[str]:
+    """The numbered actions of a question."""
+    return [line[3:] for line in read.splitlines() if line[1:3] == ". "]
+
+
+def test_hybrid_scores_are_those_of_the_card() -> None:
+    root = SearchNode(number=0, parent=None, visits=3)
+    seen = SearchNode(number=1, parent=root, visits=2, q=0.6, guess=0.9)
+    new = SearchNode(number=2, parent=root, guess=0.7)
+    assert (round(Hybrid()(seen), 4), round(Hybrid()(new), 4)) == (2.1096, 5.3875)
+    assert Hybrid()(SearchNode(number=0, parent=None, guess=0.7)) == 0.7, "as released nan"
+    assert Hybrid(c=0.0, share=0.25)(seen) == pytest.approx(0.25 * 0.9 + 0.75 * 0.6)
+    assert Hybrid(c=0.0, share=0.25)(new) == 0.7
+    assert Hybrid(c=0.0)(SearchNode(number=3, parent=root)) == 0.0
+    with pytest.raises(ValueError, match=r"Hybrid: got c=2\.0, worth=0\.0"):
+        Hybrid(worth=0.0)
+    with pytest.raises(ValueError, match=r"Hybrid\.share: got 2\.0"):
+        Hybrid(share=2.0)
+
+
+@pytest.mark.parametrize("liked", ["a", "b"])
+def test_agent_q_goes_first_where_its_critic_says(liked: str) -> None:
+    def rank(read: str) -> str:
+        found = listed(read)
+        return ", ".join(str(found.index(each) + 1) for each in sorted(found, key=lambda each: each != liked))
+
+    engine = talk(letter, rank)
+    tree = search(engine, agent_q(), host=FAR, limits=Limits(tree_turns=18))
+    visited = [action for action, info in actions(tree).items() if len(action) == 1 and info["visits"]]
+    assert visited == [liked]
+
+
+def test_i_mcts_waits_for_the_judgement_of_every_child() -> None:
+    """As released the children's values stay 0, since nobody waits for them."""
+    engine = talk(letter, lambda read: "yes" if "next:\nb\n" in read else "on track")
+    tree = search(engine, i_mcts(rounds=2), host=FAR)
+    guesses = {action: info["guess"] for action, info in actions(tree).items()}
+    assert guesses
+    assert all(guess == (1.0 if action[-1] == "b" else 0.5) for action, guess in guesses.items())
+    assert [action for action, info in actions(tree).items() if info["visits"]] == ["b"]
+
+
+@pytest.mark.parametrize(("liked", "other"), [("a", "b"), ("b", "a")])
+def test_web_pilot_keeps_the_best_that_it_found(liked: str, other: str) -> None:
+    def reward(read: str) -> str:
+        return "9/10" if "0 to 10" in read and read.partition("> ")[2].startswith(liked) else "1"
+
+    engine = talk(lambda read, luck: other if f"- {liked}" in read else liked, reward)
+    tree = search(engine, web_pilot(width=2), host=FAR, limits=Limits(tree_turns=8))
+    found = actions(tree)
+    assert (found[liked]["value"], found[other]["value"]) == (0.9, 0.1)
+    assert tree.info[0]["value"] == 0.9, "the best below, not the mean"
+    deeper = {action[0] for action in found if len(action) == 2}
+    assert deeper == {liked}
+
+
+def test_spar_refines_until_most_judgements_say_yes() -> None:
+    """What the released code does with .2, .4, 0, of which two are kept, then .4, .6, .8 below the best: .8 it is."""
+    values = {"a": 0.2, "b": 0.4, "c": 0.0, "ba": 0.4, "bb": 0.6, "bc": 0.8}
+    asked: dict[str, int] = {}
+
+    def say(read: str) -> str:
+        if "what is wrong" in read:
+            return "refine it"
+        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
+        asked[past] = asked.get(past, 0) + 1
+        return "yes" if asked[past] <= round(5 * values.get(past, 0.0)) else "no"
+
+    engine = talk(lambda _, luck: luck.choice("abc"), say)
+    tree = search(engine, spar(width=12, keep=2), host=FAR)
+    found = actions(tree)
+    assert {action: found[action]["score"] for action in values} == pytest.approx(values)
+    assert answer(tree) == "bc"
+    assert found["bc"]["score"] == 0.8
+    assert {action[0] for action in found if len(action) == 2} == {"a", "b"}, "c is given up"
+    assert not [action for action in found if len(action) > 2], "one above .5 ends it"
+    assert set(asked.values()) == {5}
+
+
+def test_spar_answers_with_the_best_place_when_none_is_good_enough() -> None:
+    values = {"a": 0.4, "b": 0.2}
+    asked: dict[str, int] = {}
+
+    def say(read: str) -> str:
+        past = "".join(line[2] for line in read.splitlines() if line.startswith("> "))
+        asked[past] = asked.get(past, 0) + 1
+        return "yes" if asked[past] <= round(5 * values.get(past, 0.0)) else "no"
+
+    tree = search(talk(letter, say), spar(width=6), host=FAR)
+    assert answer(tree) == "a", "what was written below it is worse"
+    assert max(len(action) for action in actions(tree)) == 3
+
+
+@pytest.mark.parametrize(("kind", "liked"), [("1", "a"), ("4", "b")])
+def test_cr_planner_takes_one_path_with_two_critics(kind: str, liked: str) -> None:
+    """The first critic chooses the kind of step, which changes what the policy writes; the second chooses among it."""
+
+    def act(read: str, luck: random.Random) -> str:
+        return luck.choice("ax" if "step: reason" in read else "bx")
+
+    def critic(read: str) -> str:
+        return kind if "its number" in read else "no" if "next:\nx\n" in read else "yes"
+
+    engine = talk(act, critic)
+    tree = search(engine, cr_planner(samples=6))
+    assert answer(tree) == liked * 3
+    assert tree.info[0]["cost"]["turns"] == 3  # type: ignore[index]
+
+
+def test_a_written_search_is_one_path() -> None:
+    engine = talk(lambda read, _: "a" if "write a search" in read else "b", lambda _: "never")
+    tree = search(engine, ats())
+    assert answer(tree) == "aaa"
+    assert (len(actions(tree)), questions(engine)) == (3, [])
+
+
+@pytest.mark.parametrize(
+    "make", [agent_q, code_tree, i_mcts, web_pilot, spar, cr_planner, ats], ids=lambda make: make.__name__
+)
+def test_budgets_are_exact(make: object) -> None:
+    for calls in (1, 2, 3, 5, 8, 13, 21):
+        engine = talk(letter, lambda _: "1, 2 yes")
+        tree = search(engine, make(), host=FAR, limits=Limits(tree_calls=calls, turns=4))  # type: ignore[operator]
+        assert len(engine.requests) <= calls
+        assert sum("answer" in info for info in tree.info) == 1
+        values = [info["value"] for info in tree.info if "value" in info]
+        assert all(math.isfinite(value) for value in values)  # type: ignore[arg-type]
+
+
+class Programs:
+    """A program is a letter; `pays` says which share of the tests passes after which ones; all of them is solved."""
+
+    branching = Branching.COPY
+    instructions = "Program."
+    pays: ClassVar[dict[str, float]] = {"a": 0.5, "b": 0.2, "aa": 0.4, "ab": 0.6, "ba": 0.3, "bb": 0.25, "bab": 1.0}
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return [Task(id=f"{split}-{number}", seed=seed) for number in range(count)]
+
+    def start(self, task: Task) -> State:
+        return State(observation=".", key="", value="")
+
+    def step(self, state: State, action: str) -> Step:
+        done = f"{state.value}{action}"
+        solved = self.pays.get(done) == 1.0
+        return Step(
+            state=State(observation=done, key=done, value=done),
+            reward=self.pays.get(done, 0.0),
+            outcome=Outcome.TERMINATED if solved else Outcome.OPEN,
+            success=solved,
+        )
+
+
+def test_code_tree_mends_what_gets_better_and_nothing_else() -> None:
+    engine = talk(lambda read, _: "b" if "- a" in read else "a", lambda read: "0" if "0 (it does" in read else "so")
+    tree = search(engine, code_tree(width=2), host=Inline(env=Programs()), limits=Limits(turns=3))
+    found = actions(tree)
+    assert answer(tree) == "bab"
+    scores = {action: info["score"] for action, info in found.items() if "score" in info and len(action) < 3}
+    assert scores == pytest.approx({action: Programs.pays[action] for action in ("a", "b", "aa", "ab", "ba")})
+    assert "aaa" not in found, "aa is worse than a"
+    assert "aba" in found, "ab is better"
+
+
+def test_a_critic_can_keep_what_passes_fewer_tests() -> None:
+    """aa passes .4 where a passed .5, but fails in a way that is worth 5/15."""
+
+    def say(read: str) -> str:
+        return "so" if "0 (it does" not in read else "5" if "> a\na\n> a\naa\n" in read else "0"
+
+    engine = talk(lambda read, _: "b" if "- a" in read else "a", say)
+    tree = search(engine, code_tree(width=2), host=Inline(env=Programs()), limits=Limits(turns=3))
+    assert actions(tree)["aa"]["score"] == pytest.approx(0.4 + 5 / 15)
+    assert "aaa" in actions(tree)
+
+
+def test_spar_refines_the_answer_with_which_a_task_begins() -> None:
+    """The first critique is of that answer, and the policy, told of it, gives the better one."""
+
+    def say(read: str) -> str:
+        wrong = read.rpartition("> ")[2].startswith("b")
+        return "not b" if "what is wrong" in read else "no" if wrong else "yes"
+
+    place = grove(talk(lambda read, _: "a" if "not b" in read else "b", say), FAR, max_tokens=100)
+    (tree,) = asyncio.run(place.grow(spar(), [Task(id="t", start=("b",))], seed=0)).trees
+    assert answer(tree) == "ba"
+    assert set(actions(tree)) == {"ba"}

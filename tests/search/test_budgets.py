@@ -1,0 +1,219 @@
+# ruff: noqa: ARG002
+"""What growth may cost: every explorer and every search, found by looking."""
+
+import asyncio
+import math
+import random
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies
+from tests.explore.stage import STOP, World, grove
+from tests.search.game import Counted, Game, Steps, answer, search
+
+from bough import explore
+from bough.cli.catalogue import entries
+from bough.engine import Mishap, Request, Scripted
+from bough.env import Branching, Env, EnvFault, Inline, Replay, State, Step
+from bough.explore import search as search_room
+from bough.rollout import Explorer, Growth, Limits, Player
+from bough.search import Admissible, Best, Level, Mean, Nothing, Search, Worth
+from bough.tree import Outcome, Task, Tree
+
+PAYS = {"aaaa": 1.0, "abba": 0.5, "bb": 0.0}
+
+
+def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
+    """All that a room lists and that grows a tree."""
+    made: dict[str, Explorer] = {}
+    for entry in entries():
+        if entry.room != name:
+            continue
+        piece: Any = getattr(room, entry.name)
+        try:
+            made_one = piece()
+        except TypeError:
+            continue  # needs more than its defaults
+        if getattr(made_one, "forks", None) is not None or entry.name in ("BestOf", "Chains"):
+            made[entry.name] = made_one
+    return made
+
+
+SEARCHES, SHAPES = explorers(search_room, "search"), explorers(explore, "explore")
+EXPLORERS = SEARCHES | SHAPES | {"Slate": explore.Slate(quality=explore.Asked())}
+
+
+def script(request: Request) -> tuple[int, ...]:
+    """Acts at random; answers every question with a number and words that judges know, sometimes with nonsense."""
+    luck = random.Random(request.seed)
+    read = "".join(chr(token) for token in request.prompt_tokens if token != STOP)
+    return tuple(map(ord, luck.choice("ab") if read.startswith("{go: }") else luck.choice(["1 yes", "0 no", "2", "?"])))
+
+
+def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, Player]:
+    """A tree, and what engine and critic were asked for."""
+    engine = Counted(inner=Scripted(script=script))
+
+    async def critic(tokens: tuple[int, ...]) -> float:
+        engine.calls += 1
+        return random.Random(len(tokens)).random()
+
+    async def main() -> tuple[Tree, Player]:
+        place = grove(engine, Inline(env=env), limits=limits)
+        player = Player(
+            Growth(Task(id="t")),
+            replace(place.agent, critic=critic),
+            place.host,
+            instructions="go",
+            limits=limits,
+            seed=3,
+            waits=place.waits,
+        )
+        await explorer(player)
+        player.finish()
+        return player.growth.done(), player
+
+    tree, player = asyncio.run(main())
+    return tree, engine, player
+
+
+def test_there_are_searches_to_look_at() -> None:
+    assert {"mcts", "a_star", "beam", "dfsdt", "rebase", "Commit", "BestOf", "dts", "q_star"} <= set(SEARCHES)
+    assert {"Chains", "Forks", "Levels", "Segments", "Surprisal", "EntropyForks", "Lookahead", "Guided"} <= set(SHAPES)
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+@settings(max_examples=8)
+@given(data=strategies.data())
+def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
+    limit = strategies.one_of(strategies.none(), strategies.integers(1, 60))
+    turns, tokens, calls = data.draw(limit), data.draw(limit), data.draw(strategies.integers(1, 120))
+    count: list[str] = []
+    game: Any = Steps(env=Game(depth=4, pays=PAYS), count=count)
+    # What an oracle has to play again to look at a place is nobody's turn; `Correct` asks it about places left behind.
+    if name != "Correct" and data.draw(strategies.booleans()):
+        game = Replay(env=game, keep=64 if name in ("a_star", "Guided") else data.draw(strategies.integers(0, 2)))
+    limits = Limits(turns=4, tree_turns=turns, tree_tokens=tokens, tree_calls=calls)
+    tree, engine, player = grown(EXPLORERS[name], game, limits)
+    spent = player.ledger.spent
+    assert (len(count), engine.calls, engine.tokens) == (spent.turns, spent.calls, spent.tokens)
+    assert spent.turns <= (turns or math.inf)
+    assert spent.tokens <= (tokens or math.inf)
+    assert spent.calls <= calls
+    if name in SEARCHES:
+        assert isinstance(answer(tree), list), "one node, and one only, is the answer"
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_the_same_seed_grows_the_same_tree(name: str) -> None:
+    one, other = (grown(EXPLORERS[name], Game(depth=4, pays=PAYS), Limits(turns=4, tree_calls=80))[0] for _ in range(2))
+    assert one.equals(other)
+
+
+def test_a_place_where_nothing_could_be_written_is_tried_again() -> None:
+    """BFS-Prover's released code loses a place for good when its actions did not come in time."""
+    asked: list[int] = []
+
+    def first_times(request: Request) -> tuple[int, ...] | Mishap:
+        asked.append(request.seed)
+        return Mishap.FAULT if len(asked) <= 4 else (ord("a"),)
+
+    how = replace(search_room.bfs_prover(width=2), evaluate=Nothing())
+    known, tree = search(how, Game(depth=3, pays={"aaa": 1.0}), engine=Scripted(script=first_times))
+    assert answer(tree) == ["a", "a", "a"]
+    assert len(set(asked)) == len(asked), "each attempt draws anew"
+    asked.clear()
+    known, tree = search(replace(how, retries=1), Game(depth=3, pays={"aaa": 1.0}), engine=Scripted(script=first_times))
+    assert answer(tree) == []
+    assert known.root.pruned
+
+
+class Shaky:
+    """Fails on `b`; a fault is no end, and no value."""
+
+    branching = Branching.COPY
+    instructions = "go"
+
+    def tasks(self, split: str, count: int, seed: int) -> list[Task]:
+        return []
+
+    def start(self, task: Task) -> State:
+        return Game().start(task)
+
+    def step(self, state: State, action: str) -> Step:
+        if action == "b":
+            raise EnvFault("broken")
+        return Game(depth=2, pays={"aa": 0.5}).step(state, action)
+
+
+@pytest.mark.parametrize("eager", [False, True])
+def test_what_the_environment_broke_on_counts_nowhere(eager: bool) -> None:
+    known, tree = search(
+        Search(select=Best(), expand=Admissible(), backup=Mean(), eager=eager, evaluate=Nothing(value=0.3)), Shaky()
+    )
+    broken = [node for node in known.nodes if node.at is Outcome.FAILED]
+    assert [node.action for node in broken] == ["b", "b"]
+    assert all(node.pruned and node.visits == 0 and math.isnan(node.q) for node in broken)
+    assert answer(tree) == ["a", "a"]
+
+
+def test_an_evaluation_that_broke_is_asked_for_again_and_then_counts_nowhere() -> None:
+    class Moody:
+        def __init__(self, faults: int) -> None:
+            self.faults, self.asked = faults, 0
+
+        async def __call__(self, tree: Any, node: Any) -> float:
+            from bough.engine import EngineFault
+
+            self.asked += 1
+            if self.asked <= self.faults:
+                raise EngineFault("no")
+            return 0.5
+
+    for faults, visits in ((2, 1), (3, 0)):
+        moody = Moody(faults)
+        how = Search(select=Level(), expand=Admissible(), evaluate=moody, rounds=1, won=None)
+        known, tree = search(how, Game())
+        assert (moody.asked, known.root.visits) == (3, visits)
+        assert tree.info[0]["faults"] == faults
+
+
+def test_replayed_turns_are_paid_for() -> None:
+    count: list[str] = []
+    env: Any = Replay(env=Steps(env=Game(depth=4), count=count), keep=0)
+    how = Search(select=Best(by=Worth()), expand=Admissible(), rounds=1000)
+    _, tree = search(how, env, limits=Limits(turns=4, tree_turns=50))
+    cost: Any = tree.info[0]["cost"]
+    assert len(count) == cost["turns"] <= 50
+    assert cost["replayed"] == cost["turns"] - sum("valid" in info for info in tree.info)
+    assert cost["replayed"] > 0
+
+
+def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
+    game = Game(depth=3, letters="abcd", pays={"dcb": 1.0})
+    tree, engine, player = grown(search_room.q_star(), game, Limits(turns=3))
+    written = sum("prior" in info for info in tree.info)
+    assert answer(tree) == ["d", "c", "b"]
+    assert engine.calls == player.ledger.spent.calls == written / 4
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_a_critic_chooses_among_paths(length: int) -> None:
+    """Independent paths of random letters: the answer is one whose last letter the critic likes, not the first path."""
+
+    async def critic(tokens: tuple[int, ...]) -> float:
+        return 0.9 if tokens[-1] == ord("a") else 0.1
+
+    first = set[str]()
+    for seed in range(4):
+        engine = Scripted(script=lambda request: (ord(random.Random(request.seed).choice("ab")),))
+        place = grove(engine, Inline(env=World(length=length)))
+        judged = replace(place, agent=replace(place.agent, critic=critic))
+        (tree,) = asyncio.run(
+            judged.grow(search_room.BestOf(judge=search_room.CriticValue()), [Task(id="t")], seed=seed)
+        ).trees
+        assert answer(tree)[-1] == "a"
+        first.add(str(tree.info[1]["text"]))
+    assert first != {"a"}, "the first path is not always one of these"

@@ -1,0 +1,111 @@
+"""Actions that are imagined before one is carried out."""
+
+import pytest
+from tests.explore.stage import World
+from tests.search.talk import actions, answer, letter, questions, search, talk
+
+from bough.engine import Mishap
+from bough.env import Branching, Inline
+from bough.rollout import Limits
+from bough.search import Best, Dreamer, Imagine, Sample, Search
+from bough.tree import Outcome, Source, leaves
+
+
+def mind(liked: str):  # type: ignore[no-untyped-def]
+    """Imagines gold behind a letter and mud behind others, and knows which is better."""
+
+    def say(read: str) -> str:
+        if read.startswith("{You are the environment"):
+            done = read.rpartition("> ")[2][0]
+            return "gold" if done == liked else "mud"
+        return "yes" if "gold" in read else "no"
+
+    return say
+
+
+@pytest.mark.parametrize("liked", ["a", "b"])
+def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
+    """One path, of which no state is stepped twice, in an environment from which there is no way back."""
+    engine = talk(letter, mind(liked))
+    explorer = Dreamer(width=6, imagine=Imagine(n=2, answers=2))
+    assert not explorer.forks
+    tree = search(engine, explorer, host=Inline(env=World(branching=Branching.NONE)))
+    assert answer(tree) == liked * 3
+    assert tree.info[0]["cost"]["turns"] == 3  # type: ignore[index]
+    assert sum(tree.outcome[leaf] == Outcome.TERMINATED for leaf in leaves(tree)) == 1
+    found = actions(tree)
+    assert {found["a"]["guess"], found["b"]["guess"]} == {0.0, 1.0}
+    assert {info["source"] for info in found.values()} == {Source.SAMPLED}
+    # Three places, two actions, two simulations: a step and two judgements each.
+    assert len(questions(engine)) == 3 * 2 * 2 * (1 + 2)
+
+
+def test_it_imagines_several_turns_and_says_what_it_would_do() -> None:
+    said: list[str] = []
+
+    def say(read: str) -> str:
+        said.append(read)
+        if read.startswith("{You are the environment"):
+            return f"place {read.count('> ')}"
+        return " c \n" if "What do you do next" in read else "yes"
+
+    engine = talk(letter, say)
+    tree = search(engine, Search(select=Best(), expand=Sample(width=6), rate=Imagine(n=1, depth=3), rounds=1))
+    assert len(said) == 2 * (2 * 3 - 1 + 1)
+    judged = [read for read in said if "Is the task solved" in read]
+    assert sorted(judged) == sorted(
+        f"{{You judge how an agent gets on with its task.: }}{{The agent was told:\ngo\n\nWhat happened:\n.\n"
+        f"> {action}\nplace 1\n> c\nplace 2\n> c\nplace 3\n\nIs the task solved? Answer yes; on track if it is not, "
+        "but comes nearer; or no.}"
+        for action in "ab"
+    )
+    assert tree.info[0]["cost"]["turns"] == 0  # type: ignore[index]
+
+
+def test_what_is_over_in_imagination_is_imagined_no_further() -> None:
+    engine = talk(letter, lambda read: "end [over]" if read.startswith("{You are the env") else "on track")
+    tree = search(engine, Search(select=Best(), expand=Sample(width=6), rate=Imagine(n=1, depth=3), rounds=1))
+    assert len(questions(engine)) == 2 * 2
+    assert actions(tree)["a"]["guess"] == 0.5
+
+
+def test_simulations_that_fail_are_counted_and_lost() -> None:
+    """As released they are dropped: an action that can seldom be imagined would look as good as its best moment."""
+    runs: dict[str, int] = {}
+
+    def say(read: str) -> str | Mishap:
+        if not read.startswith("{You are the environment"):
+            return "yes"
+        done = read.rpartition("> ")[2][0]
+        runs[done] = runs.get(done, 0) + 1
+        return Mishap.FAULT if done == "b" and runs[done] != 1 else "gold"
+
+    engine = talk(letter, say)
+    tree = search(engine, Search(select=Best(), expand=Sample(width=6), rate=Imagine(n=4), rounds=1))
+    found = actions(tree)
+    assert found["a"]["guess"] == 1.0
+    assert found["b"]["guess"] == 0.25, "one of four"
+    assert found["b"]["unanswered"] == 3
+    assert "unanswered" not in found["a"]
+    assert runs == {"a": 4, "b": 1 + 2 * 3}, "each was tried twice"
+
+
+def test_one_action_is_done_without_imagining() -> None:
+    engine = talk(lambda *_: "a", lambda _: "never")
+    assert answer(search(engine, Dreamer())) == "aaa"
+    assert not questions(engine)
+
+
+def test_budgets_are_exact() -> None:
+    for calls in range(1, 30):
+        engine = talk(letter, mind("a"))
+        tree = search(engine, Dreamer(width=2), limits=Limits(tree_calls=calls))
+        assert len(engine.requests) <= calls
+        assert sum("answer" in info for info in tree.info) == 1
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"Imagine\.depth: got 0"):
+        Imagine(depth=0)
+    with pytest.raises(ValueError, match=r"Imagine\.next: got the places \['action'\]"):
+        Imagine(next="{action}")

@@ -1,0 +1,152 @@
+# ruff: noqa: ARG002
+"""What searches that ask have in common: any engine, any order of answers, exact accounts."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from tests.engine.endpoint import Asked, Endpoint, chat
+from tests.engines import Late
+from tests.explore.stage import World, grove, grow, scripted
+from tests.search.talk import actions, answer, letter, search, talk
+
+from bough.context import Full, Plain, Tagged
+from bough.engine import OpenAi, Sampling
+from bough.env import Branching, Inline, Joint, Split, State, Step
+from bough.explore import Chains
+from bough.rollout import Agent, Explorer, Grove, Limits, Waits
+from bough.search import (
+    Dreamer,
+    Judge,
+    Keep,
+    Level,
+    Sample,
+    Search,
+    agent_q,
+    code_tree,
+    i_mcts,
+    lats,
+    rethink,
+    spar,
+    web_pilot,
+)
+from bough.tree import Outcome, Source, Task, Tree
+
+SEARCHES: list[Callable[[], Explorer]] = [agent_q, code_tree, i_mcts, lats, rethink, spar, web_pilot, Dreamer]
+
+
+def mind(read: str) -> str:
+    """Answers any question in some way that depends on it alone."""
+    luck = random.Random(read)
+    if "Rank them" in read:
+        order = [line[0] for line in read.splitlines() if line[1:3] == ". "]
+        luck.shuffle(order)
+        return ", ".join(order)
+    return luck.choice(["3 yes", "6 on track", "9 no", "1 what"])
+
+
+@pytest.mark.parametrize("make", SEARCHES, ids=lambda make: make.__name__)
+def test_the_tree_is_the_same_whatever_arrives_first(make: Callable[[], Explorer]) -> None:
+    limits = Limits(turns=4, tree_turns=60)
+    host = Inline(env=World(length=4))
+    trees = [
+        search(engine, make(), host=host, limits=limits)  # type: ignore[arg-type]
+        for engine in (
+            talk(letter, mind),
+            Late(talk(letter, mind), random.Random(1)),
+            Late(talk(letter, mind), random.Random(2)),
+        )
+    ]
+    assert trees[0].equals(trees[1])
+    assert trees[0].equals(trees[2])
+
+
+@pytest.mark.parametrize("make", SEARCHES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("budget", ["tree_turns", "tree_tokens", "tree_calls"])
+def test_no_budget_is_exceeded(make: Callable[[], Explorer], budget: str) -> None:
+    for most in (1, 7, 30, 200):
+        engine = talk(letter, mind)
+        tree = search(engine, make(), host=Inline(env=World(length=4)), limits=Limits(**{budget: most, "turns": 4}))
+        cost = tree.info[0]["cost"]
+        assert isinstance(cost, dict)
+        assert cost["calls"] == len(engine.requests)
+        assert cost[budget.removeprefix("tree_")] <= most
+        assert sum("answer" in info for info in tree.info) == 1
+
+
+def test_a_chat_server_acts_and_judges() -> None:
+    """One server writes the actions and says what they are worth; the judge likes what is wrong, and decides."""
+
+    def reply(asked: Asked) -> object:
+        system, *said = [message["content"] for message in asked.body["messages"]]
+        if system == "go":
+            return chat("ab"[asked.body["seed"] % 2])
+        return chat("yes" if said[-1].rpartition("> ")[2].startswith("b") else "no")
+
+    async def main() -> tuple[Tree, int]:
+        async with Endpoint(reply) as endpoint:  # type: ignore[arg-type]
+            engine = OpenAi(model="m", base_url=endpoint.url).build()
+            agent = Agent(
+                engine=engine,
+                renderer=engine.renderer,
+                context=Full(),
+                parser=Plain(),
+                sampling=Sampling(max_tokens=16),
+            )
+            host = Inline(env=World())
+            place = Grove(agent=agent, host=host, instructions="go", limits=Limits(), waits=Waits())
+            beam = Search(
+                select=Level(),
+                expand=Sample(width=8),
+                evaluate=Judge(n=2),
+                prune=(Keep(width=1),),
+                eager=True,
+                won=None,
+                enough=None,
+            )
+            try:
+                (tree,) = (await place.grow(beam, [Task(id="t")], seed=0)).trees
+            finally:
+                await host.close()
+                await engine.close()
+            return tree, len(endpoint.asked)
+
+    tree, asked = asyncio.run(main())
+    assert answer(tree) == "bbb"
+    assert tree.info[0]["cost"]["calls"] == asked == 3 * (8 + 2 * 2)  # type: ignore[index]
+    assert {info["source"] for info in actions(tree).values()} == {Source.TEACHER}
+
+
+class Shop:
+    """Says what things cost; `pay` with the sum ends it well."""
+
+    branching = Branching.COPY
+    instructions = "Shop."
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return [Task(id=f"{split}-{number}") for number in range(count)]
+
+    def start(self, task: Task) -> State:
+        return State(observation="shop", key="", value=0)
+
+    def step(self, state: State, action: str) -> Step:
+        said = {"tea": "2", "milk": "1"}.get(action, "?")
+        over = action == "pay 2 1"
+        return Step(
+            state=State(observation=said, key="", value=0),
+            outcome=Outcome.TERMINATED if over else Outcome.OPEN,
+            success=over,
+        )
+
+
+def test_an_agent_makes_parallel_calls_in_one_turn() -> None:
+    said = "<action>1: tea\n2: milk\n3: pay $1 $2</action>"
+    engine = scripted(lambda _: said)
+    place = grove(engine, Inline(env=Joint(env=Shop(), at_once=True)), max_tokens=100)
+    place = replace(place, agent=replace(place.agent, parser=Tagged()))
+    (tree,) = grow(place, Chains(n=1)).trees
+    assert tree.info[-1]["text"] == "1: 2\n2: 1\n3: ?"
+    assert tree.outcome[-1] == Outcome.TERMINATED
+    assert tree.info[0]["cost"]["turns"] == 1  # type: ignore[index]

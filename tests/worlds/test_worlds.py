@@ -1,0 +1,46 @@
+"""Every world trains, with three methods."""
+
+import importlib
+import inspect
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.methods.small import train_small
+
+from bough.cli.find import find_run, find_world, names
+from bough.config import dump, load
+from bough.train import World
+
+WORLDS = list(names("worlds"))
+
+
+@pytest.mark.parametrize("method", ["grpo", "tree_grpo", "ppo"])
+@pytest.mark.parametrize("world", sorted({*WORLDS} - {"frozenlake"}))  # there tests/methods trains every method
+def test_a_world_trains(world: str, method: str, tmp_path: Path) -> None:
+    if world == "textworld":
+        pytest.importorskip("textworld")
+    train_small(find_run(method, world), tmp_path)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_world_has_the_name_of_its_file_and_its_source(name: str) -> None:
+    world = find_world(name)
+    assert world.name == name
+    text = inspect.getdoc(vars(importlib.import_module(f"bough.worlds.{name}"))[name]) or ""
+    assert "arXiv" in text
+    assert "Assumes" in text
+
+
+@pytest.mark.parametrize("name", WORLDS)
+def test_a_world_is_written_and_read(name: str) -> None:
+    run = find_run("grpo", name)
+    assert load(dump(run)) == run
+
+
+def test_a_world_with_another_policy_keeps_its_other_fields() -> None:
+    world = find_world("frozenlake")
+    other = world.replace(policy=replace(world.policy, width=32))
+    assert isinstance(other, World)
+    assert other.policy != world.policy
+    assert other.replace(policy=world.policy) == world
