@@ -14,7 +14,7 @@ demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 
 demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and search with the trained policy.
 	rm -rf runs/demo-llm
-	$(BIN)/bough train smollm2_shop name=demo-llm
+	$(BIN)/bough train grpo_smollm2_shop name=demo-llm
 	$(BIN)/bough search runs/demo-llm 'BestOf(n=4)'
 
 test: check  ## All gates and tests.

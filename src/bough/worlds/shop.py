@@ -2,13 +2,14 @@
 
 from bough.engine import Sampling
 from bough.env import Shop
-from bough.explore import Limits
+from bough.learner import Optimizer
 from bough.policy import Tiny
-from bough.train import Evaluation, Execution, Optimizer, Schedule, Tasks, Warmup, World
+from bough.rollout import Limits
+from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 
 
 def shop() -> World:
-    """A shopping list of five things: trains in a minute on two CPU cores.
+    """A shopping list of five things, far smaller than WebShop (arXiv 2207.01206): trains in a minute on two CPU cores.
 
     Assumes an oracle for the warm-up. Each thing pays a fifth, so a path that fails early is worth less.
     """
