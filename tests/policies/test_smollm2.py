@@ -1,5 +1,9 @@
+from pathlib import Path
+
 import pytest
 
+from bough.cli.find import find_run
+from bough.policies.pretrained import pretrained
 from bough.policies.smollm2 import smollm2
 from bough.policy import Lora, Pretrained
 from bough.worlds.shop import shop
@@ -22,3 +26,11 @@ def test_adapters_learn_faster() -> None:
     whole, adapted = smollm2(shop()), smollm2(shop(), lora=True)
     assert adapted.policy == Pretrained(path=whole.policy.path, context_tokens=whole.policy.context_tokens, lora=Lora())
     assert adapted.optimizer.learning_rate > whole.optimizer.learning_rate
+
+
+@pytest.mark.parametrize("name", ["model", "small.gguf"])
+def test_a_folder_and_a_file_are_presets(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.mkdir() if name == "model" else path.touch()
+    run = find_run("grpo", "shop", str(path))
+    assert run.world == pretrained(shop(), path=str(path))
