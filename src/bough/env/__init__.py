@@ -159,6 +159,7 @@ from bough.env.frozenlake import FrozenLake  # noqa: E402
 from bough.env.inline import InProcessHost  # noqa: E402
 from bough.env.joint import ParallelCalls  # noqa: E402
 from bough.env.replay import Replay  # noqa: E402
+from bough.env.shop import Shop  # noqa: E402
 from bough.env.sokoban import Sokoban  # noqa: E402
 from bough.env.textworld import TextWorld  # noqa: E402
 from bough.env.workers import Workers  # noqa: E402
@@ -174,6 +175,7 @@ __all__ = [
     "ParallelCalls",
     "Oracle",
     "Replay",
+    "Shop",
     "Sokoban",
     "Split",
     "State",

@@ -22,6 +22,7 @@ class Turn:
 
     Attributes:
         action: What was done; None where a branch begins with the environment's answer.
+        written: The assistant's message; differs from `action` where the parser took a part of it.
         source: Who wrote the action: "sampled", "forced", "teacher", "replayed".
         valid: Whether the environment understood the action.
         answer: What came back; "" when nothing did.
@@ -34,6 +35,7 @@ class Turn:
     """
 
     action: str | None
+    written: str
     source: str
     valid: bool
     answer: str
@@ -140,9 +142,11 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
     sampled = tree.sampled[tokens]
     entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
     paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
+    action = text_of(credited, last) if acts else None
     said = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
     return Turn(
-        action=text_of(credited, last) if acts else None,
+        action=action,
+        written=str(tree.info[last].get("raw", action or "")),
         source=Source(int(tree.source[last])).name.lower(),
         valid=bool(tree.info[last].get("valid", True)),
         answer="\n".join(said[Kind.OBSERVATION]),
