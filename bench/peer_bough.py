@@ -176,14 +176,14 @@ def replay(folder: Path, shape: Shape) -> tuple[list[dict[str, list[int]]], floa
     """The paths of a round, and the loss and its gradient on them, for another library to find the same."""
     run = Run(folder, shape)
     trees = run.trees(seed=0)
-    batch = pack(credit(trees)).to(run.world.policy.device)
+    batch = pack(credit(trees)).to(run.policy.device)
     loss = run.learner.backward(batch, LOSS, SHARE)["loss/total"]
     paths: list[dict[str, list[int]]] = []
     for tree in trees:
         for leaf in leaves(tree).tolist():
             tokens, own = completion(tree, leaf)
             paths.append({"prompt": tree.tokens_of(0).tolist(), "completion": tokens, "own": own})
-    slopes = {name: weight.grad for name, weight in run.world.policy.parameters().items() if weight.grad is not None}
+    slopes = {name: weight.grad for name, weight in run.policy.parameters().items() if weight.grad is not None}
     return paths, loss, slopes
 
 

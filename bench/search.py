@@ -86,7 +86,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("runs/search"))
     parser.add_argument("--curves", type=Path, help="an SVG to draw")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def _result(arguments: argparse.Namespace, seed: int) -> Path:
