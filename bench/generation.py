@@ -28,8 +28,8 @@ from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
 
 from bough.engine import Engine, Local, Request, Sampling
 from bough.engine.model import Attend, Model
-from bough.policy.causal import Causal
-from bough.policy.probe import probe
+from bough.policy.model import CausalModel
+from bough.policy.check_architecture import check_architecture
 from bough.policy.replica import Replica
 from machine import machine
 from page import section
@@ -215,8 +215,8 @@ def models(size: str) -> tuple[Replica, PreTrainedModel]:
     torch.manual_seed(0)
     plain = Qwen3ForCausalLM(config).eval().to("cuda" if torch.cuda.is_available() else "cpu")
     # A causal changes the settings of the model it is given.
-    causal = Causal(copy.deepcopy(plain))
-    return Replica(causal, probe(causal), CONTEXT_TOKENS), plain
+    causal = CausalModel(copy.deepcopy(plain))
+    return Replica(causal, check_architecture(causal), CONTEXT_TOKENS), plain
 
 
 def compare(workload: Workload, replica: Replica, plain: PreTrainedModel, rounds: int) -> str:

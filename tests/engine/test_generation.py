@@ -13,8 +13,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from bough.engine import Completion, Finish, Request
 from bough.engine.generation import LocalEngine
-from bough.policy.causal import Causal
-from bough.policy.probe import probe
+from bough.policy.check_architecture import check_architecture
+from bough.policy.model import CausalModel
 from bough.policy.replica import Replica
 
 TOY = Toy()
@@ -65,8 +65,8 @@ def test_greedy_equals_transformers_generate(make: Any) -> None:
         )[0, len(prompt) :].tolist()
         for prompt in prompts
     ]
-    causal = Causal(model)
-    built = engine(Replica(causal, probe(causal), 128))
+    causal = CausalModel(model)
+    built = engine(Replica(causal, check_architecture(causal), 128))
     got = together(built, [ask(prompt, max_tokens=24, temperature=0.0) for prompt in prompts])
     assert [list(completion.tokens) for completion in got] == wanted
     assert got[0].logprobs == got[0].entropies == (0.0,) * 24

@@ -16,7 +16,7 @@ from transformers import (
 
 from bough.engine.model import Model
 from bough.policy import Lora, Pretrained, Tiny
-from bough.policy.attention import causal
+from bough.policy.model import causal
 from bough.policy.policy import Policy
 
 LORA = Lora(rank=4, alpha=8.0, targets=("q_proj", "v_proj", "down_proj"))

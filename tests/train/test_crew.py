@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.trees import credited, random_tree
 
-from bough.batch import Batch, Reading, pack
+from bough.batch import Batch, ChunkedForward, pack
 from bough.objective import Columns, Loss, Need, PpoClip, Share
 from bough.policy import Tiny
 from bough.policy.policy import Policy
@@ -59,7 +59,7 @@ def test_more_readers_than_trees() -> None:
 def test_each_reader_has_much_the_same_to_do() -> None:
     crew, forest = Crew(policy(), None, 4), batch(40).forest()
 
-    def read(_: Reader, reading: Reading) -> int:
+    def read(_: Reader, reading: ChunkedForward) -> int:
         return sum(len(stretch) for chapter in reading.chapters for stretch in chapter)
 
     found = crew.read(read, forest, 10**6)

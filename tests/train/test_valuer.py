@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from bough.policy import Tiny, ValueHead
-from bough.policy.attention import causal
+from bough.policy.model import causal
 from bough.train.valuer import Valuer
 
 

@@ -49,7 +49,7 @@ def _versions() -> Iterator[Finding]:
 def _devices() -> Iterator[Finding]:
     import torch
 
-    from bough.machine import compiler
+    from bough.kernels.build import compiler
 
     yield Finding(about="cpu", text=f"{torch.get_num_threads()} threads for PyTorch (threads=N changes it)")
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

@@ -1,20 +1,19 @@
-"""Keys and values of what the slots have read."""
+"""Keys and values of the tokens that the slots have read."""
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from bough.engine.model import Model
-from bough.engine.pages import PAGE_TOKENS
 
 
-class Cache:
-    """T tokens for every layer, in pages; grown when more is asked for.
+class KVCache:
+    """T tokens of every layer, in pages.
 
     Memory is zero until it is written: masked attention multiplies it by zero, which a nan would survive.
 
     Attributes:
-        keys: Per layer, [K, T, D]; machine code has those of a page turned round, [D, PAGE_TOKENS] in their place.
+        keys: Per layer, [K, T, D]; the C++ kernel stores the keys of a page transposed, [D, PAGE_TOKENS].
         values: Per layer, [K, T, D].
     """
 
@@ -30,7 +29,7 @@ class Cache:
         return self.keys[0].shape[1]
 
     def reserve(self, tokens: int) -> None:
-        """Grow to at least so many tokens."""
+        """Grow to at least `tokens` tokens."""
         heads, old, width = self.keys[0].shape
         if tokens <= old:
             return
@@ -39,15 +38,9 @@ class Cache:
                 pool[layer] = page.new_zeros((heads, tokens, width))
                 pool[layer][:, :old] = page
 
-    def move(self, source: Int[Tensor, " P"], target: Int[Tensor, " P"]) -> None:
-        """Copy pages to where others were."""
-        for pool in (*self.keys, *self.values):
-            pages = pool.view(len(pool), -1, PAGE_TOKENS * pool.shape[-1])
-            pages.index_copy_(1, target, pages.index_select(1, source))
-
     def write(
         self, layer: int, places: Int[Tensor, " U"], key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]
     ) -> None:
-        """Put U tokens where they belong."""
+        """Write U tokens' keys and values at their places."""
         self.keys[layer].index_copy_(1, places, key)
         self.values[layer].index_copy_(1, places, value)

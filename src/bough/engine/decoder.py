@@ -7,7 +7,6 @@ one that is not there yet. Whoever has then read all it holds samples one token,
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import torch
@@ -16,16 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from bough.engine import Completion, Finish, Request
-from bough.engine.attention import Attention
-from bough.engine.blocks import BlockAttention
-from bough.engine.cache import Cache
+from bough.engine.attention import PagedAttention, attention_for
+from bough.engine.cache import KVCache
 from bough.engine.draw import log_distribution, sample, uniforms
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model
-from bough.engine.native import NativeAttention, kernel_for
+from bough.engine.page_runs import ragged
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
-from bough.engine.stretches import ragged
 
 SCORED_NUMBERS = 1 << 24
 """Most log-probabilities held at once while scoring."""
@@ -97,8 +94,7 @@ class Decoder:
     def __init__(self, config: Local, model: Model) -> None:
         """Take a model over; nobody else may change it."""
         self._config, self._model = config, model
-        kernel = kernel_for(model)
-        self._attends = BlockAttention if kernel is None else partial(NativeAttention, kernel)
+        self._make_attention = attention_for(model)
         self.running: dict[int, Generate | Score] = {}
         self.policy_version = 0
         self.context_tokens = config.context_of(model)
@@ -129,9 +125,9 @@ class Decoder:
         pages = slots * -(-self.context_tokens // PAGE_TOKENS) if limit is None else limit // PAGE_TOKENS
         self._slots = Slots(rows=slots, most_tokens=self.context_tokens)
         self._pages = Pages(rows=slots, most_pages=pages)
-        self._cache = Cache(self._model)
+        self._cache = KVCache(self._model)
         # Slots, pages' changes and attention of the last pass, if all only decoded.
-        self._decoded: tuple[Ints, int, Attention] | None = None
+        self._decoded: tuple[Ints, int, PagedAttention] | None = None
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """Take new weights. Nothing may be running."""
@@ -171,12 +167,10 @@ class Decoder:
         if isinstance(job, Generate):
             self._slots.aim(slot, job.request)
         self.running[slot] = job
-        # All it may need at once: a request that runs never waits for memory, and its pages lie side by side.
+        # All pages that it may need: a running request never waits for memory.
         self._evict(self._pages.missing(slot, end))
-        source, target = self._pages.extend(slot, end)
+        self._pages.extend(slot, end)
         self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
-        if len(source):
-            self._cache.move(self._put(source), self._put(target))
         self.stats.prompt_tokens += len(job.tokens)
         self.stats.cached_prompt_tokens += reused
         return True
@@ -239,14 +233,14 @@ class Decoder:
                 hidden = hidden[self._put(last)]
             self._sample(slots[sampling], hidden)
 
-    def _attention(self, slots: Ints, first: Ints, count: Ints) -> Attention:
-        """Of the next pass; planned anew unless all slots only go on."""
+    def _attention(self, slots: Ints, first: Ints, count: Ints) -> PagedAttention:
+        """The attention of the next pass; that of the last one where every slot reads one more token."""
         decodes = bool((count == 1).all())
         if decodes and self._decoded is not None:
             before, changes, attention = self._decoded
             if changes == self._pages.changes and np.array_equal(before, slots) and attention.advance():
                 return attention
-        attention = self._attends(self._cache, self._pages, slots, first, count)
+        attention = self._make_attention(self._cache, self._pages, slots, first, count)
         self._decoded = (slots, self._pages.changes, attention) if decodes else None
         return attention
 

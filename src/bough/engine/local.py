@@ -26,8 +26,6 @@ class Local:
         deterministic: Compute each request alone and share no cached prefix, so that completions are the same bit for
             bit however requests come together. Slow, by about the number of requests in flight; without it they
             differ by the rounding of differently shaped matrix products.
-        compile: Whether the model's layers run as compiled code, which is faster, most of all for few requests at a
-            time, and takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
         processes: In how many processes of their own, on a CPU; 0 is in this one. With one, texts are rendered and the
             environment is told while a pass runs. Of small models a pass keeps one core busy, so as many as there are
             cores generate most; they share the weights, slots, cache and threads, and branches of a tree stay
@@ -39,7 +37,6 @@ class Local:
     cache_tokens: int | None = None
     prefill_tokens: int = 2048
     deterministic: bool = False
-    compile: bool = False
     processes: int = 0
 
     def __post_init__(self) -> None:
@@ -63,17 +60,12 @@ class Local:
         """An engine over a model; its weights are version 0.
 
         Raises:
-            ValueError: when the model is to be compiled and cannot be, or cannot be shared with other processes.
+            ValueError: when the model cannot be shared with other processes.
         """
         if self.processes:
             from bough.engine.fleet import Fleet
 
             return Fleet(self, model)
         from bough.engine.generation import LocalEngine
-        from bough.engine.model import Compilable
 
-        if self.compile:
-            if not isinstance(model, Compilable):
-                raise ValueError(f"Local.compile: got a {type(model).__name__}; need a model that can be compiled")
-            model.compile()
         return LocalEngine(self, model)

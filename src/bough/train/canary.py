@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import Reading, chosen_logprobs, plant
+from bough.batch import ChunkedForward, PackedPrefixTree, chosen_logprobs
 from bough.engine import Engine
 from bough.explore import Waits
 from bough.policy.policy import Policy
@@ -65,8 +65,8 @@ class Canary:
     def _learner(self, policy: Policy) -> Tensor:
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
-        forest = plant([text], np.zeros_like(after), after, device=str(policy.device))
-        (page,) = Reading(policy.hidden, forest, len(text)).forward()
+        forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
+        (page,) = ChunkedForward(policy.hidden, forest, len(text)).forward()
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
         return chosen_logprobs(page.hidden, weight, target, bias=bias)[0].float().cpu()

@@ -96,8 +96,6 @@ class Workshop:
             self.policy: Policy = run.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.engine.build(self.policy.replica())
         self.policy.recompute(run.optimizer.recompute)
-        if run.optimizer.compile:
-            self.policy.compile()
         reference = "reference" in run.objective.needs | needs_of(run.credit)
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
