@@ -162,7 +162,7 @@ class Run:
         packed = time.perf_counter()
         self.learner.learn(batch, LOSS, SHARE, seed=seed)
         learned = time.perf_counter()
-        self.engine.sync(self.policy.weights(), self.learner.updates)
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         end = time.perf_counter()
         return {
             "seconds": end - begin,

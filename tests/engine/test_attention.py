@@ -9,7 +9,7 @@ from torch import Tensor
 from toys import Toy
 
 from bough.engine.attention import MakeAttention, PagedAttention, TorchAttention, attention_for
-from bough.engine.cache import KVCache
+from bough.engine.kv_cache import KVCache
 from bough.engine.page_runs import page_runs
 from bough.engine.pages import PAGE_TOKENS, Pages
 
@@ -217,7 +217,7 @@ def test_machine_code_is_exact_where_few_keys_weigh_all(dtype: torch.dtype) -> N
     torch.testing.assert_close(whole(0, *noise, SCALE).double(), wanted, atol=tolerance, rtol=tolerance)
 
 
-def test_what_is_no_number_stays_none() -> None:
+def test_nan_stays_nan() -> None:
     readers = Readers(dtype=torch.float32, native=True)
     readers.extend(0, 70)
     query, key, value = (readers._noise(heads, 70) for heads in (HEADS, KV_HEADS, KV_HEADS))
@@ -239,13 +239,13 @@ def test_machine_code_says_the_same_however_many_threads() -> None:
     assert torch.equal(*found)
 
 
-def test_numbers_of_another_type_are_refused() -> None:
+def test_another_dtype_is_refused() -> None:
     readers = Readers(native=True)
     readers.extend(0, 3)
     query, key, value = (readers._noise(heads, 3) for heads in (HEADS, KV_HEADS, KV_HEADS))
     whole = readers.make(readers.cache, readers.pages, np.arange(1), np.zeros(1, np.int64), np.asarray([3]))
     for wrong in ((query.float(), key, value), (query, key.float(), value), (query, key, value.float())):
-        with pytest.raises(TypeError, match=r"got numbers of torch.float32; need torch.float64"):
+        with pytest.raises(TypeError, match=r"got a tensor of torch.float32; need torch.float64"):
             whole(0, *wrong, SCALE)
 
 

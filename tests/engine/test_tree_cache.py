@@ -15,8 +15,8 @@ from toys import Toy, ask, engine, run, teacher_forced, together
 
 from bough.engine import Completion, Local, Request
 from bough.engine.attention import KernelAttention, PagedAttention, TorchAttention
-from bough.engine.cache import KVCache
 from bough.engine.generation import LocalEngine
+from bough.engine.kv_cache import KVCache
 from bough.engine.pages import PAGE_TOKENS
 
 TOY = Toy()

@@ -56,8 +56,8 @@ class Toy(nn.Module):
         tokens: Tensor,
         positions: Tensor,
         attend: Attend,
-        wanted: Tensor | None = None,
-        last: Attend | None = None,
+        rows: Tensor | None = None,
+        attend_last: Attend | None = None,
     ) -> Tensor:
         self.passes.append(len(tokens))
         x = self.embed(tokens) * 4 + self.place(positions) * 2

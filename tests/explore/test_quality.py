@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import World, grove, scripted
 from tests.explore.test_writing import play, written
 
-from bough.engine import Mishap, Scripted
+from bough.engine import InjectedFault, Scripted
 from bough.env import FrozenLake, Inline
 from bough.explore import Advised, Asked, Cost, Cursor, Draft, Early, Limits, Number, Player, Proper, Quality
 from bough.explore.quality import rate
@@ -136,7 +136,7 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
         assert await rate(player, Asked(), draft) is None
         assert "quality" not in player.growth.nodes[draft.node].info
 
-    play(grove(Scripted(script=lambda _: Mishap.FAULT)), script)
+    play(grove(Scripted(script=lambda _: InjectedFault.FAULT)), script)
     play(grove(scripted(lambda _: "1"), limits=Limits(tree_tokens=3)), script)
 
 

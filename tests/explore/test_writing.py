@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies
 from tests.explore.stage import STOP, World, grove, scripted
 
 from bough.context import Window
-from bough.engine import Mishap, Sampling, Scripted
+from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import Inline, Replay
 from bough.explore import Cost, Cursor, Draft, Growth, Ledger, Limits, Player, Spent
 from bough.explore.grow import Grove
@@ -251,7 +251,7 @@ def test_a_fault_costs_the_call() -> None:
         assert await player.write(await player.root()) is Outcome.FAILED
         assert player.ledger.spent == Cost(calls=1)
 
-    tree = play(grove(Scripted(script=lambda _: Mishap.FAULT)), script)
+    tree = play(grove(Scripted(script=lambda _: InjectedFault.FAULT)), script)
     assert tree.outcome.tolist() == [Outcome.OPEN, Outcome.FAILED]
 
 

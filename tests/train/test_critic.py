@@ -13,7 +13,7 @@ from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import random_tree, rewarded
 
-from bough.batch import Batch, pack, PackedPrefixTree
+from bough.batch import Batch, PackedPrefixTree, pack
 from bough.context import PlanAct, Planned, Window
 from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling

@@ -30,7 +30,7 @@ def leak(model: Policy) -> None:
     plain = model.hidden
 
     def hidden(
-        tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None = None, last: object = None
+        tokens: Tensor, positions: Tensor, attend: object, rows: Tensor | None = None, attend_last: object = None
     ) -> Tensor:
         del last
         out = plain(tokens, positions, attend)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Finish(StrEnum):
+class FinishReason(StrEnum):
     """Why a completion ended."""
 
     STOP = "stop"
@@ -29,7 +29,7 @@ class Sampling:
         temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
         top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
         entropies: Whether completions carry entropies.
-        alternatives: How many of the most likely tokens a completion says at each place, with their probabilities;
+        top_probs: How many of the most likely tokens a completion says at each place, with their probabilities;
             not every engine can.
     """
 
@@ -37,7 +37,7 @@ class Sampling:
     temperature: float = 1.0
     top_p: float = 1.0
     entropies: bool = True
-    alternatives: int = 0
+    top_probs: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -46,8 +46,8 @@ class Sampling:
             raise ValueError(f"Sampling.temperature: got {self.temperature}; need 0 (greedy) or more")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
-        if self.alternatives < 0:
-            raise ValueError(f"Sampling.alternatives: got {self.alternatives}; need 0 (none) or more")
+        if self.top_probs < 0:
+            raise ValueError(f"Sampling.top_probs: got {self.top_probs}; need 0 (none) or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,16 +78,16 @@ class Completion:
         entropies: n entropies of that distribution in nats; None when not asked for, or when the engine cannot say.
         finish: Why it ended.
         policy_version: How many weight updates the sampling weights had seen.
-        alternatives: For each of the n tokens the most likely ones at its place, most likely first, each with its
+        top_probs: For each of the n tokens the most likely ones at its place, most likely first, each with its
             probability under the raw distribution: temperature 1, no top-p. None when not asked for.
     """
 
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...] | None
     entropies: tuple[float, ...] | None
-    finish: Finish
+    finish: FinishReason
     policy_version: int
-    alternatives: tuple[tuple[tuple[int, float], ...], ...] | None = None
+    top_probs: tuple[tuple[tuple[int, float], ...], ...] | None = None
 
 
 class EngineFault(Exception):
@@ -112,7 +112,7 @@ class Engine(Protocol):
         """Complete one prompt. Many calls may be in flight; they are batched.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token; says both lengths. When asked for alternatives
+            ValueError: when the prompt leaves no room for a token; says both lengths. When asked for top_probs
                 that this engine cannot say.
             EngineFault: when the engine broke.
         """
@@ -130,11 +130,11 @@ class Engine(Protocol):
         """`score` several continuations of one prompt in one request; one tuple each, in their order."""
         ...
 
-    def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+    def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
         """Take new weights, copied; nothing may be in flight. Cached keys and values of old weights are dropped."""
         ...
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Drop cached keys and values; nothing may be in flight. What follows computes as after a fresh start."""
         ...
 
@@ -146,15 +146,15 @@ class Engine(Protocol):
 # Last, because every piece imports the protocol from above. None needs torch before it is built.
 from bough.engine.local import Local  # noqa: E402
 from bough.engine.openai import OpenAi  # noqa: E402
-from bough.engine.scripted import Mishap, Scripted  # noqa: E402
+from bough.engine.scripted import InjectedFault, Scripted  # noqa: E402
 
 __all__ = [
     "Completion",
     "Engine",
     "EngineFault",
-    "Finish",
+    "FinishReason",
     "Local",
-    "Mishap",
+    "InjectedFault",
     "OpenAi",
     "Request",
     "Sampling",

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
-from bough.engine.cache import KVCache
+from bough.engine.kv_cache import KVCache
 from bough.engine.model import Attend, Model
 from bough.engine.page_runs import LAST_PAGE, page_runs, ragged
 from bough.engine.pages import PAGE_TOKENS, Pages

@@ -14,14 +14,14 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bough.engine import Completion, Finish, Request
+from bough.engine import Completion, FinishReason, Request
 from bough.engine.attention import PagedAttention, attention_for
-from bough.engine.cache import KVCache
-from bough.engine.draw import log_distribution, sample, uniforms
+from bough.engine.kv_cache import KVCache
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model
 from bough.engine.page_runs import ragged
 from bough.engine.pages import PAGE_TOKENS, Pages
+from bough.engine.sampler import log_distribution, sample, uniforms
 from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
 
 SCORED_NUMBERS = 1 << 24
@@ -36,13 +36,13 @@ class Generate:
         tokens: What to read first: the prompt.
         request: What was asked.
         future: Where the answer goes.
-        alternatives: What else was likely, token by token, where that was asked for.
+        top_probs: What else was likely, token by token, where that was asked for.
     """
 
     tokens: Ints
     request: Request
     future: "asyncio.Future[Completion]"
-    alternatives: list[tuple[tuple[int, float], ...]] = field(default_factory=list[tuple[tuple[int, float], ...]])
+    top_probs: list[tuple[tuple[int, float], ...]] = field(default_factory=list[tuple[tuple[int, float], ...]])
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -99,7 +99,7 @@ class Decoder:
         self.policy_version = 0
         self.context_tokens = config.context_of(model)
         self.stats = Stats()
-        self.forget()
+        self.reset()
 
     @property
     def room(self) -> int:
@@ -117,7 +117,7 @@ class Decoder:
         """For how many of them there is memory now."""
         return self._cache.tokens
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Drop all jobs and everything cached."""
         self.running.clear()
         self._full = False
@@ -131,7 +131,7 @@ class Decoder:
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         """Take new weights. Nothing may be running."""
-        self.forget()
+        self.reset()
         self._model.load(weights)
         self.policy_version = policy_version
 
@@ -144,7 +144,7 @@ class Decoder:
         """
         if self._config.deterministic:
             # Every job then finds memory of the same shape and place, whatever ran before it.
-            self.forget()
+            self.reset()
         # What follows the prompt must be read anew to be scored.
         prompt = job.tokens if isinstance(job, Generate) else job.tokens[: len(job.tokens) - len(job.targets) + 1]
         reuse = self._slots.find(prompt)
@@ -259,7 +259,7 @@ class Decoder:
         temperature, top_p = held.temperature[slots], held.top_p[slots]
         greedy = temperature == 0
         logits = self._model.logits(hidden)
-        self._note_alternatives(slots, logits)
+        self._note_top_probs(slots, logits)
         drawn = sample(
             logits,
             self._put(uniform),
@@ -276,15 +276,15 @@ class Decoder:
         for slot in slots[complete].tolist():
             self._complete(slot)
 
-    def _note_alternatives(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
+    def _note_top_probs(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
         """Keep the most likely tokens of the jobs that want them."""
-        wanted = self._slots.alternatives[slots]
+        wanted = self._slots.top_probs[slots]
         for row in np.flatnonzero(wanted).tolist():
             job = self.running[int(slots[row])]
             assert isinstance(job, Generate)
             best = logits[row].double().softmax(-1).topk(min(int(wanted[row]), self._model.vocab_tokens))
             token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
-            job.alternatives.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
+            job.top_probs.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
 
     def _complete(self, slot: int) -> None:
         held, job = self._slots, self.running[slot]
@@ -295,9 +295,9 @@ class Decoder:
             tokens=tokens,
             logprobs=tuple(held.logprob[slot, span].tolist()),
             entropies=tuple(held.entropy[slot, span].tolist()) if job.request.sampling.entropies else None,
-            finish=Finish.STOP if tokens[-1] in job.request.stop_tokens else Finish.LENGTH,
+            finish=FinishReason.STOP if tokens[-1] in job.request.stop_tokens else FinishReason.LENGTH,
             policy_version=self.policy_version,
-            alternatives=tuple(job.alternatives) if job.request.sampling.alternatives else None,
+            top_probs=tuple(job.top_probs) if job.request.sampling.top_probs else None,
         )
         self._leave(slot)
         # A cancelled caller may not have been told yet.

@@ -109,14 +109,14 @@ class LocalEngine:
         """See `Engine.score_each`; the continuations share forward passes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.sync`.
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        """See `Engine.load_weights`.
 
         Raises:
             RuntimeError: when requests are in flight.
             ValueError: when the weights do not fit the model.
         """
-        self._settled(f"sync: got weights of version {policy_version}")
+        self._settled(f"load_weights: got weights of version {policy_version}")
         self._decoder.load(weights, policy_version)
 
     def renew(self, policy_version: int | None) -> None:
@@ -125,18 +125,18 @@ class LocalEngine:
         Raises:
             RuntimeError: when requests are in flight.
         """
-        self.forget()
+        self.reset_cache()
         if policy_version is not None:
             self._decoder.policy_version = policy_version
 
-    def forget(self) -> None:
-        """See `Engine.forget`.
+    def reset_cache(self) -> None:
+        """See `Engine.reset_cache`.
 
         Raises:
             RuntimeError: when requests are in flight.
         """
-        self._settled("forget: called")
-        self._decoder.forget()
+        self._settled("reset_cache: called")
+        self._decoder.reset()
 
     async def close(self) -> None:
         """See `Engine.close`. What is in flight fails with an `EngineFault`."""
@@ -208,7 +208,7 @@ class LocalEngine:
     def _fail(self, message: str, cause: Exception | None = None) -> None:
         jobs = [*self._waiting, *self._decoder.running.values()]
         self._waiting.clear()
-        self._decoder.forget()
+        self._decoder.reset()
         for job in jobs:
             if not job.future.done():
                 # One each: a traceback belongs to one caller.

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 from bough.engine.pages import PAGE_TOKENS
 
 if TYPE_CHECKING:
-    from bough.engine.fleet import Fleet
     from bough.engine.generation import LocalEngine
     from bough.engine.model import Model
+    from bough.engine.multi_process import MultiProcessEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +56,16 @@ class Local:
         """Most tokens of prompt and completion together, with a model."""
         return min(model.context_tokens, self.context_tokens or model.context_tokens)
 
-    def build(self, model: "Model") -> "LocalEngine | Fleet":
+    def build(self, model: "Model") -> "LocalEngine | MultiProcessEngine":
         """An engine over a model; its weights are version 0.
 
         Raises:
             ValueError: when the model cannot be shared with other processes.
         """
         if self.processes:
-            from bough.engine.fleet import Fleet
+            from bough.engine.multi_process import MultiProcessEngine
 
-            return Fleet(self, model)
+            return MultiProcessEngine(self, model)
         from bough.engine.generation import LocalEngine
 
         return LocalEngine(self, model)

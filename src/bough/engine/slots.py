@@ -50,7 +50,7 @@ class Slots:
         seed: [R] uint64.
         temperature: [R].
         top_p: [R].
-        alternatives: [R], how many of the most likely tokens a request is told at each place.
+        top_probs: [R], how many of the most likely tokens a request is told at each place.
         stop: [R, S], stop tokens, padded with -1.
         busy: [R] bool.
     """
@@ -69,7 +69,7 @@ class Slots:
         self.seed: NDArray[np.uint64] = np.zeros(rows, dtype=np.uint64)
         self.temperature: Floats = np.ones(rows)
         self.top_p: Floats = np.ones(rows)
-        self.alternatives: Ints = np.zeros(rows, dtype=np.int64)
+        self.top_probs: Ints = np.zeros(rows, dtype=np.int64)
         self.stop: Ints = np.full((rows, 1), -1, dtype=np.int64)
         self.busy: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
         # When each slot was last released, counted in releases; 0 of a slot never used.
@@ -113,7 +113,7 @@ class Slots:
         self.seed[slot] = request.seed & 0xFFFF_FFFF_FFFF_FFFF
         self.temperature[slot] = request.sampling.temperature
         self.top_p[slot] = request.sampling.top_p
-        self.alternatives[slot] = request.sampling.alternatives
+        self.top_probs[slot] = request.sampling.top_probs
         if (missing := len(request.stop_tokens) - self.stop.shape[1]) > 0:
             self.stop = np.pad(self.stop, ((0, 0), (0, missing)), constant_values=-1)
         self.stop[slot] = -1

@@ -136,7 +136,7 @@ class Lookahead:
 
     async def _round(self, player: Player, live: Sequence[Row]) -> list[Piece]:
         """A piece for each path."""
-        sampling = replace(player.sampling, alternatives=self.candidates)
+        sampling = replace(player.sampling, top_probs=self.candidates)
         calls: list[Coroutine[None, None, Piece]] = []
         for row in live:
             assert not isinstance(row.at, Outcome)
@@ -191,8 +191,8 @@ class Lookahead:
             if piece is None or piece.draft is None:
                 continue
             draft = piece.draft
-            begin = len(draft.tokens) - len(draft.alternatives)
-            for offset, likely in enumerate(draft.alternatives):
+            begin = len(draft.tokens) - len(draft.top_probs)
+            for offset, likely in enumerate(draft.top_probs):
                 for rank, token in self._tied(likely, draft.tokens[begin + offset]):
                     ties.append((offset, rank, place, draft, begin + offset, token))
         room = max(round(self.paths * self.share) - len(rows), 0)

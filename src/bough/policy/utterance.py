@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    import bough.policy.twins
+    import bough.policy.double_critic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +83,8 @@ class UtteranceCritic:
                 "polyak <= 1"
             )
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.twins.Utterances":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.double_critic.UtteranceCriticState":
         """A critic that knows nothing yet: every value is 0."""
-        from bough.policy.twins import Utterances
+        from bough.policy.double_critic import UtteranceCriticState
 
-        return Utterances(self, vocab_tokens=vocab_tokens, device=device, seed=seed)
+        return UtteranceCriticState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)

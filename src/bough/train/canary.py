@@ -43,7 +43,7 @@ class Canary:
             DeadRun: when they disagree, or when the engine's answer is the old one although the weights changed.
         """
         # An engine that was not synced may know the prompt, and would round the same scores otherwise.
-        engine.forget()
+        engine.reset_cache()
         scored = engine.score(self.prompt, self.continuation)
         seen = await waits.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         true = self._learner(policy)

@@ -112,7 +112,7 @@ async def _step(
     run, watch = shop.run, Stopwatch()
     seed = derive(run.seed, "step", progress.step + 1)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
-    shop.engine.forget()
+    shop.engine.reset_cache()
     if run.reference == "step":
         shop.reference.take()
     harvest = await _gather(shop, journal, progress, watch, ahead)

@@ -257,7 +257,7 @@ class Workshop:
 
     async def sync(self, *, moved: bool) -> float:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
-        self.engine.sync(self.policy.weights(), self.learner.updates)
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         deadline_s = self.run.limits.engine_deadline_s
         return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
 

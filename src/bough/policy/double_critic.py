@@ -11,8 +11,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
-from bough.policy.turns import Buffer, Turn, turns_of
 from bough.policy.utterance import UtteranceCritic
 from bough.tree import Floats, Rewarded, is_replayed
 
@@ -32,7 +32,7 @@ class Said:
     after: Float[Tensor, "n 2"]
 
 
-class Twins(nn.Module):
+class DoubleCritic(nn.Module):
     """A causal transformer with two heads for Q and two for V."""
 
     def __init__(self, settings: UtteranceCritic, vocab_tokens: int) -> None:
@@ -83,13 +83,13 @@ def _both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
     return torch.cat([head(hidden) for head in heads], dim=-1)
 
 
-class Utterances:
+class UtteranceCriticState:
     """The critic, its slow copy, its optimizer, and the turns it remembers."""
 
     def __init__(self, settings: UtteranceCritic, *, vocab_tokens: int, device: str, seed: int) -> None:
-        self.buffer = Buffer(settings.capacity_turns)
+        self.buffer = ReplayBuffer(settings.capacity_turns)
         with seeded(seed):
-            self.twins = Twins(settings, vocab_tokens).to(device)
+            self.twins = DoubleCritic(settings, vocab_tokens).to(device)
         self.target = copy.deepcopy(self.twins).requires_grad_(False)
         self._settings = settings
         self._adam = torch.optim.Adam(self.twins.parameters(), lr=settings.learning_rate)

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.engine.draw import draw, log_distribution, sample, uniforms
+from bough.engine.sampler import draw, log_distribution, sample, uniforms
 
 
 def _uniforms(seeds: list[int], indices: list[int]) -> np.ndarray:

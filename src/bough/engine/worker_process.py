@@ -1,4 +1,4 @@
-"""What runs inside a process of a `Fleet`: an engine, the requests it is sent, and what it answers."""
+"""What runs inside a process of a `MultiProcessEngine`: an engine, the requests it is sent, and what it answers."""
 
 import asyncio
 import gc

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bough.engine.route import CHUNK, Router, Work
+from bough.engine.router import CHUNK, Router, Work
 
 
 def work(*prompt: int, tokens: int = 32, length: int = 128) -> Work:
@@ -55,7 +55,7 @@ def test_a_process_without_a_free_slot_gets_nothing_while_another_has_one() -> N
 def test_nothing_is_known_of_a_process_that_forgot() -> None:
     router = Router(2, slots=64, most_tokens=10_000)
     home = router.deal([work(1)])[0]
-    router.forget(home)
+    router.reset(home)
     assert router.deal([work(1)]) == [1 - home]
 
 

@@ -20,14 +20,14 @@ from torch import Tensor
 from bough.engine import Completion, EngineFault, Request
 from bough.engine.decoder import Stats
 from bough.engine.generation import ROUNDS
-from bough.engine.hand import Hand, Job
 from bough.engine.local import Local
 from bough.engine.model import Model
-from bough.engine.process import Call, Cancel, Message, Renew, Scoring
-from bough.engine.route import Router, Work
+from bough.engine.router import Router, Work
+from bough.engine.worker import EngineWorker, Job
+from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
 
 
-class Fleet:
+class MultiProcessEngine:
     """The engine that `Local` configures with processes.
 
     A process that dies fails what it had in hand (`EngineFault`) and is replaced.
@@ -59,7 +59,7 @@ class Fleet:
         self._dealing: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
-        self._crew: list[Hand] = []
+        self._crew: list[EngineWorker] = []
         try:
             self._crew.extend(self._start() for _ in range(config.processes))
             for hand in self._crew:
@@ -127,25 +127,25 @@ class Fleet:
         """See `Engine.score_each`; the continuations are scored concurrently, over all processes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.sync`. All processes see the same memory, so weights are copied once.
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        """See `Engine.load_weights`. All processes see the same memory, so weights are copied once.
 
         Raises:
             RuntimeError: when requests are in flight.
             ValueError: when the weights do not fit the model.
         """
-        self._settled(f"sync: got weights of version {policy_version}")
+        self._settled(f"load_weights: got weights of version {policy_version}")
         self._model.load(weights)
         self._policy_version = policy_version
         self._renew(policy_version)
 
-    def forget(self) -> None:
-        """See `Engine.forget`.
+    def reset_cache(self) -> None:
+        """See `Engine.reset_cache`.
 
         Raises:
             RuntimeError: when requests are in flight.
         """
-        self._settled("forget: called")
+        self._settled("reset_cache: called")
         self._renew(None)
 
     async def close(self) -> None:
@@ -159,7 +159,7 @@ class Fleet:
             self._let_go(place, fault)
 
     def _renew(self, policy_version: int | None) -> None:
-        self._router.forget()
+        self._router.reset()
         for place in range(len(self._crew)):
             self._send(place, Renew(policy_version=policy_version))
 
@@ -242,8 +242,8 @@ class Fleet:
                 elif not job.future.done():
                     job.future.set_result(answer.result)
 
-    def _start(self) -> Hand:
-        return Hand.start(self._config, self._model, policy_version=self._policy_version, threads=self._threads)
+    def _start(self) -> EngineWorker:
+        return EngineWorker.start(self._config, self._model, policy_version=self._policy_version, threads=self._threads)
 
     def _replace(self, place: int) -> None:
         """Put a fresh process where one died; one that never came to work would die again."""
@@ -271,7 +271,7 @@ class Fleet:
             self._loop.remove_reader(hand.connection.fileno())
         status = hand.end()
         jobs, hand.jobs = hand.jobs, {}
-        self._router.forget(place)
+        self._router.reset(place)
         for job in jobs.values():
             self._router.done(place)
             job.fail(EngineFault(f"{fault} (exit status {status})"))

@@ -13,20 +13,20 @@ import torch
 from tests.engine.toys import Toy, ask, engine, run
 
 from bough.engine import Completion, EngineFault, Local
-from bough.engine.fleet import Fleet
 from bough.engine.generation import LocalEngine
+from bough.engine.multi_process import MultiProcessEngine
 
 PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
 
 
-def fleet(model: Any = None, **config: Any) -> Fleet:
+def fleet(model: Any = None, **config: Any) -> MultiProcessEngine:
     built = Local(**{"processes": 2, **config}).build(model or Toy())
-    assert isinstance(built, Fleet)
+    assert isinstance(built, MultiProcessEngine)
     return built
 
 
 @pytest.fixture(scope="module")
-def shared() -> Iterator[tuple[Toy, Fleet]]:
+def shared() -> Iterator[tuple[Toy, MultiProcessEngine]]:
     """One for all tests that leave it as it was, as processes take seconds to start."""
     model = Toy()
     built = fleet(model)
@@ -48,10 +48,10 @@ def same(one: list[Completion], other: list[Completion]) -> None:
         assert left.logprobs == pytest.approx(right.logprobs, abs=1e-10)
 
 
-def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[Toy, Fleet]) -> None:
+def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[Toy, MultiProcessEngine]) -> None:
     _, built = shared
     alone = engine()
-    built.forget()
+    built.reset_cache()
     before = built.stats
     # The loop of the second round is another one.
     for _ in range(2):
@@ -63,7 +63,7 @@ def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[To
     assert done.generated_tokens - before.generated_tokens == expected.generated_tokens
     assert built.busy_s > 0
 
-    async def score(asked: Fleet | LocalEngine) -> tuple[float, ...]:
+    async def score(asked: MultiProcessEngine | LocalEngine) -> tuple[float, ...]:
         both = await asked.score_each(PROMPTS[0], ((3, 4, 5), (6,)), 0.5)
         assert both[1] == pytest.approx(await asked.score(PROMPTS[0], (6,), 0.5))
         return both[0]
@@ -80,21 +80,21 @@ def test_one_process_is_beside_this_one() -> None:
     run(built.close())
 
 
-def test_new_weights_are_everywhere_at_once(shared: tuple[Toy, Fleet]) -> None:
+def test_new_weights_are_everywhere_at_once(shared: tuple[Toy, MultiProcessEngine]) -> None:
     model, built = shared
     first = {name: weight.clone() for name, weight in model.state_dict().items()}
     together(built)
-    built.sync(Toy(seed=1).state_dict(), 7)
+    built.load_weights(Toy(seed=1).state_dict(), 7)
     completions = together(built)
     assert {each.policy_version for each in completions} == {built.policy_version} == {7}
     same(completions, together(engine(Toy(seed=1))))
     with pytest.raises(ValueError, match="need"):
-        built.sync({}, 8)
-    built.sync(first, 0)
+        built.load_weights({}, 8)
+    built.load_weights(first, 0)
     same(together(built), together(engine()))
 
 
-def test_what_is_wrong_with_a_request_is_told(shared: tuple[Toy, Fleet]) -> None:
+def test_what_is_wrong_with_a_request_is_told(shared: tuple[Toy, MultiProcessEngine]) -> None:
     _, built = shared
     with pytest.raises(ValueError, match="got a prompt of 600 tokens"):
         run(built.generate(ask([1] * 600)))
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_request_is_told(shared: tuple[Toy, Fleet]) -> None
 
 
 def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_are_none(
-    shared: tuple[Toy, Fleet],
+    shared: tuple[Toy, MultiProcessEngine],
 ) -> None:
     model, built = shared
 
@@ -111,17 +111,17 @@ def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_a
         tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
         await asyncio.sleep(0)
         with pytest.raises(RuntimeError, match="6 requests in flight"):
-            built.sync(model.state_dict(), 0)
+            built.load_weights(model.state_dict(), 0)
         # Half of them before they were sent, half after.
         for task in tasks[::2]:
             task.cancel()
         await asyncio.sleep(0.05)
         with pytest.raises(RuntimeError, match="3 requests in flight"):
-            built.forget()
+            built.reset_cache()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        built.sync(model.state_dict(), 0)
+        built.load_weights(model.state_dict(), 0)
         # They end early in their processes too: many more would take minutes.
         for _ in range(20):
             with pytest.raises(TimeoutError):
@@ -133,7 +133,7 @@ def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_a
 
 def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
     built = fleet()
-    built.sync(Toy(seed=1).state_dict(), 3)
+    built.load_weights(Toy(seed=1).state_dict(), 3)
     together(built)
     before = built.stats
 
@@ -158,7 +158,7 @@ def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
     # And when nobody listens, whoever asks next notices.
     os.kill(pid_of(built, 1), signal.SIGKILL)
     time.sleep(0.2)  # until the system has closed what was its
-    built.forget()
+    built.reset_cache()
     same(together(built), completions)
 
     # One that cannot be replaced says why to those whom it gets, and to nobody else.
@@ -204,11 +204,6 @@ def test_alone_means_bit_equal_to_one_process() -> None:
     run(built.close())
 
 
-class Uncompilable(Toy):
-    def compile(self) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        raise ValueError("no compiler here")
-
-
 class Unsendable(Toy):
     def __init__(self) -> None:
         super().__init__()
@@ -226,11 +221,9 @@ def test_what_cannot_work_is_refused() -> None:
         Local(processes=3, slots=2)
     with pytest.raises(ValueError, match="for each of 2 processes"):
         Local(processes=2, cache_tokens=100)
-    with pytest.raises(ValueError, match="no compiler here"):
-        fleet(Uncompilable(), compile=True)
 
 
-def pid_of(built: Fleet, place: int) -> int:
+def pid_of(built: MultiProcessEngine, place: int) -> int:
     pid = built.pids[place]
     assert pid
     return pid

@@ -67,7 +67,7 @@ def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
         )
 
 
-class Buffer:
+class ReplayBuffer:
     """The newest turns, as many as there is room for."""
 
     def __init__(self, capacity: int) -> None:

@@ -1,4 +1,4 @@
-"""One process of a `Fleet` as seen from outside."""
+"""One process of a `MultiProcessEngine` as seen from outside."""
 
 import asyncio
 from contextlib import suppress
@@ -11,8 +11,8 @@ import torch.multiprocessing
 
 from bough.engine import Completion
 from bough.engine.decoder import Stats
-from bough.engine.process import Call, Message, Report, serve
-from bough.engine.route import Work
+from bough.engine.router import Work
+from bough.engine.worker_process import Call, Message, Report, serve
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -45,7 +45,7 @@ class Job:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Hand:
+class EngineWorker:
     """A process, the line to it, and what it has in hand.
 
     Attributes:
@@ -67,7 +67,7 @@ class Hand:
     wrong: str = ""
 
     @staticmethod
-    def start(config: "Local", model: "Model", *, policy_version: int, threads: int) -> "Hand":
+    def start(config: "Local", model: "Model", *, policy_version: int, threads: int) -> "EngineWorker":
         """Start a process; the memory of the model's weights is shared with it.
 
         Raises:
@@ -89,7 +89,7 @@ class Hand:
             ) from error
         finally:
             theirs.close()
-        return Hand(process=process, connection=ours)
+        return EngineWorker(process=process, connection=ours)
 
     def greet(self) -> None:
         """Wait until the process is ready.

@@ -67,8 +67,8 @@ class Router:
         """A process has one request less in hand."""
         self.load[place] -= 1
 
-    def forget(self, place: int | None = None) -> None:
-        """Nobody, or a process, has read anything any more."""
+    def reset(self, place: int | None = None) -> None:
+        """Drop the beginnings known of a process, or of all."""
         for number, read in enumerate(self._read):
             if place in (None, number):
                 read.clear()
