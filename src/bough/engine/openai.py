@@ -271,8 +271,8 @@ class OpenAiEngine:
         """
         del weights
         raise RuntimeError(
-            f"load_weights: got weights of version {policy_version} for the server at {self._config.base_url}, which keeps its "
-            "own; need an engine in this process to train (Local), or save the policy and start the server anew on it"
+            f"load_weights: got weights of version {policy_version} for the server at {self._config.base_url}, which "
+            "keeps its own; need an engine in this process to train (Local), or save the policy and serve it"
         )
 
     def reset_cache(self) -> None:

@@ -132,8 +132,8 @@ class Scripted:
         del weights
         if self._flying:
             raise RuntimeError(
-                f"load_weights: got weights of version {policy_version} with {self._flying} requests in flight; need none; "
-                "await or cancel them first"
+                f"load_weights: got weights of version {policy_version} with {self._flying} requests in flight; need "
+                "none; await or cancel them first"
             )
         self._policy_version = policy_version
 
