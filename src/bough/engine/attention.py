@@ -3,6 +3,7 @@
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -14,7 +15,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from bough.engine.kv_cache import KVCache
 from bough.engine.model import Attend, Model
-from bough.engine.page_runs import LAST_PAGE, page_runs, ragged
+from bough.engine.page_runs import LAST_PAGE, page_runs
 from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 from bough.kernels.paged_attention import ARRAYS, PagedKernel, paged_kernel
@@ -142,15 +143,15 @@ class TorchAttention(PagedAttention):
         """See `PagedAttention`."""
         super().__init__(cache, pages, slots, first, count)
         self._device = cache.keys[0].device
-        self._calls: dict[int | None, list[tuple[Tensor, Tensor, Tensor]]] = {}
-        row, offset = ragged(count)
-        self._token_slot, self._position = slots[row], first[row] + offset
-        at = [int(np.searchsorted(pages.start[pages.held(s, p + 1)], p, side="right")) - 1 for s, p in self._tokens()]
-        page = pages.table[self._token_slot, at]
-        self._places = self._put(page * PAGE_TOKENS + self._position - pages.start[page])
-
-    def _tokens(self) -> Iterator[tuple[int, int]]:
-        return zip(self._token_slot.tolist(), self._position.tolist(), strict=True)
+        self._calls: dict[int | None, list[_Call]] = {}
+        # Of each slot: its pages, and the positions of its new tokens.
+        self._held = [pages.held(slot, end) for slot, end in zip(slots.tolist(), (first + count).tolist(), strict=True)]
+        self._positions = [begin + np.arange(many) for begin, many in zip(first.tolist(), count.tolist(), strict=True)]
+        places: list[Ints] = []
+        for held, position in zip(self._held, self._positions, strict=True):
+            page: Ints = held[np.searchsorted(pages.start[held], position, side="right") - 1]
+            places.append(page * PAGE_TOKENS + position - pages.start[page])
+        self._places = self._put(np.concatenate(places))
 
     def advance(self) -> bool:
         """See `PagedAttention`."""
@@ -166,38 +167,52 @@ class TorchAttention(PagedAttention):
         if window not in self._calls:
             self._calls[window] = list(self._plan(window))
         mixed = torch.empty_like(query)
-        for tokens, pages, mask in self._calls[window]:
-            keys, values = (self._gather(pool[layer], pages) for pool in (self._cache.keys, self._cache.values))
-            some = query[:, tokens].transpose(0, 1)  # [N, H, n, D]
-            out = scaled_dot_product_attention(some, keys, values, attn_mask=mask, scale=scale, enable_gqa=True)
-            mixed[:, tokens] = out.transpose(0, 1)
+        for call in self._calls[window]:
+            keys, values = (_gather(pool[layer], call.pages) for pool in (self._cache.keys, self._cache.values))
+            some = query[:, call.tokens].transpose(0, 1)  # [N, H, n, D]
+            out = scaled_dot_product_attention(some, keys, values, attn_mask=call.mask, scale=scale, enable_gqa=True)
+            mixed[:, call.tokens] = out.transpose(0, 1)
         return mixed
 
-    def _gather(self, pool: Float[Tensor, "K T D"], pages: Int[Tensor, "N P"]) -> Float[Tensor, "N K L D"]:
-        found = pool.unflatten(1, (-1, PAGE_TOKENS))[:, pages]  # [K, N, P, PAGE_TOKENS, D]
-        return found.flatten(2, 3).transpose(0, 1)
-
-    def _plan(
-        self, window: int | None
-    ) -> Iterator[tuple[Int[Tensor, "N n"], Int[Tensor, "N P"], Bool[Tensor, "N 1 n L"]]]:
-        """The tokens, pages and mask of each call."""
+    def _plan(self, window: int | None) -> "Iterator[_Call]":
         begin = np.cumsum(self._count) - self._count
-        one = np.flatnonzero(self._count == 1)
-        for rows in ([one] if len(one) else []) + [np.asarray([row]) for row in np.flatnonzero(self._count > 1)]:
-            tokens = begin[rows, None] + np.arange(self._count[rows[0]])
-            position = self._position[tokens][:, None, :, None]
-            lists = [self._pages.held(int(self._slots[row]), int(self._first[row] + self._count[row])) for row in rows]
-            pages = np.zeros((len(rows), max(map(len, lists))), dtype=np.int64)
-            # [N, P]: the first position of each page, and the last that the slot reads there; none of the padding.
+        one = np.flatnonzero(self._count == 1).tolist()
+        for slots in ([one] if one else []) + [[slot] for slot in np.flatnonzero(self._count > 1).tolist()]:
+            position = np.stack([self._positions[slot] for slot in slots])[:, None, :, None]
+            pages = np.zeros((len(slots), max(len(self._held[slot]) for slot in slots)), dtype=np.int64)
+            # [N, P]: the first position of each page, and the last that the slot reads there: none of the padding.
             start, until = np.zeros_like(pages), np.full_like(pages, -1)
-            for number, found in enumerate(lists):
-                pages[number, : len(found)], start[number, : len(found)] = found, self._pages.start[found]
-                until[number, : len(found)] = np.append(self._pages.start[found][1:] - 1, LAST_PAGE)
-            key = (start[..., None] + np.arange(PAGE_TOKENS)).reshape(len(rows), 1, 1, -1)
+            for row, slot in enumerate(slots):
+                held = self._held[slot]
+                pages[row, : len(held)], start[row, : len(held)] = held, self._pages.start[held]
+                until[row, : len(held)] = np.append(self._pages.start[held][1:] - 1, LAST_PAGE)
+            key = (start[..., None] + np.arange(PAGE_TOKENS)).reshape(len(slots), 1, 1, -1)
             sees = (key <= position) & (key <= until.repeat(PAGE_TOKENS, axis=1)[:, None, None])
             if window is not None:
                 sees &= key > position - window
-            yield self._put(tokens), self._put(pages), torch.as_tensor(sees, device=self._device)
+            tokens: Ints = begin[slots][:, None] + np.arange(position.shape[2])
+            mask = torch.as_tensor(sees, device=self._device)
+            yield _Call(tokens=self._put(tokens), pages=self._put(pages), mask=mask)
 
-    def _put(self, array: Ints) -> Tensor:
+    def _put(self, array: Ints) -> Int[Tensor, "..."]:
         return torch.as_tensor(array, device=self._device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Call:
+    """One call of PyTorch's attention, for N slots.
+
+    Attributes:
+        tokens: [N, n], the slots' tokens of the pass.
+        pages: [N, P], the slots' pages; padding is page 0.
+        mask: [N, 1, n, L], which of the L = P * `PAGE_TOKENS` keys each query sees.
+    """
+
+    tokens: Int[Tensor, "N n"]
+    pages: Int[Tensor, "N P"]
+    mask: Bool[Tensor, "N 1 n L"]
+
+
+def _gather(pool: Float[Tensor, "K T D"], pages: Int[Tensor, "N P"]) -> Float[Tensor, "N K L D"]:
+    found = pool.view(len(pool), -1, PAGE_TOKENS, pool.shape[2])[:, pages]  # [K, N, P, PAGE_TOKENS, D]
+    return found.flatten(2, 3).transpose(0, 1)

@@ -1,7 +1,7 @@
-"""Passes of the model over everything in flight: who gets which slot, what is read next, what is sampled.
+"""Continuous batching: admits jobs to slots, runs forward passes over all of them, and samples tokens.
 
-A pass reads the next piece of every busy slot: the token just sampled of a slot that decodes, a piece of the prompt of
-one that is not there yet. Whoever has then read all it holds samples one token, until its completion ends.
+A pass computes the next tokens of every busy slot: the token just sampled of a slot that decodes, else a piece of its
+prompt. A slot whose tokens are all computed samples one token, until its completion ends.
 """
 
 import asyncio
@@ -33,10 +33,10 @@ class Generate:
     """A completion to make.
 
     Attributes:
-        tokens: What to read first: the prompt.
-        request: What was asked.
-        future: Where the answer goes.
-        top_probs: What else was likely, token by token, where that was asked for.
+        tokens: The prompt.
+        request: The request.
+        future: Receives the completion.
+        top_probs: The most likely tokens at each position so far, where the request has them.
     """
 
     tokens: Ints
@@ -50,11 +50,11 @@ class Score:
     """A continuation to score.
 
     Attributes:
-        tokens: What to read: prompt and continuation but for its last token.
-        targets: The continuation; the last len(targets) of `tokens` are followed by these.
+        tokens: The prompt, and the continuation without its last token.
+        targets: The continuation; it follows the last len(targets) of `tokens`.
         temperature: Divides the logits.
-        future: Where the answer goes.
-        logprobs: The answer so far.
+        future: Receives the log-probabilities.
+        logprobs: Those computed so far.
     """
 
     tokens: Ints
@@ -66,12 +66,12 @@ class Score:
 
 @dataclass(slots=True, kw_only=True)
 class Stats:
-    """What was done since the engine was built.
+    """Counts since the engine was built.
 
     Attributes:
         passes: Forward passes.
-        prompt_tokens: Tokens that jobs came with.
-        cached_prompt_tokens: Those of them that were not read, because a slot had read them before.
+        prompt_tokens: Prompt tokens of all jobs.
+        cached_prompt_tokens: Those found in the KV cache.
         generated_tokens: Sampled tokens.
     """
 
@@ -82,17 +82,17 @@ class Stats:
 
 
 class Decoder:
-    """Jobs in slots, and the model that reads them.
+    """Runs jobs in slots through a model.
 
     Attributes:
         running: The job of each busy slot, in order of admission.
-        policy_version: How many weight updates the model's weights have seen.
+        policy_version: The number of weight updates of the model's weights.
         context_tokens: Most tokens of prompt and completion together.
         stats: Running totals.
     """
 
     def __init__(self, config: Local, model: Model) -> None:
-        """Take a model over; nobody else may change it."""
+        """Take over a model; no other object may change its weights."""
         self._config, self._model = config, model
         self._make_attention = attention_for(model)
         self.running: dict[int, Generate | Score] = {}
@@ -103,22 +103,22 @@ class Decoder:
 
     @property
     def room(self) -> int:
-        """How many more jobs could be admitted now."""
+        """The number of jobs that can be admitted now."""
         most = 1 if self._config.deterministic else self._config.slots
         return 0 if self._full else most - len(self.running)
 
     @property
     def cache_tokens(self) -> int:
-        """Most tokens whose keys and values are held."""
+        """Most tokens in the KV cache."""
         return self._pages.most_pages * PAGE_TOKENS
 
     @property
     def cached_tokens(self) -> int:
-        """For how many of them there is memory now."""
+        """The tokens for which memory is allocated."""
         return self._cache.tokens
 
     def reset(self) -> None:
-        """Drop all jobs and everything cached."""
+        """Drop all jobs and the KV cache."""
         self.running.clear()
         self._full = False
         slots, limit = self._config.slots, self._config.cache_tokens
@@ -130,22 +130,22 @@ class Decoder:
         self._decoded: tuple[Ints, int, PagedAttention] | None = None
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """Take new weights. Nothing may be running."""
+        """Copy new weights in. No job may be running."""
         self.reset()
         self._model.load(weights)
         self.policy_version = policy_version
 
     @torch.inference_mode()
     def admit(self, job: Generate | Score) -> bool:
-        """Give a job a slot. Needs room.
+        """Give a job a slot. There must be `room`.
 
-        False tells it to wait, because another is just reading what it could share or because the cache is full of what
-        others need; then there is no room until one of them is done, so that no job is overtaken for ever.
+        False when the job must wait: a running job is computing a prefix that it can share, or the cache is full of
+        pages that running jobs need. In the second case `room` is 0 until a job ends, so that no job starves.
         """
         if self._config.deterministic:
-            # Every job then finds memory of the same shape and place, whatever ran before it.
+            # Every job then finds the same memory, independent of the jobs before it.
             self.reset()
-        # What follows the prompt must be read anew to be scored.
+        # The tokens after the prompt must be computed again to be scored.
         prompt = job.tokens if isinstance(job, Generate) else job.tokens[: len(job.tokens) - len(job.targets) + 1]
         reuse = self._slots.find(prompt)
         if reuse.soon_tokens - reuse.tokens >= SHARED_TOKENS:
@@ -176,7 +176,7 @@ class Decoder:
         return True
 
     def _reusable(self, reuse: Reuse, slot: int, end: int) -> int | None:
-        """How many tokens a job that ends there can share; None when it must wait for others to give pages back."""
+        """How many tokens a job that ends at `end` can share; None when it must wait for free pages."""
         pages = self._pages
         whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
         missing = max(-(-(end - (int(pages.end[slot]) if whole else reuse.tokens)) // PAGE_TOKENS), 0)
@@ -186,11 +186,11 @@ class Decoder:
         needed = np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))
         if len(needed) + missing <= pages.most_pages:
             return reuse.tokens
-        # Alone it fits, as long as it does not hold on to pages that are partly another's.
+        # Alone it fits without sharing.
         return None if self.running else 0
 
     def _evict(self, missing: int) -> None:
-        """Give away what idle slots hold, the oldest first, until so many pages are free."""
+        """Evict idle slots, the oldest first, until `missing` pages are free."""
         most = self._pages.most_pages - missing
         for slot in self._slots.idle().tolist() if self._pages.used > most else ():
             self._pages.cut(slot, 0, 0)
@@ -245,10 +245,10 @@ class Decoder:
         return attention
 
     def _next_pieces(self) -> tuple[Ints, Ints]:
-        """[B] slots and how many tokens each reads."""
+        """[B] slots, and the number of tokens that each computes."""
         slots = np.fromiter(self.running, dtype=np.int64, count=len(self.running))
         count = self._slots.known[slots] - self._slots.read[slots]
-        # Single tokens always pass; prompts share the budget, first come first served.
+        # Single tokens always run; prompts share the budget, first come first served.
         long = np.where(count > 1, count, 0)
         count = np.minimum(count, np.maximum(self._config.prefill_tokens - (np.cumsum(long) - long), count == 1))
         return slots[count > 0], count[count > 0]
@@ -277,7 +277,7 @@ class Decoder:
             self._complete(slot)
 
     def _note_top_probs(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
-        """Keep the most likely tokens of the jobs that want them."""
+        """Store the most likely tokens of the jobs that request them."""
         wanted = self._slots.top_probs[slots]
         for row in np.flatnonzero(wanted).tolist():
             job = self.running[int(slots[row])]
@@ -300,12 +300,12 @@ class Decoder:
             top_probs=tuple(job.top_probs) if job.request.sampling.top_probs else None,
         )
         self._leave(slot)
-        # A cancelled caller may not have been told yet.
+        # The caller may have been cancelled.
         if not job.future.done():
             job.future.set_result(completion)
 
     def _score(self, slot: int, hidden: Float[Tensor, "T W"]) -> None:
-        """Score what follows the T tokens that a slot just read, as far as it belongs to the continuation."""
+        """Score the continuation tokens that follow the T tokens just computed."""
         job, read = self.running[slot], int(self._slots.read[slot])
         assert isinstance(job, Score)
         before = max(len(job.tokens) - len(job.targets) - (read - len(hidden)), 0)

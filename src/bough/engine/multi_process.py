@@ -1,12 +1,11 @@
-"""Generation in processes beside this one, each a `LocalEngine` of its own, over one copy of the weights.
+"""Generation in worker processes, each with a `LocalEngine`, over one copy of the weights.
 
-    generate, score --> waiting --Router.deal--> process 0 --> answers
-                                                 process 1 --> answers
+    generate, score --> waiting --Router.deal--> process 0 --> results
+                                                 process 1 --> results
 
-While one generates, this process renders texts and talks to the environment. A pass over a few dozen tokens of a small
-model is so short that more threads hardly make it shorter; two processes run two passes at a time. Who has read the
-beginning of a request gets it (see `Router`), so that branches share what they have in common as they do in one
-process.
+Rendering and the environment overlap with generation. A pass of a small model gains little from more threads; two
+processes run two passes at a time. A request goes to the process that holds its prefix (see `Router`), so that branches
+share prefixes as they do in one process.
 """
 
 import asyncio
@@ -30,11 +29,11 @@ from bough.engine.worker_process import Call, Cancel, Message, Renew, Scoring
 class MultiProcessEngine:
     """The engine that `Local` configures with processes.
 
-    A process that dies fails what it had in hand (`EngineFault`) and is replaced.
+    When a process dies, its requests fail with an `EngineFault`, and a new process replaces it.
     """
 
     def __init__(self, config: Local, model: Model) -> None:
-        """Start the processes and wait until they are ready; nobody else may change the model.
+        """Start the processes and wait until they are ready; no other object may change the model.
 
         Raises:
             ValueError: when the model is not on the CPU, cannot be sent to processes or does not fit the memory that
@@ -71,7 +70,7 @@ class MultiProcessEngine:
 
     @property
     def policy_version(self) -> int:
-        """How many weight updates the weights have seen."""
+        """The number of weight updates of the weights."""
         return self._policy_version
 
     @property
@@ -81,12 +80,12 @@ class MultiProcessEngine:
 
     @property
     def cache_tokens(self) -> int:
-        """For how many tokens this process holds keys and values at most: none, the others do."""
+        """Most tokens in the KV cache of this process: none."""
         return 0
 
     @property
     def cached_tokens(self) -> int:
-        """For how many tokens there is memory in this process."""
+        """The tokens for which this process allocates memory: none."""
         return 0
 
     @property
@@ -96,13 +95,13 @@ class MultiProcessEngine:
 
     @property
     def stats(self) -> Stats:
-        """What the processes together did, as far as they have said."""
+        """The sum of the workers' counts, as last reported."""
         every = [hand.stats for hand in self._crew]
         return Stats(**{one.name: sum(getattr(stats, one.name) for stats in every) for one in fields(Stats)})
 
     @property
     def busy_s(self) -> float:
-        """For how long passes have run, the mean over the processes, as far as they have said."""
+        """Total seconds of passes, the mean over the workers, as last reported."""
         return sum(hand.busy_s for hand in self._crew) / len(self._crew)
 
     async def generate(self, request: Request) -> Completion:
@@ -128,7 +127,7 @@ class MultiProcessEngine:
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
     def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.load_weights`. All processes see the same memory, so weights are copied once.
+        """See `Engine.load_weights`. Processes share the weights' memory, so weights are copied once.
 
         Raises:
             RuntimeError: when requests are in flight.
@@ -149,7 +148,7 @@ class MultiProcessEngine:
         self._renew(None)
 
     async def close(self) -> None:
-        """See `Engine.close`. What is in flight fails with an `EngineFault`."""
+        """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
         self._closed = True
         fault = "the engine was closed"
         waiting, self._waiting = self._waiting, []
@@ -183,8 +182,8 @@ class MultiProcessEngine:
             raise
 
     async def _deal(self) -> None:
-        """Send what is waiting to the processes."""
-        # What is asked for at the same time is dealt out together.
+        """Send the waiting requests to the processes."""
+        # Requests of the same moment are dealt out together.
         for _ in range(ROUNDS):
             await asyncio.sleep(0)
         waiting, self._waiting = self._waiting, []
@@ -210,7 +209,7 @@ class MultiProcessEngine:
             self._replace(place)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Have answers read in this loop; an engine may outlive several."""
+        """Read results in this event loop; an engine may outlive several."""
         if loop is self._loop:
             return
         self._mute()
@@ -234,7 +233,7 @@ class MultiProcessEngine:
             self._replace(place)
             return
         for answer in report.answers if report else ():
-            # Of a call that was cancelled there is none any more.
+            # A cancelled call has no job.
             if job := hand.jobs.pop(answer.number, None):
                 self._router.done(place)
                 if isinstance(answer.result, Exception):
@@ -246,7 +245,7 @@ class MultiProcessEngine:
         return EngineWorker.start(self._config, self._model, policy_version=self._policy_version, threads=self._threads)
 
     def _replace(self, place: int) -> None:
-        """Put a fresh process where one died; one that never came to work would die again."""
+        """Replace a process that died, unless it died before it was ready."""
         hand = self._crew[place]
         flying, ready = len(hand.jobs), hand.ready
         why = hand.wrong or "out of memory, or killed?"
@@ -256,7 +255,7 @@ class MultiProcessEngine:
         try:
             fresh = self._start()
         except ValueError as error:
-            # Nobody can be told here: those who ask next are.
+            # The error is raised by the next request.
             hand.ready, hand.wrong = False, str(error)
             return
         fresh.stats, fresh.busy_s = hand.stats, hand.busy_s
@@ -265,7 +264,7 @@ class MultiProcessEngine:
             self._loop.add_reader(fresh.connection.fileno(), self._read, place)
 
     def _let_go(self, place: int, fault: str) -> None:
-        """End a process, whether it lives or not, and fail what it had in hand."""
+        """End a process and fail its requests."""
         hand = self._crew[place]
         if self._loop is not None and not self._loop.is_closed() and not hand.connection.closed:
             self._loop.remove_reader(hand.connection.fileno())

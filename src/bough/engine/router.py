@@ -1,20 +1,20 @@
-"""Which of several processes completes a request: the one that has read its beginning, unless it has too much to do."""
+"""Chooses the worker process of a request: the one that holds its prefix, unless it is overloaded."""
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 CHUNK = 32
-"""Beginnings are known in chunks of so many tokens; to read fewer anew costs less than to wait for anyone."""
+"""Prefixes are known in chunks of this size; computing fewer tokens again is cheaper than waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A request, as far as it matters who gets it.
+    """The cost of a request.
 
     Attributes:
-        prompt: What is read.
-        tokens: Most that is written.
+        prompt: The prompt.
+        tokens: Most new tokens.
     """
 
     prompt: tuple[int, ...]
@@ -22,37 +22,37 @@ class Work:
 
 
 class Router:
-    """Deals requests out to P processes, and knows what each has read.
+    """Deals requests out to P processes, by the prefixes that each holds.
 
-    A burst of requests is dealt out together: those that begin alike go to one process, up to its fair share of what is
-    in flight. Beyond it a request stays with the process that has read its beginning as long as the tokens that another
-    would have to read are more than what it would write in the turns that the others there are ahead of it:
+    A burst of requests is dealt out together: those with one prefix go to one process, up to its fair share of the
+    requests in flight. Beyond it a request stays with the process that holds its prefix as long as another process would
+    have to compute more tokens than it waits for:
 
-        known tokens >= tokens to write x (requests there - requests where there are fewest)
+        known tokens >= new tokens x (requests there - requests at the least loaded process)
 
     Attributes:
-        load: [P], how many requests each has in hand.
+        load: [P], the requests in flight of each.
     """
 
     def __init__(self, processes: int, *, slots: int, most_tokens: int) -> None:
-        """Know nothing.
+        """Start without known prefixes.
 
         Args:
             processes: P.
-            slots: How many requests one of them works on at a time.
-            most_tokens: How many tokens one of them remembers.
+            slots: Requests that a process runs at a time.
+            most_tokens: Tokens in the KV cache of a process.
         """
         self.load = [0] * processes
         self._slots = slots
         self._most_chunks = max(most_tokens // CHUNK, 1)
-        # Per process, by the hash of all before it: chunks in order of their last use.
+        # Per process: hashes of chunks with all tokens before them, in order of their last use.
         self._read: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(processes)]
 
     def deal(self, burst: Sequence[Work]) -> list[int]:
-        """The process of each; it has one request more in hand until it is `done`."""
+        """The process of each request; its load is one higher until `done`."""
         places = [0] * len(burst)
         fair = -(-(sum(self.load) + len(burst)) // len(self.load))
-        # Side by side those that begin alike find what the first of them is going to read.
+        # Sorted, requests with one prefix follow each other.
         for number in sorted(range(len(burst)), key=lambda number: burst[number].prompt):
             work = burst[number]
             chunks = _chunks(work.prompt)
@@ -64,7 +64,7 @@ class Router:
         return places
 
     def done(self, place: int) -> None:
-        """A process has one request less in hand."""
+        """A request of a process has ended."""
         self.load[place] -= 1
 
     def reset(self, place: int | None = None) -> None:
@@ -93,7 +93,7 @@ class Router:
 
 
 def _chunks(prompt: tuple[int, ...]) -> list[int]:
-    """Of each whole chunk the hash of it and all before it; the last token is read anew by whoever is asked."""
+    """The hash of each whole chunk with all tokens before it; the last token is always computed."""
     hashes, before = list[int](), 0
     for begin in range(0, len(prompt) - CHUNK, CHUNK):
         before = hash((before, prompt[begin : begin + CHUNK]))

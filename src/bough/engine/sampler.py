@@ -1,4 +1,4 @@
-"""Drawing tokens: a distribution per row, and one uniform number that depends on the request's seed alone."""
+"""Samples tokens by inverse transform; the uniform number depends on the request's seed alone."""
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ def log_distribution(
     ordered, order = full.sort(dim=-1, descending=True, stable=True)
     probability = ordered.exp()
     before = probability.cumsum(-1) - probability
-    # A row that keeps everything must not lose its tail to the rounding of the sum.
+    # A row with top-p 1 must not lose its tail to the rounding of the sum.
     cut = (before >= top_p[:, None]) & (top_p[:, None] < 1.0)
     kept = full.masked_fill(torch.zeros_like(cut).scatter_(-1, order, cut), -torch.inf)
     return kept.log_softmax(-1)
@@ -57,7 +57,7 @@ def sample(
     top_p: Float[Tensor, " B"] | None = None,
     greedy: Bool[Tensor, " B"] | None = None,
 ) -> tuple[Int[Tensor, " B"], Float[Tensor, " B"], Float[Tensor, " B"]]:
-    """One token a row, with the log-probability and the entropy (nats) of the distribution it was drawn from.
+    """Sample one token a row; returns it with its log-probability and the distribution's entropy (nats).
 
     A row that is `greedy` takes its most likely token, the first of equals: log-probability 0, entropy 0; its
     temperature does not matter. Logits that are not finite give a log-probability that is not finite. None is a
@@ -69,7 +69,7 @@ def sample(
     if greedy is not None:
         token = torch.where(greedy, logits.argmax(-1), token)
     logprob = distribution.gather(-1, token[:, None])[:, 0]
-    # What cannot be drawn adds nothing: 0 times minus infinity is nan.
+    # A token of probability 0 adds nothing: 0 times minus infinity is nan.
     entropy = -(probability * distribution).nansum(-1)
     if greedy is None:
         return token, logprob, entropy

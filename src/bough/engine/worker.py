@@ -1,4 +1,4 @@
-"""One process of a `MultiProcessEngine` as seen from outside."""
+"""The engine's side of one worker process of a `MultiProcessEngine`."""
 
 import asyncio
 from contextlib import suppress
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bough.engine.model import Model
 
 END_S = 5.0
-"""How long a process may take to end by itself."""
+"""Seconds that a process may take to exit by itself."""
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -29,9 +29,9 @@ class Job:
     """A call in flight.
 
     Attributes:
-        call: What was asked.
-        work: The same, for the router.
-        future: Where the answer goes.
+        call: The request.
+        work: Its cost, for the router.
+        future: Receives the result.
     """
 
     call: Call
@@ -39,23 +39,23 @@ class Job:
     future: "asyncio.Future[Completion | tuple[float, ...]]"
 
     def fail(self, error: Exception) -> None:
-        """Tell the caller, if it still waits."""
+        """Raise in the caller, if it still waits."""
         if not self.future.done():
             self.future.set_exception(error)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class EngineWorker:
-    """A process, the line to it, and what it has in hand.
+    """A worker process, its connection, and its jobs.
 
     Attributes:
-        process: Started.
-        connection: To it.
-        jobs: By number.
-        ready: Whether it has an engine.
-        stats: What it said last.
-        busy_s: What it said last.
-        wrong: Why it cannot work, where that is known.
+        process: The started process.
+        connection: The pipe to it.
+        jobs: Jobs in flight, by number.
+        ready: Whether it has built its engine.
+        stats: Its counts, as last reported.
+        busy_s: Its seconds of passes, as last reported.
+        wrong: The error that keeps it from working, if known.
     """
 
     process: BaseProcess

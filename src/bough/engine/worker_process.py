@@ -1,4 +1,4 @@
-"""What runs inside a process of a `MultiProcessEngine`: an engine, the requests it is sent, and what it answers."""
+"""The worker process of a `MultiProcessEngine`: builds an engine and serves the requests it receives."""
 
 import asyncio
 import gc
@@ -31,7 +31,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A request under a number."""
+    """A numbered request."""
 
     number: int
     request: Request | Scoring
@@ -39,21 +39,21 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel:
-    """Nobody waits for the answer to a call any more."""
+    """Cancels a call."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renew:
-    """What was cached is of no use; the weights are those of a version. None leaves it."""
+    """Resets the KV cache; the shared weights have a new version, or None for the same."""
 
     policy_version: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What came of a call."""
+    """The result of a call."""
 
     number: int
     result: Completion | tuple[float, ...] | Exception
@@ -61,7 +61,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What is done, and the engine's running totals.
+    """Results, and the engine's counts.
 
     Attributes:
         answers: To calls, in no order.
@@ -78,7 +78,7 @@ Message: TypeAlias = Sequence[Call] | Cancel | Renew | Literal["end"]
 
 
 def serve(connection: Connection, config: Local, model: Model, policy_version: int, threads: int) -> None:
-    """Build an engine, say None (or what is wrong), then answer until the other side goes away.
+    """Build an engine, send None (or the error), then serve calls until the connection closes.
 
     The weights of the model lie in memory that the other side changes before it says `Renew`.
     """

@@ -1,4 +1,4 @@
-"""The critic of whole turns as it runs."""
+"""The running state of an utterance-level critic: two Q heads, two V heads, and a slow copy."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -18,13 +18,13 @@ from bough.tree import Floats, Rewarded, is_replayed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What twins say of n turns; column i is twin i.
+class TurnValues:
+    """Values of n turns; column i is head i.
 
     Attributes:
-        q: [n, 2], of what was read and written.
-        v: [n, 2], of what was read.
-        after: [n, 2], V of the whole text, as a state of its own.
+        q: [n, 2], Q of context and action.
+        v: [n, 2], V of the context.
+        after: [n, 2], V of context and action, as a state of its own.
     """
 
     q: Float[Tensor, "n 2"]
@@ -58,18 +58,18 @@ class DoubleCritic(nn.Module):
         self.q = nn.ModuleList(_head(width) for _ in range(2))
         self.v = nn.ModuleList(_head(width) for _ in range(2))
 
-    def forward(self, turns: Sequence[Turn]) -> Said:
-        """What it says of n turns."""
+    def forward(self, turns: Sequence[Turn]) -> TurnValues:
+        """Values of n turns."""
         device = next(self.parameters()).device
         lengths = np.asarray([len(turn.text) for turn in turns])
         filled = np.zeros((len(turns), int(lengths.max())), dtype=np.int64)
         filled[np.arange(filled.shape[1]) < lengths[:, None]] = np.concatenate([turn.text for turn in turns])
-        # What is after a text is not seen from within it, so what it is filled up with does not matter.
+        # The model is causal, so the padding after a text does not change its states.
         hidden: Tensor = self.trunk(input_ids=torch.as_tensor(filled, device=device)).last_hidden_state
         row = torch.arange(len(turns), device=device)
         before = hidden[row, torch.tensor([turn.read for turn in turns], device=device) - 1]
         end = hidden[row, torch.as_tensor(lengths, device=device) - 1]
-        return Said(q=_both(self.q, end), v=_both(self.v, before), after=_both(self.v, end))
+        return TurnValues(q=_both(self.q, end), v=_both(self.v, before), after=_both(self.v, end))
 
 
 def _head(width: int) -> nn.Module:
@@ -84,7 +84,7 @@ def _both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
 
 
 class UtteranceCriticState:
-    """The critic, its slow copy, its optimizer, and the turns it remembers."""
+    """The critic, its slow copy, its optimizer, and its replay buffer."""
 
     def __init__(self, settings: UtteranceCritic, *, vocab_tokens: int, device: str, seed: int) -> None:
         self.buffer = ReplayBuffer(settings.capacity_turns)
@@ -102,7 +102,7 @@ class UtteranceCriticState:
         return self._observed >= self._settings.warmup_steps
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Learn from the batch and from what is remembered, then say what the turns of the batch are worth."""
+        """Train on the batch and the replay buffer, then add values to the turns of the batch."""
         limit = self._settings.context_tokens
         turns = [[(node, turn.shortened(limit)) for node, turn in turns_of(each)] for each in rewarded]
         new = [
@@ -122,11 +122,11 @@ class UtteranceCriticState:
         ]
 
     def learn(self, new: Sequence[Turn], generator: np.random.Generator) -> None:
-        """Take the gradient steps of one training step.
+        """Run the gradient steps of one training step.
 
         Args:
-            new: Turns that the present policy wrote.
-            generator: Draws the turns.
+            new: Turns of the current policy.
+            generator: Samples the turns.
         """
         count, losses = self._settings.batch_turns, np.zeros(2)
         for _ in range(self._settings.steps):
@@ -140,19 +140,19 @@ class UtteranceCriticState:
     def judge(self, turns: Sequence[Turn]) -> Floats:
         """[n, 4] float32: q1, q2, v1, v2 of n turns."""
         count = self._settings.batch_turns
-        parts: list[Said] = [self.twins(turns[i : i + count]) for i in range(0, len(turns), count)]
+        parts: list[TurnValues] = [self.twins(turns[i : i + count]) for i in range(0, len(turns), count)]
         columns = [torch.cat([said.q, said.v], dim=1).cpu().numpy() for said in parts]
         return np.concatenate([np.zeros((0, 4), dtype=np.float32), *columns])
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """The step is over."""
+        """Count a training step and return its metrics."""
         del moved
         self._observed += 1
         metrics, self._metrics = self._metrics, {}
         return {**metrics, "utterance/turns": float(len(self.buffer))}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """Weights, moments, turns."""
+        """Weights, Adam's moments, and turns."""
         tensors = {f"critic/{name}": weight for name, weight in self.twins.named_parameters()}
         tensors |= {f"target/{name}": weight for name, weight in self.target.named_parameters()}
         for name, weight in self.twins.named_parameters():
@@ -163,7 +163,7 @@ class UtteranceCriticState:
 
     @torch.no_grad()
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore what `state` returned, bit for bit."""
         for place, model in (("critic", self.twins), ("target", self.target)):
             for name, weight in model.named_parameters():
                 weight.copy_(torch.as_tensor(state[f"{place}/{name}"]))
@@ -183,13 +183,13 @@ class UtteranceCriticState:
         device = next(self.twins.parameters()).device
         came_after = [replace(turn, text=turn.after, read=len(turn.after)) for turn in old]
         with torch.no_grad():
-            copied: Said = self.target([*came_after, *fresh])
+            copied: TurnValues = self.target([*came_after, *fresh])
             came, chosen = copied.v[:n], copied.q[n:]
             reward, open_, on = torch.tensor(
                 [(turn.reward, not turn.done, turn.goes_on) for turn in old], dtype=came.dtype, device=device
             ).unbind(1)
             goal = reward[:, None] + settings.discount * open_[:, None] * came
-        said: Said = self.twins([*old, *fresh])
+        said: TurnValues = self.twins([*old, *fresh])
         q_loss = (said.q[:n] - goal).square().sum(1).mean()
         v_loss = (said.v[n:] - chosen).square().sum(1).mean()
         after_loss = (on * (said.after[:n] - came).square().sum(1)).mean()

@@ -219,14 +219,10 @@ def caller_attention(
         raise ValueError(
             f"{name}: got no attention function; the model must forward `**kwargs` to its attention layers"
         )
-    needs = [
-        setting
-        for setting, given in settings.items()
-        if setting not in HARMLESS and given is not None and given is not False
-    ]
-    needs += ["attention_mask"] if attention_mask is not None else []
-    needs += ["dropout"] if dropout else []
-    needs += ["is_causal=False"] if settings.get("is_causal", getattr(module, "is_causal", True)) is False else []
+    causal_here = settings.get("is_causal", getattr(module, "is_causal", True))
+    extra = {**settings, "attention_mask": attention_mask, "dropout": dropout or None}
+    needs = [each for each, given in extra.items() if each not in HARMLESS and given is not None and given is not False]
+    needs += ["is_causal=False"] if causal_here is False else []
     if needs:
         raise ValueError(
             f"{name}: got attention with {', '.join(needs)}; need causal attention without caps, sinks or biases"

@@ -1,4 +1,4 @@
-"""Turns by themselves, and a buffer of them."""
+"""A replay buffer of turns."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ class Turn:
     """One turn, without its tree.
 
     Attributes:
-        text: What was read before it, and what was written in it, int32.
-        read: How many of these tokens had been read, >= 1.
-        reward: What was paid from this action to the next.
-        after: What was read before the next turn, int32; `text` where a budget cut the episode short.
+        text: Context and action, int32.
+        read: The length of the context, >= 1.
+        reward: The reward from this action to the next.
+        after: The context of the next turn, int32; `text` where a budget cut the episode short.
         goes_on: Whether there was a next turn.
         done: Whether the environment ended the episode.
     """
@@ -68,7 +68,7 @@ def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
 
 
 class ReplayBuffer:
-    """The newest turns, as many as there is room for."""
+    """The newest turns, up to a capacity."""
 
     def __init__(self, capacity: int) -> None:
         self._turns: deque[Turn] = deque(maxlen=capacity)
@@ -77,11 +77,11 @@ class ReplayBuffer:
         return len(self._turns)
 
     def add(self, turns: Sequence[Turn]) -> None:
-        """Keep these; let go of the oldest."""
+        """Add turns; the oldest are dropped."""
         self._turns.extend(turns)
 
     def draw(self, count: int, generator: np.random.Generator) -> list[Turn]:
-        """Turns at random; one may come twice."""
+        """Turns at random, with replacement."""
         return [self._turns[int(place)] for place in generator.integers(len(self._turns), size=count)]
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -99,7 +99,7 @@ class ReplayBuffer:
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state` gave."""
+        """Restore what `state` returned."""
         texts, afters = (np.split(state[name], np.cumsum(state[f"{name}_tokens"])[:-1]) for name in ("text", "after"))
         columns = (state[name].tolist() for name in ("read", "reward", "goes_on", "done"))
         self._turns.clear()
