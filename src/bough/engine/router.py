@@ -25,8 +25,8 @@ class Router:
     """Deals requests out to P processes, by the prefixes that each holds.
 
     A burst of requests is dealt out together: those with one prefix go to one process, up to its fair share of the
-    requests in flight. Beyond it a request stays with the process that holds its prefix as long as another process would
-    have to compute more tokens than it waits for:
+    requests in flight. Beyond it a request stays with the process that holds its prefix as long as another process
+    would have to compute more tokens than it waits for:
 
         known tokens >= new tokens x (requests there - requests at the least loaded process)
 

@@ -24,7 +24,7 @@ class Arithmetic:
 
     @property
     def effort(self) -> float:
-        """Operations of a token after which a token is predicted, as a multiple of another token's; without attention."""
+        """Operations of a token after which a token is predicted, as a multiple of another's, without attention."""
         return (6 * self.weights + 8 * self.head) / (6 * (self.weights - self.after))
 
     def operations(self, *, tokens: int, trained: int, pairs: int, spared: int = 0) -> int:

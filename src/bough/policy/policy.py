@@ -137,7 +137,7 @@ class Policy:
         self._model.recompute(on)
 
     def arithmetic(self) -> Arithmetic:
-        """How much it computes to learn from tokens. Of a mixture's experts a token meets those it is sent to."""
+        """The operations of an update. Of a mixture's experts only those that a token is routed to count."""
         head, shape = self.head()[0], self._shape
         met = sum(
             weight.numel() * share
@@ -150,20 +150,20 @@ class Policy:
         return Arithmetic(weights=round(met), after=after, head=head.numel(), attention=attention)
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """What is trained, by name; tied weights appear once."""
+        """The trained weights by name; tied weights appear once."""
         named = self._model.model.named_parameters()
         return {name: parameter for name, parameter in named if parameter.requires_grad}
 
     def state(self) -> dict[str, Tensor]:
-        """A copy, on the CPU, of what is trained: with adapters, only them."""
+        """A copy, on the CPU, of the trained weights: with adapters, only them."""
         return {name: parameter.detach().to("cpu", copy=True) for name, parameter in self.parameters().items()}
 
     @torch.no_grad()
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave, bit for bit.
+        """Restore what `state` returned, bit for bit.
 
         Raises:
-            ValueError: when names or shapes differ from the policy's; names the first. Nothing was taken then.
+            ValueError: when names or shapes differ from the policy's; names the first. No weight is copied then.
         """
         own = self.parameters()
         check(state, own, "Policy.load_state")
@@ -203,7 +203,7 @@ class Policy:
 
 
 def _met(model: PreTrainedModel) -> Iterator[tuple[str, Tensor, float]]:
-    """Every weight, and which share of the tokens meets it."""
+    """Every weight, and the share of the tokens that pass through it."""
     config: Any = model.config
     experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
     share = (getattr(config, "num_experts_per_tok", None) or 1) / experts
