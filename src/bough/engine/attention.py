@@ -145,8 +145,9 @@ class TorchAttention(PagedAttention):
         self._device = cache.keys[0].device
         self._calls: dict[int | None, list[_Call]] = {}
         # Of each slot: its pages, and the positions of its new tokens.
-        self._held = [pages.held(slot, end) for slot, end in zip(slots.tolist(), (first + count).tolist(), strict=True)]
-        self._positions = [begin + np.arange(many) for begin, many in zip(first.tolist(), count.tolist(), strict=True)]
+        spans: list[tuple[int, int, int]] = np.stack([slots, first, first + count], axis=1).tolist()
+        self._held = [pages.held(slot, end) for slot, _, end in spans]
+        self._positions: list[Ints] = [np.arange(begin, end) for _, begin, end in spans]
         places: list[Ints] = []
         for held, position in zip(self._held, self._positions, strict=True):
             page: Ints = held[np.searchsorted(pages.start[held], position, side="right") - 1]
@@ -175,10 +176,11 @@ class TorchAttention(PagedAttention):
         return mixed
 
     def _plan(self, window: int | None) -> "Iterator[_Call]":
-        begin = np.cumsum(self._count) - self._count
-        one = np.flatnonzero(self._count == 1).tolist()
-        for slots in ([one] if one else []) + [[slot] for slot in np.flatnonzero(self._count > 1).tolist()]:
-            position = np.stack([self._positions[slot] for slot in slots])[:, None, :, None]
+        begin: Ints = np.cumsum(self._count) - self._count
+        one: list[int] = np.flatnonzero(self._count == 1).tolist()
+        more: list[int] = np.flatnonzero(self._count > 1).tolist()
+        for slots in ([one] if one else []) + [[slot] for slot in more]:
+            position: Ints = np.stack([self._positions[slot] for slot in slots])[:, None, :, None]
             pages = np.zeros((len(slots), max(len(self._held[slot]) for slot in slots)), dtype=np.int64)
             # [N, P]: the first position of each page, and the last that the slot reads there: none of the padding.
             start, until = np.zeros_like(pages), np.full_like(pages, -1)
@@ -190,7 +192,7 @@ class TorchAttention(PagedAttention):
             sees = (key <= position) & (key <= until.repeat(PAGE_TOKENS, axis=1)[:, None, None])
             if window is not None:
                 sees &= key > position - window
-            tokens: Ints = begin[slots][:, None] + np.arange(position.shape[2])
+            tokens: Ints = begin[np.asarray(slots), None] + np.arange(int(self._count[slots[0]]))
             mask = torch.as_tensor(sees, device=self._device)
             yield _Call(tokens=self._put(tokens), pages=self._put(pages), mask=mask)
 
