@@ -13,8 +13,8 @@ saved is a count of multiplications and additions, forward and backward:
 
 with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees; tokens
 that predict nothing are spared the last layer's A weights after attention, where they are a fifth or more (see
-`Arithmetic`). `share` is the measured speed-up over that ratio: with everything in memory, in stretches as long as the
-longest path, and in shorter ones. `memory` is the most that tensors hold during an update in stretches as long as that
+`Arithmetic`). `share` is the measured speed-up over that ratio: with everything in memory, in chunks as long as the
+longest path, and in shorter ones. `memory` is the most that tensors hold during an update in chunks as long as that
 path, besides weights and gradients, over the same for the path alone. Prints a Markdown table.
 """
 
@@ -106,9 +106,9 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [name for name in SHAPES if any(name.startswith(part) for part in arguments.shapes)]
-    stretches = f"in stretches as long as a path | share | memory | of {arguments.stretch:,}"
+    chunks = f"in chunks as long as a path | share | memory | of {arguments.stretch:,}"
     with section("trees", keep=arguments.write) as say:
-        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share |")
+        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {chunks} | share |")
         say("|---" * 11 + "|")
         for size in arguments.size:
             for name in chosen:

@@ -227,8 +227,8 @@ REFUSED = {
         linear_value_head_dim=8,
         num_experts=0,
     ),
-    "Gemma2Attention asks its attention for softcap": Gemma2Config(**SMALL),
-    "GptOssAttention asks its attention for .*s_aux": GptOssConfig(**SMALL, num_local_experts=2, sliding_window=8),
+    "Gemma2Attention: got attention with softcap": Gemma2Config(**SMALL),
+    "GptOssAttention: got attention with .*s_aux": GptOssConfig(**SMALL, num_local_experts=2, sliding_window=8),
     "CohereForCausalLM can't be trained by Bough: its logits differ by": CohereConfig(**SIZES, logit_scale=0.25),
 }
 
