@@ -87,21 +87,6 @@ def load(folder: Path | None, layers: int) -> PreTrainedModel:
 
 def generation(name: str, sizes: tuple[int, int, int], replica: Replica, plain: PreTrainedModel, rounds: int) -> str:
     """One line of the table: the same prompts, as many new tokens. The first round is not timed."""
-    prompts, branches, length = sizes
-
-    def ours(texts: np.ndarray) -> None:
-        engine = Local(slots=prompts * branches).build(replica)
-
-        async def all_() -> None:
-            sampling = Sampling(max_tokens=NEW_TOKENS)
-            requests = [
-                Request(prompt_tokens=tuple(text.tolist()), sampling=sampling, stop_tokens=(), seed=row)
-                for row, text in enumerate(texts)
-            ]
-            await asyncio.gather(*map(engine.generate, requests))
-            await engine.close()
-
-        asyncio.run(all_())
 
     def theirs(texts: np.ndarray) -> None:
         tokens = torch.as_tensor(texts)
@@ -117,10 +102,30 @@ def generation(name: str, sizes: tuple[int, int, int], replica: Replica, plain: 
 
     times: list[tuple[float, float]] = []
     for seed in range(rounds + 1):
-        words = np.random.default_rng(seed).integers(replica.vocab_tokens, size=(prompts, length))
-        texts = words.repeat(branches, axis=0)
-        times.append((timed(lambda: ours(texts)), timed(lambda: theirs(texts))))  # noqa: B023
+        texts = draw(replica.vocab_tokens, sizes, seed)
+        times.append((timed(lambda: generate(replica, texts)), timed(lambda: theirs(texts))))  # noqa: B023
     return line(name, times[1:])
+
+
+def generate(replica: Replica, texts: np.ndarray) -> None:
+    """New tokens after every text, all in flight together."""
+    engine, sampling = Local(slots=len(texts)).build(replica), Sampling(max_tokens=NEW_TOKENS)
+
+    async def all_() -> None:
+        requests = [
+            Request(prompt_tokens=tuple(text.tolist()), sampling=sampling, stop_tokens=(), seed=row)
+            for row, text in enumerate(texts)
+        ]
+        await asyncio.gather(*map(engine.generate, requests))
+        await engine.close()
+
+    asyncio.run(all_())
+
+
+def draw(vocab_tokens: int, sizes: tuple[int, int, int], seed: int) -> np.ndarray:
+    """[prompts * branches, tokens]: random prompts, repeated for every branch."""
+    prompts, branches, length = sizes
+    return np.random.default_rng(seed).integers(vocab_tokens, size=(prompts, length)).repeat(branches, axis=0)
 
 
 def update(policy: Policy, plain: PreTrainedModel, rounds: int) -> str:
