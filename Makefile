@@ -30,10 +30,10 @@ check: $(STAMP)  ## The fast gates.
 bench: $(STAMP)  ## All that docs/performance.md says, measured and written there; but for `peers`.
 	$(BIN)/python bench/update.py --threads 1 --write
 	$(BIN)/python bench/trees.py --size tiny 20M --write
-	$(BIN)/python bench/products.py --write
 	$(BIN)/python bench/logprob.py --write
 	$(BIN)/python bench/generation.py --threads 1 --size tiny --write
 	$(BIN)/python bench/generation.py --threads 1 --size small --write
+	$(BIN)/python bench/smollm2.py --write
 	$(BIN)/python bench/credit.py --write
 	$(BIN)/python bench/overlap.py --write
 	$(BIN)/python bench/stages.py --write

@@ -129,12 +129,10 @@ def rate(products: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> float:
 class Run:
     """One optimizer step after the other; with an engine process and a reader of batches for each thread."""
 
-    def __init__(self, folder: Path, shape: Shape, *, compiled: bool = False) -> None:
+    def __init__(self, folder: Path, shape: Shape) -> None:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
-        local = Local(slots=max(shape.nodes), compile=compiled, processes=torch.get_num_threads())
+        local = Local(slots=max(shape.nodes), processes=torch.get_num_threads())
         self.engine = local.build(self.policy.replica())
-        if compiled and shape.trains:
-            self.policy.compile()
         optimizer = replace(OPTIMIZER, readers=torch.get_num_threads())
         self.learner = Learner(self.policy, optimizer, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
@@ -162,7 +160,7 @@ class Run:
         packed = time.perf_counter()
         self.learner.learn(batch, LOSS, SHARE, seed=seed)
         learned = time.perf_counter()
-        self.engine.sync(self.policy.weights(), self.learner.updates)
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         end = time.perf_counter()
         return {
             "seconds": end - begin,
@@ -191,7 +189,7 @@ def main() -> None:
     given, line = arguments(), Line()
     torch.set_num_threads(given.threads)
     shape = SHAPES[given.shape]
-    run = Run(given.folder, shape, compiled=given.compiled)
+    run = Run(given.folder, shape)
     line.serve(run.step if shape.trains else run.generate)
     asyncio.run(run.execution.engine.close())
 

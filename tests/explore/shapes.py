@@ -101,12 +101,12 @@ class Told(Scripted):
         completion = await super().generate(request)
         read = "".join(map(chr, request.prompt_tokens))
         befores = [read + "".join(map(chr, completion.tokens[:end])) for end in range(len(completion.tokens))]
-        if self.likely is not None and request.sampling.alternatives:
+        if self.likely is not None and request.sampling.top_probs:
             said = tuple(
                 tuple(sorted(((ord(c), p) for c, p in self.likely(before).items()), key=lambda each: -each[1]))
                 for before in befores
             )
-            completion = replace(completion, alternatives=said)
+            completion = replace(completion, top_probs=said)
         if self.entropy is not None:
             completion = replace(completion, entropies=tuple(map(self.entropy, befores)))
         if self.logprob is not None:

@@ -13,7 +13,7 @@ from tests.rollout.test_writing import play
 
 from bough.batch import pack
 from bough.credit import Grpo
-from bough.engine import Engine, Mishap, Request, Scripted
+from bough.engine import Engine, InjectedFault, Request, Scripted
 from bough.env import FrozenLake, InProcessHost
 from bough.explore import Correct, FirstOracleMistake
 from bough.reward import Success
@@ -137,11 +137,11 @@ def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> 
 
 def test_faults_are_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("b"),)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else (ord("b"),)
 
     tree = grown(Correct(n=3, retries=50), Scripted(script=reply))  # type: ignore[arg-type]
     assert len(counted(tree)) == 3 + 1
-    nothing = grown(Correct(n=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    nothing = grown(Correct(n=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT))
     assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
     assert not np.isnan(Grpo()([paid(nothing)])[0].advantage).any()
 

@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import STOP, Letters, grow, runner, scripted
 from tests.search.talk import answer, talk
 
-from bough.engine import EngineFault, Mishap, Sampling, Scripted
+from bough.engine import EngineFault, InjectedFault, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains
 from bough.explore.dream import Ask, DirectLlmCall, Dream, Dreamt
@@ -63,8 +63,8 @@ def test_the_same_things_are_dreamt_alike_and_another_run_differently() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("said", [Mishap.FAULT, Mishap.ABORTED, " "])
-def test_no_answer_is_a_fault_of_the_environment(said: Mishap | str) -> None:
+@pytest.mark.parametrize("said", [InjectedFault.FAULT, InjectedFault.ABORTED, " "])
+def test_no_answer_is_a_fault_of_the_environment(said: InjectedFault | str) -> None:
     dream = Dream(ask=aside(talk(lambda *_: "", lambda _: said)))
 
     async def main() -> None:
@@ -77,7 +77,7 @@ def test_no_answer_is_a_fault_of_the_environment(said: Mishap | str) -> None:
 
 
 def test_an_answer_that_does_not_come_is_a_fault() -> None:
-    asked = aside(Scripted(script=lambda _: Mishap.SILENCE), deadline_s=0.05)
+    asked = aside(Scripted(script=lambda _: InjectedFault.SILENCE), deadline_s=0.05)
 
     async def main() -> None:
         with pytest.raises(EngineFault, match=r"no answer within 0\.05 s \(Aside\.deadline_s\)"):
@@ -102,7 +102,7 @@ def test_trees_grow_in_a_dream_within_their_budget() -> None:
 
 
 def test_a_dream_that_breaks_is_dreamt_again() -> None:
-    said = iter([Mishap.FAULT, "on", "won [over]"])
+    said = iter([InjectedFault.FAULT, "on", "won [over]"])
     engine = talk(lambda *_: "a", lambda read: next(said))
     (tree,) = grow(runner(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
     assert tree.outcome[-1] == Outcome.TERMINATED

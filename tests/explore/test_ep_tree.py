@@ -7,7 +7,7 @@ import pytest
 from tests.explore.shapes import Told, ends, grown, model_grove, place_of, scores, spelling, text_of, written
 
 from bough.credit import TreeRl
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.explore import EpTree
 from bough.reward import EnvReward
 from bough.rollout import Explorer
@@ -111,7 +111,7 @@ def test_engines_that_say_no_log_probabilities_are_refused() -> None:
 
 def test_what_fails_is_tried_again_and_nothing_forks_from_what_failed_for_good() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
 
     for seed in range(5):
         place = place_of(Scripted(script=reply), turns=10)  # type: ignore[arg-type]
@@ -119,7 +119,7 @@ def test_what_fails_is_tried_again_and_nothing_forks_from_what_failed_for_good()
         tree = grown(place, explorer, seed=seed)
         assert len(counted(tree)) == explorer.paths
         assert Outcome.FAILED in ends(tree)
-    dead = place_of(Scripted(script=lambda _: Mishap.FAULT))
+    dead = place_of(Scripted(script=lambda _: InjectedFault.FAULT))
     assert ends(grown(dead, ONE)) == [Outcome.FAILED] * 3 * 3
 
 

@@ -10,7 +10,7 @@ from tests.rollout.test_builder import columns
 
 from bough.credit import TreeGrpo
 from bough.credit.branches import trunk_of
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.env import InProcessHost
 from bough.explore import Forks
 from bough.reward import EnvReward
@@ -113,7 +113,7 @@ def test_what_fails_is_tried_again_from_where_it_forked() -> None:
     def reply(request: Request) -> object:
         nonlocal calls
         calls += 1
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
 
     for seed in range(10):
         (tree,) = grow(
@@ -135,8 +135,8 @@ def test_what_fails_is_tried_again_from_where_it_forked() -> None:
 
 
 def test_when_everything_fails_it_ends() -> None:
-    def reply(_: object) -> Mishap:
-        return Mishap.FAULT
+    def reply(_: object) -> InjectedFault:
+        return InjectedFault.FAULT
 
     (tree,) = grow(runner(Scripted(script=reply)), Forks(chains=2, draws=1, retries=1)).trees
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 8

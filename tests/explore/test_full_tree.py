@@ -12,7 +12,7 @@ from tests.rollout.test_builder import columns
 from bough.batch import pack
 from bough.credit import TreeRpo
 from bough.credit.branches import place_of
-from bough.engine import Engine, Mishap, Request, Scripted
+from bough.engine import Engine, InjectedFault, Request, Scripted
 from bough.env import InProcessHost, Replay
 from bough.explore import FullTree
 from bough.reward import EnvReward
@@ -156,7 +156,7 @@ def test_an_action_is_done_once_in_a_place() -> None:
 
 
 def faulty(request: Request) -> object:
-    return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
+    return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
 
 
 def test_what_fails_is_tried_again_from_its_last_fork() -> None:
@@ -176,7 +176,7 @@ def test_an_environment_that_breaks_is_tried_again() -> None:
 
 
 def test_when_everything_fails_it_ends() -> None:
-    tree = grown(FullTree(width=3, depth=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    tree = grown(FullTree(width=3, depth=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT))
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 6
 
 

@@ -13,7 +13,7 @@ from tests.rollout.test_builder import columns
 from bough.batch import pack
 from bough.context import Context, Full, Window
 from bough.credit import Grpo
-from bough.engine import Engine, Mishap, Request, Scripted
+from bough.engine import Engine, InjectedFault, Request, Scripted
 from bough.env import InProcessHost, Split, State, Step
 from bough.explore import Guided
 from bough.reward import Success
@@ -154,12 +154,12 @@ def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> 
 
 def test_faults_are_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else obeys(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else obeys(request)
 
     for seed in range(5):
         tree = grown(Guided(n=3, again=2, retries=50), Scripted(script=reply), seed=seed)  # type: ignore[arg-type]
         assert len(counted(tree)) == 5
-    nothing = grown(Guided(n=2, again=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    nothing = grown(Guided(n=2, again=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT))
     assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
     assert not np.isnan(Grpo()([paid(nothing)])[0].advantage).any()
 

@@ -18,7 +18,7 @@ from tests.explore.shapes import (
     written,
 )
 
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.explore import Latr
 from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, path, trained
@@ -215,23 +215,23 @@ def test_no_branches_after_so_many_tokens() -> None:
 def test_engines_that_say_no_alternatives_are_refused() -> None:
     class Mute(Scripted):
         async def generate(self, request: Request):  # type: ignore[no-untyped-def]
-            return replace(await super().generate(request), alternatives=None)
+            return replace(await super().generate(request), top_probs=None)
 
     with pytest.raises(BaseExceptionGroup) as caught:
         grown(place_of(Mute(script=spelling(3))), SMALL)
-    assert "Sampling.alternatives: got 2 and the engine Mute" in str(caught.value.exceptions[0])
+    assert "Sampling.top_probs: got 2 and the engine Mute" in str(caught.value.exceptions[0])
 
 
 def test_what_fails_is_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
 
     for seed in range(5):
         place = place_of(Scripted(script=reply), turns=10)  # type: ignore[arg-type]
         tree = grown(place, Latr(windows=(3,), retries=40), seed=seed)
         assert len(counted(tree)) == 8
         assert Outcome.FAILED in ends(tree)
-    dead = grown(place_of(Scripted(script=lambda _: Mishap.FAULT)), Latr(paths=4, retries=1))
+    dead = grown(place_of(Scripted(script=lambda _: InjectedFault.FAULT)), Latr(paths=4, retries=1))
     assert ends(dead) == [Outcome.FAILED] * 8
 
 

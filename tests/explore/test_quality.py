@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import World, runner, scripted
 from tests.rollout.test_writing import play, written
 
-from bough.engine import Mishap, Scripted
+from bough.engine import InjectedFault, Scripted
 from bough.env import FrozenLake, InProcessHost
 from bough.explore import EarlyAnswerBonus, FormatScore, LlmJudge, NumberParser, OracleMatch, Quality
 from bough.explore.quality import rate
@@ -137,7 +137,7 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
         assert await rate(rollout, LlmJudge(), draft) is None
         assert "quality" not in rollout.builder.nodes[draft.node].info
 
-    play(runner(Scripted(script=lambda _: Mishap.FAULT)), script)
+    play(runner(Scripted(script=lambda _: InjectedFault.FAULT)), script)
     play(runner(scripted(lambda _: "1"), limits=Limits(tree_tokens=3)), script)
 
 

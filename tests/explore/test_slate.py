@@ -13,7 +13,7 @@ from tests.rollout.test_builder import columns
 from bough.batch import pack
 from bough.credit import SlateCredit as Credit
 from bough.credit import dr_grpo
-from bough.engine import Engine, Mishap, Request, Scripted
+from bough.engine import Engine, InjectedFault, Request, Scripted
 from bough.env import InProcessHost
 from bough.explore import Chains, FormatScore, Slate
 from bough.reward import EnvReward
@@ -158,7 +158,7 @@ def test_what_nobody_can_judge_takes_no_part() -> None:
 def test_faults_are_tried_again() -> None:
     def reply(request: Request) -> object:
         luck = random.Random(request.seed)
-        return Mishap.FAULT if luck.random() < 0.3 else tuple(map(ord, luck.choice(["a", "raise"])))
+        return InjectedFault.FAULT if luck.random() < 0.3 else tuple(map(ord, luck.choice(["a", "raise"])))
 
     for seed in range(5):
         explorer = Slate(quality=FormatScore(), candidates=2, retries=60)
@@ -166,7 +166,9 @@ def test_faults_are_tried_again() -> None:
         assert (tree.outcome == Outcome.FAILED).any()
         ends = [leaf for leaf in counted(tree) if not tree.info[int(leaf)].get("stub")]
         assert tree.outcome[ends].tolist() == [Outcome.TERMINATED]
-    nothing = grown(Slate(quality=FormatScore(), candidates=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    nothing = grown(
+        Slate(quality=FormatScore(), candidates=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT)
+    )
     assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from bough.batch import pack
 from bough.objective import Columns, Entropy, Kl, PpoClip, Share, Sum
-from bough.policy.attention import causal
+from bough.policy.model import causal
 from bough.tree import Outcome, Tree, counted, path, spread_paths, text_start, token_node, trained
 
 DONE = Outcome.TERMINATED

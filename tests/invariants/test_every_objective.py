@@ -284,7 +284,7 @@ def _may_learn(tree: Tree, *, teacher: bool) -> np.ndarray:
 
 def exact_norms(policy: Policy) -> None:
     """Have a model's norms compute in its own dtype: transformers computes them in float32 whatever that is."""
-    for module in policy._causal.model.modules():
+    for module in policy._model.model.modules():
         if type(module).__name__.endswith("RMSNorm"):
             module.forward = partial(_norm, module)
 

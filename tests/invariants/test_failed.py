@@ -9,7 +9,7 @@ from tests.explore.stage import grow, runner, says
 
 from bough.batch import pack
 from bough.credit import Grpo
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.engine.scripted import Reply
 from bough.env import Workers
 from bough.explore import Chains
@@ -80,7 +80,7 @@ def test_an_engine_that_fails() -> None:
     def script(request: Request) -> Reply:
         chance = random.Random(request.seed)
         if chance.random() < 1 / 6:
-            return chance.choice((Mishap.FAULT, Mishap.ABORTED))
+            return chance.choice((InjectedFault.FAULT, InjectedFault.ABORTED))
         return (ord(chance.choice("ab")),)
 
     grown = grow(runner(Scripted(script=script)), Chains(n=6, retries=9), "x", "y", "z")
@@ -89,7 +89,7 @@ def test_an_engine_that_fails() -> None:
 
 def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None:
     def script(request: Request) -> Reply:
-        return (ord("a"),) if request.seed % 3 else Mishap.FAULT
+        return (ord("a"),) if request.seed % 3 else InjectedFault.FAULT
 
     grown = grow(runner(Scripted(script=script)), Chains(n=12, retries=0))
     (tree,) = grown.trees
@@ -99,7 +99,7 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
 
 
 def test_a_batch_in_which_everything_failed() -> None:
-    grown = grow(runner(Scripted(script=lambda _: Mishap.FAULT)), Chains(n=2, retries=1), "x", "never")
+    grown = grow(runner(Scripted(script=lambda _: InjectedFault.FAULT)), Chains(n=2, retries=1), "x", "never")
     with pytest.raises(
         NoLearningSignal, match=r"none of 5 paths came to a regular end.*The last fault: the script asked"
     ):

@@ -8,7 +8,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, dressed, in_piece
 
 from bough.batch import pack
 from bough.credit import Credit, Gigpo, Ipa, SegmentPo, TreePo, TreePs, TreeRl, TreeRpo, needs_of
-from bough.policy.turns import turns_of
+from bough.policy.replay_buffer import turns_of
 from bough.tree import Outcome, Rewarded, begins_turn, steps, turn_start, turns
 from bough.view.branch import branches
 from rules import rules

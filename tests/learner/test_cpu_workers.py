@@ -5,7 +5,7 @@ import pytest
 import torch
 from tests.trees import credited, random_tree
 
-from bough.batch import Batch, Reading, pack
+from bough.batch import Batch, ChunkedForward, pack
 from bough.learner import Learner, Optimizer
 from bough.learner.cpu_workers import Crew, Reader
 from bough.objective import Columns, Loss, Need, PpoClip, Share
@@ -59,8 +59,8 @@ def test_more_readers_than_trees() -> None:
 def test_each_reader_has_much_the_same_to_do() -> None:
     crew, forest = Crew(policy(), None, 4), batch(40).forest()
 
-    def read(_: Reader, reading: Reading) -> int:
-        return sum(len(stretch) for chapter in reading.chapters for stretch in chapter)
+    def read(_: Reader, reading: ChunkedForward) -> int:
+        return sum(len(chunk) for chunks in reading.groups for chunk in chunks)
 
     found = crew.read(read, forest, 10**6)
     assert sum(found) == len(forest)
@@ -94,7 +94,7 @@ def test_what_fails_in_a_thread_is_told_and_leaves_nothing_behind() -> None:
 
 def test_threads_are_for_cpus() -> None:
     elsewhere = policy()
-    elsewhere._causal.model.to("meta")
+    elsewhere._model.model.to("meta")
     with pytest.raises(ValueError, match=r"Optimizer.readers: got 2 for a policy on meta; need 1: threads share"):
         Crew(elsewhere, None, 2)
     with pytest.raises(ValueError, match=r"Optimizer.readers: got 0; need at least 1"):

@@ -13,7 +13,7 @@ from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import random_tree, rewarded
 
-from bough.batch import Batch, pack, plant
+from bough.batch import Batch, PackedPrefixTree, pack
 from bough.context import PlanAct, Planned, Window
 from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling
@@ -156,7 +156,7 @@ def test_the_critic_values_the_states_in_which_truncated_paths_end() -> None:
             states = truncated_states(tree.tree)
             assert np.flatnonzero(~np.isnan(boot.end_values[head])).tolist() == sorted(states)
             for leaf, text in states.items():
-                alone = plant([text], np.zeros(1, dtype=np.int64), np.asarray([len(text)]))
+                alone = PackedPrefixTree.pack([text], np.zeros(1, dtype=np.int64), np.asarray([len(text)]))
                 value = values_of(one.policy, one.critic, alone, 1000)[head]
                 assert boot.end_values[head][leaf] == pytest.approx(value.item(), abs=1e-6)
                 count += 1

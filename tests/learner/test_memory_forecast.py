@@ -14,7 +14,7 @@ import torch
 from tests.small import run as small
 from transformers import AutoModelForCausalLM, Qwen3Config
 
-from bough.batch import Batch, plant
+from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_forecast import GIB, LEAST_TOKENS, Extent, _held, _Watch, appetite, foresee, nbytes
@@ -152,12 +152,12 @@ def test_a_budget_allows_the_longest_stretch_that_fits() -> None:
 
 def test_the_extent_of_a_forest() -> None:
     texts = [np.arange(6), np.asarray([0, 1, 2, 9, 8, 7, 6])]
-    forest = plant(texts, np.asarray([0, 1, 1]), np.asarray([6, 6, 7]))
+    forest = PackedPrefixTree.pack(texts, np.asarray([0, 1, 1]), np.asarray([6, 6, 7]))
     assert Extent.of(forest, 100) == Extent(tokens=10, trained=3, past=0, kept=0)
     parts = Extent.of(forest, 6)
     # Cut within the first branch, behind its first token.
     assert (parts.tokens, parts.trained, parts.past, parts.kept) == (6, 3, 4, 4)
-    two = plant([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
+    two = PackedPrefixTree.pack([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
     assert Extent.of(two, 6) == Extent(tokens=6, trained=2, past=4, kept=4)
     assert Extent(tokens=1, trained=9) | Extent(tokens=5, kept=2) == Extent(tokens=5, trained=9, kept=2)
 

@@ -30,12 +30,12 @@ def leak(model: Policy) -> None:
     plain = model.hidden
 
     def hidden(
-        tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None = None, last: object = None
+        tokens: Tensor, positions: Tensor, attend: object, rows: Tensor | None = None, attend_last: object = None
     ) -> Tensor:
-        del last
+        del attend_last
         out = plain(tokens, positions, attend)  # type: ignore[arg-type]
         leaking = out + 0.5 * torch.cat([out[:1], out[:-1]])
-        return leaking if wanted is None else leaking[wanted]
+        return leaking if rows is None else leaking[rows]
 
     model.hidden = hidden  # type: ignore[method-assign]
 

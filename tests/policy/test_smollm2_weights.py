@@ -10,7 +10,7 @@ import torch
 from bough.context import Turn
 from bough.engine import Local, Request, Sampling
 from bough.policy import Pretrained
-from bough.policy.attention import causal
+from bough.policy.model import causal
 from bough.policy.policy import Policy
 
 pytestmark = pytest.mark.skipif(

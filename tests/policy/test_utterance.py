@@ -10,8 +10,8 @@ from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Archer
 from bough.policy import UtteranceCritic
-from bough.policy.turns import Buffer, Turn, turns_of
-from bough.policy.twins import Utterances
+from bough.policy.double_critic import UtteranceCriticState
+from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.tree import Outcome, Rewarded, mark_replayed, steps
 
 SMALL = UtteranceCritic(layers=1, width=16, heads=2, context_tokens=16, steps=2, batch_turns=8, warmup_steps=0)
@@ -22,7 +22,7 @@ MOVES = 0.6
 """How likely the policy moves."""
 
 
-def critic(**settings: object) -> Utterances:
+def critic(**settings: object) -> UtteranceCriticState:
     return replace(SMALL, **settings).build(vocab_tokens=32, device="cpu", seed=0)  # type: ignore[arg-type]
 
 
@@ -127,7 +127,7 @@ def test_before_it_has_learned_every_value_is_zero() -> None:
     assert not critic().judge([one_turn(0, MOVE), one_turn(1, STAY)]).any()
 
 
-def learned(**settings: object) -> Utterances:
+def learned(**settings: object) -> UtteranceCriticState:
     one, rng = critic(learning_rate=1e-2, **settings), np.random.default_rng(1)
     one.advise([sampled(rng, 4) for _ in range(8)], seed=1)
     return one
@@ -230,8 +230,8 @@ def test_what_was_kept_is_all_there_is() -> None:
 
 
 def test_an_empty_buffer_can_be_kept() -> None:
-    one = Buffer(3)
-    one.load_state(Buffer(3).state())
+    one = ReplayBuffer(3)
+    one.load_state(ReplayBuffer(3).state())
     assert len(one) == 0
     fresh = critic()
     fresh.load_state({name: value.copy() for name, value in critic().state().items()})

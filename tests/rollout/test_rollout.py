@@ -3,7 +3,7 @@ import pytest
 from tests.explore.stage import STOP, World, grow, runner, scripted
 
 from bough.context import Full, Window
-from bough.engine import Mishap, Scripted
+from bough.engine import InjectedFault, Scripted
 from bough.env import InProcessHost, State, Step
 from bough.explore import Chains, Demonstration
 from bough.rollout import Limits
@@ -139,10 +139,13 @@ def test_a_task_that_does_not_start_is_told() -> None:
 
 
 def test_faults_of_the_engine_end_paths() -> None:
-    replies = {Mishap.FAULT: "the script asked for a fault", Mishap.ABORTED: "the engine aborted the completion"}
+    replies = {
+        InjectedFault.FAULT: "the script asked for a fault",
+        InjectedFault.ABORTED: "the engine aborted the completion",
+    }
     for mishap, told in replies.items():
 
-        def reply(_: object, mishap: Mishap = mishap) -> Mishap:
+        def reply(_: object, mishap: InjectedFault = mishap) -> InjectedFault:
             return mishap
 
         tree = only(grow(runner(Scripted(script=reply)), Chains(n=2, retries=1)))

@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies
 from tests.explore.stage import STOP, World, runner, scripted
 
 from bough.context import Window
-from bough.engine import Mishap, Sampling, Scripted
+from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import InProcessHost, Replay
 from bough.rollout import Budget, BudgetExceeded, Cursor, Limits, PendingAction, Rollout, TreeBuilder, Usage
 from bough.rollout.runner import RolloutRunner
@@ -251,7 +251,7 @@ def test_a_fault_costs_the_call() -> None:
         assert await rollout.write(await rollout.root()) is Outcome.FAILED
         assert rollout.budget.spent == Usage(calls=1)
 
-    tree = play(runner(Scripted(script=lambda _: Mishap.FAULT)), script)
+    tree = play(runner(Scripted(script=lambda _: InjectedFault.FAULT)), script)
     assert tree.outcome.tolist() == [Outcome.OPEN, Outcome.FAILED]
 
 

@@ -16,7 +16,7 @@ from tests.search.game import Counted, Game, Steps, answer, search
 from bough import explore
 from bough import search as search_room
 from bough.cli.catalogue import entries
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
 from bough.rollout import Explorer, Limits, Rollout, TreeBuilder
 from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
@@ -116,9 +116,9 @@ def test_a_place_where_nothing_could_be_written_is_tried_again() -> None:
     """BFS-Prover's released code loses a place for good when its actions did not come in time."""
     asked: list[int] = []
 
-    def first_times(request: Request) -> tuple[int, ...] | Mishap:
+    def first_times(request: Request) -> tuple[int, ...] | InjectedFault:
         asked.append(request.seed)
-        return Mishap.FAULT if len(asked) <= 4 else (ord("a"),)
+        return InjectedFault.FAULT if len(asked) <= 4 else (ord("a"),)
 
     how = replace(search_room.bfs_prover(width=2), evaluate=ConstantValue())
     known, tree = search(how, Game(depth=3, pays={"aaa": 1.0}), engine=Scripted(script=first_times))

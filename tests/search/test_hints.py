@@ -8,7 +8,7 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import Mishap, Scripted
+from bough.engine import InjectedFault, Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import (
@@ -115,7 +115,7 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
 
 
 def test_a_reflection_that_nobody_gave_is_counted() -> None:
-    engine = talk(lambda *_: "b", lambda _: Mishap.FAULT)
+    engine = talk(lambda *_: "b", lambda _: InjectedFault.FAULT)
     one = Search(select=DepthFirst(), expand=Sample(width=1, hint=Reflections()), widen=2, merge=False)
     tree = search(engine, one, host=SHORT)
     assert len(questions(engine)) == 2

@@ -4,7 +4,7 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import Mishap
+from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
 from bough.rollout import Limits
 from bough.search import Best, Dreamer, Imagine, Sample, Search
@@ -73,12 +73,12 @@ def test_simulations_that_fail_are_counted_and_lost() -> None:
     """As released they are dropped: an action that can seldom be imagined would look as good as its best moment."""
     runs: dict[str, int] = {}
 
-    def say(read: str) -> str | Mishap:
+    def say(read: str) -> str | InjectedFault:
         if not read.startswith("{You are the environment"):
             return "yes"
         done = read.rpartition("> ")[2][0]
         runs[done] = runs.get(done, 0) + 1
-        return Mishap.FAULT if done == "b" and runs[done] != 1 else "gold"
+        return InjectedFault.FAULT if done == "b" and runs[done] != 1 else "gold"
 
     engine = talk(letter, say)
     tree = search(engine, Search(select=Best(), expand=Sample(width=6), rate=Imagine(n=4), rounds=1))

@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import Mishap, Sampling, Scripted
+from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import (
@@ -77,12 +77,12 @@ def test_the_mean_of_answers() -> None:
     [
         (["well", "yes"], 1.0, None, None),
         (["hm", "dunno"], -1.0, 1, None),
-        ([Mishap.FAULT, "no"], 0.0, None, 1),
-        ([Mishap.FAULT, Mishap.ABORTED], -1.0, 1, 2),
+        ([InjectedFault.FAULT, "no"], 0.0, None, 1),
+        ([InjectedFault.FAULT, InjectedFault.ABORTED], -1.0, 1, 2),
     ],
 )
 def test_what_can_not_be_read_is_asked_again_once_and_then_lost(
-    said: list[str | Mishap], score: float, unanswered: int | None, faults: int | None
+    said: list[str | InjectedFault], score: float, unanswered: int | None, faults: int | None
 ) -> None:
     answers = iter(said)
     engine = talk(lambda *_: "a", lambda _: next(answers))

@@ -56,9 +56,9 @@ class Faulty(Front):
         shift = 1.0 if self._is("skewed") else 0.0
         return replace(completion, logprobs=tuple(each - shift for each in completion.logprobs))
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         scale = 1.2 if policy_version >= fault.get("unsynced", 1000) else 1.0
-        self.engine.sync({name: weight * scale for name, weight in weights.items()}, policy_version)
+        self.engine.load_weights({name: weight * scale for name, weight in weights.items()}, policy_version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

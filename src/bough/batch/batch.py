@@ -9,8 +9,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from bough.batch.forest import Forest, plant
-from bough.batch.walks import Walks
+from bough.batch.path_index import PathIndex
+from bough.batch.prefix_tree import PackedPrefixTree
 from bough.tree import Ints
 
 
@@ -67,7 +67,7 @@ class Batch:
     fresh: Bool[Tensor, " M"]
     goals: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     thoughts: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
-    walks: Walks | None = None
+    walks: PathIndex | None = None
 
     def __post_init__(self) -> None:
         if bool((self.position[self.at] == 0).any()):
@@ -85,7 +85,7 @@ class Batch:
         """[M] int64: the trained tokens."""
         return self.tokens[self.at]
 
-    def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> Forest:
+    def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> PackedPrefixTree:
         """The tokens of the forward pass that predicts the trained tokens, each token once.
 
         Args:
@@ -98,7 +98,7 @@ class Batch:
         text = np.searchsorted(row, at, side="right") - 1
         after = np.concatenate([at - row[text], [len(state) for state in states]]).astype(np.int64)
         text = np.concatenate([text, len(texts) + np.arange(len(states))])
-        return plant([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
+        return PackedPrefixTree.pack([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
 
     def only(self, trained: Int[Tensor, " m"]) -> "Batch":
         """The same rows, of whose trained tokens some are trained, in the given order; without the path view."""

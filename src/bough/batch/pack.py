@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from bough.batch.batch import Batch
-from bough.batch.walks import walk
+from bough.batch.path_index import path_index
 from bough.tree import (
     Bools,
     Credited,
@@ -238,6 +238,6 @@ def _pack(lessons: Sequence[_Lesson], credited: Sequence[Credited] | None) -> Ba
         at=torch.as_tensor(np.flatnonzero(column["train"])),
         goals={name: torch.as_tensor(column[f"goal/{name}"]) for name in heads},
         thoughts={name: torch.as_tensor(column[f"thought/{name}"]) for name in heads},
-        walks=None if credited is None else walk(credited, column["origin"]),
+        walks=None if credited is None else path_index(credited, column["origin"]),
         **of_tokens,
     )

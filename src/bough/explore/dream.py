@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from bough.context import Renderer
-from bough.engine import Engine, EngineFault, Finish, Request, Sampling
+from bough.engine import Engine, EngineFault, FinishReason, Request, Sampling
 from bough.env import Branching, EnvFault, State, Step
 from bough.tree import Outcome, Task
 from bough.tree.seeds import derive
@@ -69,7 +69,7 @@ class DirectLlmCall:
             if not deadline.expired():
                 raise
             raise EngineFault(f"no answer within {self.deadline_s:g} s (Aside.deadline_s)") from error
-        if completion.finish is Finish.ABORTED:
+        if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the answer")
         return self.renderer.text(completion.tokens)
 

@@ -136,7 +136,7 @@ class Latr:
 
     async def _round(self, rollout: Rollout, live: Sequence[Row]) -> list[Piece]:
         """A piece for each path."""
-        sampling = replace(rollout.sampling, alternatives=self.candidates)
+        sampling = replace(rollout.sampling, top_probs=self.candidates)
         calls: list[Coroutine[None, None, Piece]] = []
         for row in live:
             assert not isinstance(row.at, Outcome)
@@ -198,8 +198,8 @@ class Latr:
             if piece is None or piece.draft is None:
                 continue
             draft = piece.draft
-            begin = len(draft.tokens) - len(draft.alternatives)
-            for offset, likely in enumerate(draft.alternatives):
+            begin = len(draft.tokens) - len(draft.top_probs)
+            for offset, likely in enumerate(draft.top_probs):
                 for rank, token in self._tied(likely, draft.tokens[begin + offset]):
                     ties.append((offset, rank, place, draft, begin + offset, token))
         room = max(round(self.paths * self.share) - len(rows), 0)

@@ -13,7 +13,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from bough.batch import Forest, Reading, Stretch
+from bough.batch import Chunk, ChunkedForward, PackedPrefixTree
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
@@ -62,8 +62,8 @@ class Crew:
 
     def read(
         self,
-        work: Callable[[Reader, Reading], Result],
-        forest: Forest,
+        work: Callable[[Reader, ChunkedForward], Result],
+        forest: PackedPrefixTree,
         max_tokens: int,
         model: Forward | None = None,
     ) -> list[Result]:
@@ -77,12 +77,14 @@ class Crew:
         """
         models = [model or reader.policy for reader in self._readers]
         if self._pool is None:
-            return [work(self._readers[0], Reading(models[0].hidden, forest, max_tokens))]
-        shares = self._deal(forest.chapters(max_tokens, len(models)))
-        readings = [Reading(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)]
+            return [work(self._readers[0], ChunkedForward(models[0].hidden, forest, max_tokens))]
+        shares = self._deal(forest.chunk_groups(max_tokens, len(models)))
+        readings = [
+            ChunkedForward(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)
+        ]
         threads = torch.get_num_threads()
 
-        def own(reader: Reader, reading: Reading) -> Result:
+        def own(reader: Reader, reading: ChunkedForward) -> Result:
             torch.set_num_threads(max(1, threads // len(models)))
             return work(reader, reading)
 
@@ -111,7 +113,7 @@ class Crew:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None
 
-    def _deal(self, chapters: Sequence[Sequence[Stretch]]) -> list[list[Sequence[Stretch]]]:
+    def _deal(self, chapters: Sequence[Sequence[Chunk]]) -> list[list[Sequence[Chunk]]]:
         """To each reader its chapters, so that all have equally much to do: the largest first, to who has least."""
         count = self._arithmetic.operations
         effort = [sum(count(tokens=len(each), trained=0, pairs=each.pairs) for each in some) for some in chapters]

@@ -111,7 +111,7 @@ def gradient_change(
 
         grad = gradient(x + along / 2) - gradient(x - along / 2)
 
-    The backward passes of tree attention, chunked forward passes and compiled layers are written by hand and cannot be
+    The backward passes of tree attention and of chunked forward passes are written by hand and cannot be
     differentiated, which excludes double backward. The error is third order in the length of `along`.
 
     Args:

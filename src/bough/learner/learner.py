@@ -10,7 +10,7 @@ from typing import TypedDict
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, Forest, Page, Reading, spared
+from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
 from bough.learner.cpu_workers import Crew, Reader
 from bough.learner.harpg import Displaced, gradient_change
 from bough.learner.learning_rate import scale
@@ -172,12 +172,12 @@ class Learner:
         gap = float((here - batch.behaviour)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
         return {**metrics, "policy/gap": gap}
 
-    def _forest(self, batch: Batch) -> Forest:
+    def _forest(self, batch: Batch) -> PackedPrefixTree:
         # What a budget of memory allows is counted with all tokens trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
         return replace(batch.forest(merge=self.merges), effort=effort)
 
-    def _saving(self, batch: Batch, forest: Forest) -> float:
+    def _saving(self, batch: Batch, forest: PackedPrefixTree) -> float:
         """How many times the arithmetic would be needed to read every path by itself."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
@@ -187,12 +187,12 @@ class Learner:
         return paths / max(1, tree)
 
     def _over_tokens(
-        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: PackedPrefixTree, given: "_Given", objective: Objective, share: Share, aids: Aids
     ) -> tuple[dict[str, float], float]:
         """Loss and gradient page by page; returns metrics, and the sum of the gaps."""
         del share
 
-        def work(reader: Reader, reading: Reading) -> tuple[dict[str, float], float]:
+        def work(reader: Reader, reading: ChunkedForward) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
             for page in reading.backward():
                 seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
@@ -207,7 +207,7 @@ class Learner:
         return totals, gaps
 
     def _over_paths(
-        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: PackedPrefixTree, given: "_Given", objective: Objective, share: Share, aids: Aids
     ) -> tuple[dict[str, float], float]:
         """The loss of all that was seen, then its gradient page by page."""
         seen = self._survey(forest, given.batch, objective.needs)
@@ -216,7 +216,7 @@ class Learner:
         metrics = _descend(objective, by_path(columns, given.batch, share))
         slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
-        def work(reader: Reader, reading: Reading) -> None:
+        def work(reader: Reader, reading: ChunkedForward) -> None:
             for page in reading.backward():
                 outputs = self._look(reader, page, given.batch, objective.needs).columns()
                 pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
@@ -266,11 +266,11 @@ class Learner:
         """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
         return self._survey(self._forest(batch), batch, frozenset()).logprob
 
-    def _look(self, reader: Reader, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
+    def _look(self, reader: Reader, page: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> Seen:
         return look(reader.policy, page, batch, **self._wanted(reader, needs))
 
-    def _survey(self, forest: Forest, batch: Batch, needs: frozenset[Need]) -> Seen:
-        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+    def _survey(self, forest: PackedPrefixTree, batch: Batch, needs: frozenset[Need]) -> Seen:
+        def work(reader: Reader, reading: ChunkedForward) -> list[tuple[Tensor, Seen]]:
             return looks(reader.policy, batch, reading, **self._wanted(reader, needs))
 
         return in_order([*chain(*self._crew.read(work, forest, self.settings.micro_tokens))])
@@ -279,11 +279,11 @@ class Learner:
         critic = reader.critic if "values" in needs else None
         return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
 
-    def _reference(self, reference: Forward | None, batch: Batch, forest: Forest) -> Tensor:
+    def _reference(self, reference: Forward | None, batch: Batch, forest: PackedPrefixTree) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
 
-        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+        def work(reader: Reader, reading: ChunkedForward) -> list[tuple[Tensor, Seen]]:
             del reader
             return looks(reference, batch, reading, temperature=self._temperature)
 

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.profiler import record_function
 
-from bough.batch import FEW, Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
+from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once
 from bough.config.config import ConfigError
 from bough.learner.memory_meter import allocations
 from bough.learner.process_memory import GIB
@@ -56,16 +56,16 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(forest: Forest, max_tokens: int, readers: int = 1) -> "Extent":
+    def of(forest: PackedPrefixTree, max_tokens: int, readers: int = 1) -> "Extent":
         """When it is read in stretches of at most so many tokens, by so many readers."""
-        chapters = forest.chapters(max_tokens, readers)
+        chapters = forest.chunk_groups(max_tokens, readers)
         stretches = [each for some in chapters for each in some]
         bounds = np.searchsorted(np.sort(forest.at), [each.first for each in stretches] + [len(forest)])
         return Extent(
             tokens=max((len(each) for each in stretches), default=0),
             trained=int(np.diff(bounds).max(initial=0)),
             past=max((len(each.past) for each in stretches), default=0),
-            kept=max((len(forest.origin(some)) for some in chapters), default=0),
+            kept=max((len(forest.shared_tokens(some)) for some in chapters), default=0),
         )
 
     def __or__(self, other: "Extent") -> "Extent":
@@ -149,7 +149,7 @@ def appetite(policy: Policy) -> Appetite:
     _reading(policy, sizes[0], watch)()  # what is allocated once; from now on there are gradients to add to
     sizes = sizes if watch.windows else sizes[:2]
     whole = _moments(policy, sizes, watch, narrow=False)
-    narrow = _moments(policy, sizes, watch, narrow=True) if policy.narrows else whole
+    narrow = _moments(policy, sizes, watch, narrow=True) if policy.skips_last_layer else whole
     for weight in policy.parameters().values():
         weight.grad = None
     weight, width = policy.head()[0], policy.dtype.itemsize
@@ -213,7 +213,8 @@ def _held(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow:
 def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> Callable[[], None]:
     """Of a text of `size` tokens, of which so many are trained; with `narrow`, the last layer for these alone."""
     after = np.arange(size - trained, size, dtype=np.int64) + 1
-    forest = plant([np.zeros(size, dtype=np.int64)], np.zeros_like(after), after, device=str(policy.device))
+    text = np.zeros(size, dtype=np.int64)
+    forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
     # Logits are counted apart.
     target = torch.zeros(1, dtype=torch.int64, device=policy.device)
 
@@ -226,7 +227,7 @@ def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narr
     weight, bias = policy.head()
 
     def update() -> None:
-        for page in Reading(read, forest, size).backward():
+        for page in ChunkedForward(read, forest, size).backward():
             with record_function(LOGITS):
                 logprob, _ = chosen_logprobs(page.hidden[:1], weight, target, bias)
             logprob.sum().backward()  # pyright: ignore[reportUnknownMemberType]

@@ -35,8 +35,6 @@ class Optimizer:
             a small part of the memory.
         readers: Threads that go through a batch together, on a CPU: each reads some of its trees, with gradients of
             its own, and has its part of the run's `threads`. Faster than one where there are as many cores.
-        compile: Whether updates run the model's layers as compiled code, attention aside: on one thread a few per
-            cent faster. Takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
     """
 
     learning_rate: float = 1e-4
@@ -54,7 +52,6 @@ class Optimizer:
     memory_gib: float | None = None
     recompute: bool = False
     readers: int = 1
-    compile: bool = False
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):

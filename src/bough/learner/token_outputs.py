@@ -8,9 +8,9 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, Forest, Page, Reading, chosen_logprobs
-from bough.policy.attention import Attend
+from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, chosen_logprobs
 from bough.policy.critic import Critic
+from bough.policy.model import Attend
 
 
 @runtime_checkable
@@ -22,12 +22,12 @@ class Forward(Protocol):
         tokens: Tensor,
         positions: Tensor,
         attend: Attend,
-        wanted: Tensor | None = None,
-        last: Attend | None = None,
+        rows: Tensor | None = None,
+        attend_last: Attend | None = None,
     ) -> Tensor:
-        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of those wanted.
+        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of the tokens `rows`.
 
-        `last` may attend in the last layer, and answers for those wanted alone.
+        `attend_last` may replace `attend` in the last layer, and returns `rows` alone.
         """
         ...
 
@@ -57,7 +57,7 @@ class Seen:
 
 def look(
     model: Forward,
-    page: Page,
+    page: ChunkOutput,
     batch: Batch,
     *,
     temperature: float,
@@ -83,7 +83,7 @@ def look(
 def survey(
     model: Forward,
     batch: Batch,
-    reading: Reading,
+    reading: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
@@ -106,7 +106,7 @@ def survey(
 def looks(
     model: Forward,
     batch: Batch,
-    reading: Reading,
+    reading: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
@@ -114,7 +114,7 @@ def looks(
 ) -> list[tuple[Tensor, Seen]]:
     """The pages of a reading one by one: which trained tokens, and what the model thinks of them; see `survey`."""
     # A page that trains nothing gives every column its dtype, also when there are no others.
-    blank = Page(hidden=model.head()[0][:0], trained=batch.at[:0])
+    blank = ChunkOutput(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
         (page.trained, look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
         for page in chain([blank], reading.forward())
@@ -122,7 +122,7 @@ def looks(
 
 
 @torch.no_grad()
-def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -> dict[str, Tensor]:
+def values_of(model: Forward, critic: Critic, forest: PackedPrefixTree, max_tokens: int) -> dict[str, Tensor]:
     """By head, [M]: a critic's values at the M predicted positions of a forest.
 
     Args:
@@ -132,7 +132,7 @@ def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -
         max_tokens: Most tokens of one forward pass.
     """
     nothing = model.head()[0][:0]
-    pages = [Page(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
+    pages = [ChunkOutput(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
     pages += read(model, forest, max_tokens).forward()
     order = torch.cat([page.trained for page in pages]).argsort()
     values = [critic(page.hidden) for page in pages]
@@ -148,6 +148,6 @@ def in_order(pages: Sequence[tuple[Tensor, Seen]]) -> Seen:
     return Seen(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
 
 
-def read(model: Forward, forest: Forest, max_tokens: int) -> Reading:
+def read(model: Forward, forest: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
     """A model's way through a forest, in stretches of at most `max_tokens` tokens."""
-    return Reading(model.hidden, forest, max_tokens)
+    return ChunkedForward(model.hidden, forest, max_tokens)

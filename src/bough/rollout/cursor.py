@@ -42,7 +42,7 @@ class PendingAction:
         whole: Whether it ended, by a stop token or a limit; more can be written otherwise.
         parsed: What was found in it so far.
         branches: As in `Cursor`; a branch within an action is a negative number.
-        alternatives: What `Completion.alternatives` says of its last piece; () when nobody asked.
+        top_probs: What `Completion.top_probs` says of its last piece; () when nobody asked.
     """
 
     cursor: Cursor
@@ -53,4 +53,4 @@ class PendingAction:
     complete: bool
     parsed: Parsed
     branches: tuple[int, ...]
-    alternatives: tuple[tuple[tuple[int, float], ...], ...] = ()
+    top_probs: tuple[tuple[tuple[int, float], ...], ...] = ()

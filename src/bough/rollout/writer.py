@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bough.context import Parsed, PromptedParser
-from bough.engine import Completion, EngineFault, Finish, Request, Sampling
+from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
@@ -81,15 +81,17 @@ class Writer:
         else:
             node.source, node.logprobs, node.entropies = Source.SAMPLED, completion.logprobs, completion.entropies
         # The end of the model's context ends a completion before it has all the tokens that it may have.
-        ended = completion.finish is Finish.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
+        ended = (
+            completion.finish is FinishReason.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
+        )
         spent = self.limits.tokens is not None and _sampled(at) + number >= self.limits.tokens
         draft = self._standing(_cursor(at), self.builder.add(node), branches, whole=ended or spent)
-        if completion.finish is Finish.LENGTH:
+        if completion.finish is FinishReason.LENGTH:
             # An action cut off at the token limit is not what the policy meant to say in full.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete:
             self.note(draft)
-        return replace(draft, alternatives=completion.alternatives or ())
+        return replace(draft, top_probs=completion.top_probs or ())
 
     def put(
         self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
@@ -154,11 +156,11 @@ class Writer:
             thing=f"completion of {len(prompt)} tokens",
             deadline_s=self.limits.engine_deadline_s,
         )
-        if completion.finish is Finish.ABORTED:
+        if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the completion")
-        if sampling.alternatives and completion.alternatives is None:
+        if sampling.top_probs and completion.top_probs is None:
             raise ValueError(
-                f"Sampling.alternatives: got {sampling.alternatives} and the engine {type(agent.engine).__name__}, "
+                f"Sampling.top_probs: got {sampling.top_probs} and the engine {type(agent.engine).__name__}, "
                 "which does not say what else it might have written; need Local"
             )
         return completion

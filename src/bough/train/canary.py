@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import Reading, chosen_logprobs, plant
+from bough.batch import ChunkedForward, PackedPrefixTree, chosen_logprobs
 from bough.engine import Engine
 from bough.policy.policy import Policy
 from bough.rollout import Deadlines
@@ -42,10 +42,11 @@ class Canary:
             The largest absolute difference between engine and learner, nats.
 
         Raises:
-            NoLearningSignal: when they disagree, or when the engine's answer is the old one although the weights changed.
+            NoLearningSignal: when they disagree, or when the engine's answer is the old one although the weights
+                changed.
         """
         # An engine that was not synced may know the prompt, and would round the same scores otherwise.
-        engine.forget()
+        engine.reset_cache()
         scored = engine.score(self.prompt, self.continuation)
         seen = await deadlines.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         true = self._learner(policy)
@@ -67,8 +68,8 @@ class Canary:
     def _learner(self, policy: Policy) -> Tensor:
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
-        forest = plant([text], np.zeros_like(after), after, device=str(policy.device))
-        (page,) = Reading(policy.hidden, forest, len(text)).forward()
+        forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
+        (page,) = ChunkedForward(policy.hidden, forest, len(text)).forward()
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
         return chosen_logprobs(page.hidden, weight, target, bias=bias)[0].float().cpu()

@@ -120,7 +120,7 @@ async def _step(
     run, watch = runtime.run, Stopwatch()
     seed = derive(run.seed, "step", progress.step + 1)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
-    runtime.engine.forget()
+    runtime.engine.reset_cache()
     if run.method.reference == "step":
         runtime.reference.take()
     data = await _gather(runtime, recorder, progress, watch, prefetched)

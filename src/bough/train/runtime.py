@@ -97,8 +97,6 @@ class Runtime:
             self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
         self.policy.recompute(run.world.optimizer.recompute)
-        if run.world.optimizer.compile:
-            self.policy.compile()
         reference = "reference" in run.loss.needs | needs_of(run.method.credit)
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
@@ -265,7 +263,7 @@ class Runtime:
 
     async def sync(self, *, moved: bool) -> float:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
-        self.engine.sync(self.policy.weights(), self.learner.updates)
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         deadline_s = self.run.world.limits.engine_deadline_s
         return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 

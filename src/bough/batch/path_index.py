@@ -1,0 +1,172 @@
+"""The trained tokens of a batch path by path, for losses over whole turns or paths."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from bough.tree import EXPLORER, STUB, TRUNCATED_BY, Credited, Floats, Ints, Steps, acts_info, join, steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PathIndex:
+    """The trained tokens of P paths with K turns, path by path: E of them, a shared token once for each path.
+
+    Attributes:
+        trained: [E] int64, index among the batch's trained tokens.
+        path: [E] int64, ascending from 0.
+        turn: [E] int64, ascending from 0: index among the turns of all paths.
+        advantage: [E] float32, the path's advantage at the token.
+        task: [P] int64, the path's task.
+        fork: [K] int64; turns with the same number respond to the same context.
+        path_of_turn: [K] int64.
+        answer: [K] int64; turns with the same number are the same tokens in response to the same context.
+        visits: [K] float32, a search's visits of the state after the turn; 0 without a search.
+        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped.
+    """
+
+    trained: Int[Tensor, " E"]
+    path: Int[Tensor, " E"]
+    turn: Int[Tensor, " E"]
+    advantage: Float[Tensor, " E"]
+    task: Int[Tensor, " P"]
+    fork: Int[Tensor, " K"]
+    path_of_turn: Int[Tensor, " K"]
+    answer: Int[Tensor, " K"]
+    visits: Float[Tensor, " K"]
+    end: Int[Tensor, " P"]
+
+    @property
+    def inverse_length(self) -> Float[Tensor, " E"]:
+        """[E] float64: one over the number of trained tokens of the path."""
+        return 1.0 / self.path.bincount(minlength=len(self.task))[self.path].double()
+
+    def take(self, trained: Int[Tensor, " m"]) -> "PathIndex":
+        """The paths of some trees, whose trained tokens must all be in `trained`; numbered by their place there."""
+        place = torch.full((int(self.trained.max()) + 1 if len(self.trained) else 0,), -1, device=self.trained.device)
+        inside = trained[trained < len(place)]
+        place[inside] = torch.arange(len(trained), device=place.device)[trained < len(place)]
+        kept = place[self.trained] >= 0
+        (paths, path), (turns, turn) = _numbered(self.path[kept]), _numbered(self.turn[kept])
+        return PathIndex(
+            trained=place[self.trained[kept]],
+            path=path,
+            turn=turn,
+            advantage=self.advantage[kept],
+            task=self.task[paths],
+            fork=self.fork[turns],
+            path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
+            answer=self.answer[turns],
+            visits=self.visits[turns],
+            end=self.end[paths],
+        )
+
+    def to(self, device: torch.device | str) -> "PathIndex":
+        """The same on another device."""
+        return PathIndex(**{name: getattr(self, name).to(device) for name in self.__slots__})
+
+
+def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " n"]]:
+    """The distinct values of ascending ids, and for each id the index of its value."""
+    new = torch.cat([ids.new_ones(min(1, len(ids))), (ids.diff() > 0).to(ids.dtype)])
+    return ids[new > 0], new.cumsum(0) - 1
+
+
+def path_index(credited: Sequence[Credited], origin: Ints) -> PathIndex:
+    """The paths of a batch.
+
+    Args:
+        credited: The trees.
+        origin: [M] int64, each trained token's index among the tokens of all trees.
+
+    Raises:
+        ValueError: when paths through a token disagree and their credit rule gives no advantage a turn.
+    """
+    view = steps([each.rewarded for each in credited])
+    words = view.words
+    slot = np.full(int(view.lengths.sum()), -1, dtype=np.int64)
+    slot[origin] = np.arange(len(origin))
+    stays = slot[words.token] >= 0
+    left_out = np.concatenate([at + each.left_out for at, each in zip(view.offset, credited, strict=False)])
+    stays &= ~np.isin(view.leaf, left_out)[view.path[words.step]]
+    token, step = words.token[stays], words.step[stays]
+    turns, turn = np.unique(step, return_inverse=True)
+    paths, path = np.unique(view.path[step], return_inverse=True)
+    fork = _fork(view)
+    return PathIndex(
+        trained=torch.as_tensor(slot[token]),
+        path=torch.as_tensor(path),
+        turn=torch.as_tensor(turn),
+        advantage=torch.as_tensor(_advantage(credited, view)[stays]),
+        task=torch.as_tensor(view.task[paths]),
+        fork=torch.as_tensor(fork[turns]),
+        path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
+        answer=torch.as_tensor(_answer(view, fork)[turns]),
+        visits=torch.as_tensor(_visits(view)[turns]),
+        end=torch.as_tensor(_ends(view)[paths]),
+    )
+
+
+def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
+    """[E] float32: the advantage of each path at each of its tokens."""
+    words, nothing = view.words, np.zeros(0, dtype=np.float32)
+    gain = np.concatenate([nothing, *(each.gain for each in credited)])[words.token]
+    lose = np.concatenate([nothing, *(each.lose for each in credited)])[words.token]
+    turns = np.bincount(view.tree[view.path], minlength=len(credited)).tolist()
+    said = (np.full(n, np.nan) if c.by_turn is None else c.by_turn for c, n in zip(credited, turns, strict=True))
+    by_turn = np.concatenate([nothing, *said])[words.step]
+    silent = np.isnan(by_turn)
+    if mixed := len(np.unique(words.token[silent & (gain > 0) & (lose < 0)])):
+        raise ValueError(
+            f"pack: got {mixed} tokens about which the paths through them disagree, from a rule whose credit differs "
+            "within a turn; need one advantage a turn for a loss over whole turns or paths. Grow chains, or take a "
+            "loss over tokens"
+        )
+    return np.where(silent, gain + lose, by_turn).astype(np.float32)
+
+
+def _ends(view: Steps) -> Ints:
+    """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `PathIndex.end`."""
+    trees: list[int] = view.tree.tolist()
+    leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
+    infos = [view.rewarded[tree].tree.info[leaf] for tree, leaf in zip(trees, leaves, strict=True)]
+    open_ends = [bool(info.get(STUB)) or info.get(TRUNCATED_BY) == EXPLORER for info in infos]
+    success = [info.get("success") is True for info in infos]
+    return np.where(success, 1, np.where(open_ends, 0, -1)).astype(np.int64)
+
+
+def _visits(view: Steps) -> Floats:
+    """[S] float32: the info "visits" of each turn."""
+    said, which = acts_info(view, "visits", 0)
+    numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in said]
+    return np.asarray(numbers, dtype=np.float32)[which]
+
+
+def _fork(view: Steps) -> Ints:
+    """[S] int64: the node before a turn; one number for all first turns of a task."""
+    root = view.offset[:-1][view.tree[view.path]]
+    first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
+    first[view.task[::-1]] = view.offset[:-1][view.tree[::-1]]
+    return np.where(view.place == root, first[view.task[view.path]], view.place)
+
+
+def _answer(view: Steps, fork: Ints) -> Ints:
+    """[S] int64: the same number for the same tokens in response to the same context, compared token by token."""
+    first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
+    token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
+    kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))
+    group = np.unique(fork[first_at] * (longest + 1) + length, return_inverse=True)[1]
+    left, fresh = np.arange(len(first_at)), len(first_at)
+    for place in range(longest):
+        _, which, crowd = np.unique(group[left], return_inverse=True, return_counts=True)
+        unsettled = (crowd[which] > 1) & (length[left] > place)
+        left, which = left[unsettled], which[unsettled]
+        if not len(left):
+            break
+        written = token[view.token_at(first_at[left], place)]
+        group[left] = fresh + np.unique(which * kinds + written, return_inverse=True)[1]
+        fresh += len(left)
+    return group[turn]
