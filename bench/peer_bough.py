@@ -14,7 +14,7 @@ from bough.batch import pack, spared
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Request, Sampling
 from bough.explore.growth import Growth, Node
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Pretrained
 from bough.train import Learner, Optimizer
 from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, leaves, path
@@ -22,7 +22,7 @@ from peer_line import Line, arguments
 from peer_shapes import BETAS, CLIP, CLIP_NORM, EPSILON, LEARNING_RATE, SHAPES, SIZES, Shape, reward
 
 OPTIMIZER = Optimizer(learning_rate=LEARNING_RATE, betas=BETAS, clip_norm=CLIP_NORM)
-LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Share(by="path_tokens")
+LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Normalizer(by="path_tokens")
 
 
 async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
@@ -135,7 +135,7 @@ class Run:
         self.engine = local.build(self.policy.replica())
         if compiled and shape.trains:
             self.policy.compile()
-        optimizer = replace(OPTIMIZER, readers=torch.get_num_threads())
+        optimizer = replace(OPTIMIZER, cpu_workers=torch.get_num_threads())
         self.learner = Learner(self.policy, optimizer, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
 

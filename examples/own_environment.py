@@ -70,7 +70,7 @@ def run() -> Run:
         explorer=Chains(n=8),
         limits=Limits(turns=8),
         sampling=Sampling(max_tokens=3),
-        optimizer=Optimizer(learning_rate=1e-3, parts=2),
+        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=64, epochs=15, learning_rate=3e-3, batch_tokens=1024),
         steps=40,
         batch_tasks=16,

@@ -21,7 +21,7 @@ def run() -> Run:
         limits=Limits(turns=4),
         sampling=Sampling(max_tokens=3),
         engine=Local(slots=32),
-        optimizer=Optimizer(learning_rate=1e-3, parts=2),
+        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=12, epochs=20, learning_rate=1e-2, batch_tokens=256),
         steps=4,
         batch_tasks=3,

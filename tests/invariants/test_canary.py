@@ -25,7 +25,7 @@ async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
         before = await shop.sync(moved=False)
         grown = await shop.grove.grow(run.explorer, shop.train_tasks[:2], seed=0)
         batch = pack(run.credit(reward(grown.trees, run.rewards)))
-        shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.objective, run.share)
+        shop.learner.step(replace(batch, positive=torch.ones(len(batch.at))), run.objective, run.share)
         after = await shop.sync(moved=True)
         if run.name == "twice":
             await shop.sync(moved=True)

@@ -35,14 +35,14 @@ def trained(batch: Batch) -> Counter[Read]:
     """By the learner."""
     begin = (batch.at - batch.position[batch.at]).tolist()
     return Counter(
-        (tuple(batch.tokens[start:at].tolist()), int(batch.tokens[at]), behaviour)
-        for start, at, behaviour in zip(begin, batch.at.tolist(), batch.behaviour.tolist(), strict=True)
+        (tuple(batch.tokens[start:at].tolist()), int(batch.tokens[at]), rollout_logprob)
+        for start, at, rollout_logprob in zip(begin, batch.at.tolist(), batch.rollout_logprob.tolist(), strict=True)
     )
 
 
 def gap(shop: Workshop, batch: Batch) -> float:
     """The largest difference between behaviour and learner, nats."""
-    return float((shop.learner.logprobs(batch) - batch.behaviour).abs().max())
+    return float((shop.learner.logprobs(batch) - batch.rollout_logprob).abs().max())
 
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Window(turns=64)], ids=str)
@@ -64,7 +64,7 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
             batch = pack(credited)
             assert trained(batch) == written(recorder)
             assert gap(shop, batch) < 1e-5
-            shop.learner.step(replace(batch, gain=torch.rand(len(batch.at))), run.objective, run.share)
+            shop.learner.step(replace(batch, positive=torch.rand(len(batch.at))), run.objective, run.share)
             await shop.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
         assert (edits > 0) == (isinstance(context, Window) and context.turns < run.limits.turns)

@@ -51,7 +51,7 @@ def brief(**changes: Any) -> Run:
 CRITIC = UtteranceCritic(width=8, heads=1, steps=2, batch_turns=8, capacity_turns=30, warmup_steps=2)
 RUNS = {
     "archer": brief(
-        advisers=(CRITIC,), credit=Archer(), objective=Reinforce(), optimizer=replace(small().optimizer, parts=1)
+        advisers=(CRITIC,), credit=Archer(), objective=Reinforce(), optimizer=replace(small().optimizer, minibatches=1)
     ),
     "single stream": brief(
         advisers=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4

@@ -14,7 +14,7 @@ from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import EntropyForks, Forks
 from bough.explore.search import a_star, puct
-from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
+from bough.objective import Dpo, Imitation, Loss, LossInputs, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
 from bough.train import ConfigError, Experts, Revise, Run, start
 from bough.train.check import check, refuse_overlap
@@ -38,7 +38,7 @@ class Asks:
     needs: frozenset[Need]
     ratio: str = "token"
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         return PpoClip()(columns)
 
 
@@ -80,7 +80,7 @@ REFUSED = [
     ),
     ({"credit": needy("mark.switch")}, "needs turns annotated with 'switch'; the parser Plain finds no annotations"),
     ({"credit": needy("entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
-    ({"objective": asks("usual_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
+    ({"objective": asks("mean_turn_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
     ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
     ({"objective": asks("experts")}, "set experts.demonstrations"),
     ({"experts": Experts(demonstrations=3)}, "an objective that does not tell them from samples"),

@@ -36,10 +36,10 @@ def test_rewards_are_finite_and_one_a_node() -> None:
 def test_credit_keeps_its_sign() -> None:
     tree = rewarded(chains([1.0]))
     none = np.zeros(7, dtype=np.float32)
-    with pytest.raises(ValueError, match=r"Credited.gain.*need 7 finite numbers >= 0"):
-        Credited(rewarded=tree, gain=none - 1, lose=none)
-    with pytest.raises(ValueError, match=r"Credited.lose.*need 7 finite numbers <= 0"):
-        Credited(rewarded=tree, gain=none, lose=none + 1)
+    with pytest.raises(ValueError, match=r"Credited.positive.*need 7 finite numbers >= 0"):
+        Credited(rewarded=tree, positive=none - 1, negative=none)
+    with pytest.raises(ValueError, match=r"Credited.negative.*need 7 finite numbers <= 0"):
+        Credited(rewarded=tree, positive=none, negative=none + 1)
 
 
 def test_branches_that_disagree_are_kept_apart() -> None:
@@ -52,8 +52,8 @@ def test_branches_that_disagree_are_kept_apart() -> None:
         N(parent=2, kind=ACTION, tokens=(5,), outcome=Outcome.FAILED),
     )
     given_ = spread_paths(rewarded(tree), np.asarray([3.0, -1.0]))
-    assert given_.gain.tolist() == [0, 1.5, 1.5, 0, 3, 0, 0]
-    assert given_.lose.tolist() == [0, -0.5, -0.5, 0, 0, -1, 0]
+    assert given_.positive.tolist() == [0, 1.5, 1.5, 0, 3, 0, 0]
+    assert given_.negative.tolist() == [0, -0.5, -0.5, 0, 0, -1, 0]
     assert given_.advantage.tolist() == [0, 1, 1, 0, 3, -1, 0]
 
 
@@ -70,8 +70,8 @@ def test_spreading_paths_means_over_the_paths_through_a_token(rng: np.random.Gen
     ways = [path(tree, int(leaf)) for leaf in counted(tree)]
     for token, (node, learn) in enumerate(zip(token_node(tree), trained(tree), strict=True)):
         mine = [a for a, way in zip(advantage, ways, strict=True) if node in way] if learn else [0.0]
-        assert spread.gain[token] == pytest.approx(np.mean(np.maximum(mine, 0)), abs=1e-6)
-        assert spread.lose[token] == pytest.approx(np.mean(np.minimum(mine, 0)), abs=1e-6)
+        assert spread.positive[token] == pytest.approx(np.mean(np.maximum(mine, 0)), abs=1e-6)
+        assert spread.negative[token] == pytest.approx(np.mean(np.minimum(mine, 0)), abs=1e-6)
 
 
 @given(seeds())
@@ -81,7 +81,7 @@ def test_spreading_nodes_gives_each_token_its_nodes_advantage(rng: np.random.Gen
     spread = spread_nodes(rewarded(tree), advantage)
     wanted = np.where(trained(tree), advantage[token_node(tree)], 0.0).astype(np.float32)
     assert spread.advantage.tolist() == wanted.tolist()
-    assert not np.any((spread.gain > 0) & (spread.lose < 0))
+    assert not np.any((spread.positive > 0) & (spread.negative < 0))
 
 
 def test_groups_are_tasks_in_order_of_appearance() -> None:

@@ -1,7 +1,7 @@
 """Batches: trees as rows of tokens, read by a model at the cost of each token once."""
 
 from bough.batch.attention import Attend
-from bough.batch.batch import Batch, Part
+from bough.batch.batch import Batch, MiniBatch
 from bough.batch.forest import Forest, plant
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
@@ -14,7 +14,7 @@ __all__ = [
     "Batch",
     "Forest",
     "Page",
-    "Part",
+    "MiniBatch",
     "Reading",
     "Stretch",
     "chosen_logprobs",

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from bough.batch.forest import Forest, plant
-from bough.batch.walks import Walks
+from bough.batch.path_index import PathIndex
 from bough.tree import Ints
 
 
@@ -31,9 +31,9 @@ class Batch:
         row: [R + 1] int64; the tokens of row i are `tokens[row[i] : row[i + 1]]`.
         at: [M] int64, where the trained tokens stand in `tokens`, ascending in a fresh batch. Each is predicted from
             the token before it, which is in the same row.
-        behaviour: [M] float32, log-probability when it was sampled.
-        gain: [M] float32, as in `Credited`.
-        lose: [M] float32, as in `Credited`.
+        rollout_logprob: [M] float32, log-probability when it was sampled.
+        positive: [M] float32, as in `Credited`.
+        negative: [M] float32, as in `Credited`.
         paths: [M] int64, how many counted paths run through each trained token.
         inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
             tokens of whole trees it sums to the number of paths.
@@ -42,9 +42,9 @@ class Batch:
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
         expert: [M] bool, whether a demonstration wrote it.
         fresh: [M] bool, whether the newest of the policies that sampled the batch did: the others are of earlier steps.
-        goals: By the name of a value head, [M] float32, as in `Credited`.
-        thoughts: By the name of a value head, [M] float32: what it said before the update.
-        walks: The same tokens path by path; None in a micro-batch, or when nobody asked.
+        value_targets: By the name of a value head, [M] float32, as in `Credited`.
+        old_values: By the name of a value head, [M] float32: what it said before the update.
+        path_index: The same tokens path by path; None in a micro-batch, or when nobody asked.
 
     Raises:
         ValueError: when a trained token has no token before it to be predicted from.
@@ -55,9 +55,9 @@ class Batch:
     tree: Int[Tensor, " R"]
     row: Int[Tensor, " R+1"]
     at: Int[Tensor, " M"]
-    behaviour: Float[Tensor, " M"]
-    gain: Float[Tensor, " M"]
-    lose: Float[Tensor, " M"]
+    rollout_logprob: Float[Tensor, " M"]
+    positive: Float[Tensor, " M"]
+    negative: Float[Tensor, " M"]
     paths: Int[Tensor, " M"]
     inverse_length: Float[Tensor, " M"]
     even: Bool[Tensor, " M"]
@@ -65,9 +65,9 @@ class Batch:
     turn: Int[Tensor, " M"]
     expert: Bool[Tensor, " M"]
     fresh: Bool[Tensor, " M"]
-    goals: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
-    thoughts: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
-    walks: Walks | None = None
+    value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    path_index: PathIndex | None = None
 
     def __post_init__(self) -> None:
         if bool((self.position[self.at] == 0).any()):
@@ -103,11 +103,11 @@ class Batch:
     def only(self, trained: Int[Tensor, " m"]) -> "Batch":
         """The same rows, of whose trained tokens some are trained, in the given order; without the path view."""
         columns = {name: getattr(self, name)[trained] for name in _OF_TOKENS}
-        goals = {name: goal[trained] for name, goal in self.goals.items()}
-        thoughts = {name: thought[trained] for name, thought in self.thoughts.items()}
-        return replace(self, **columns, goals=goals, thoughts=thoughts, walks=None)
+        value_targets = {name: goal[trained] for name, goal in self.value_targets.items()}
+        old_values = {name: thought[trained] for name, thought in self.old_values.items()}
+        return replace(self, **columns, value_targets=value_targets, old_values=old_values, path_index=None)
 
-    def parts(self, count: int, seed: int) -> "list[Part]":
+    def minibatches(self, count: int, seed: int) -> "list[MiniBatch]":
         """Batches for `count` optimizer steps: trees dealt out at random, all rows of a tree together.
 
         Fewer when there are fewer trees than `count`; none when there are no rows.
@@ -116,20 +116,21 @@ class Batch:
             ValueError: when `count` is below 1.
         """
         if count < 1:
-            raise ValueError(f"Batch.parts: got count={count}; need at least 1")
+            raise ValueError(f"Batch.minibatches: got count={count}; need at least 1")
         if count == 1 and self.rows:
-            return [Part(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
+            return [MiniBatch(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
         tree = self.tree.cpu().numpy()
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
         parts = [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
-        if self.walks is None:
+        if self.path_index is None:
             return parts
         return [
-            Part(batch=replace(part.batch, walks=self.walks.take(part.trained)), trained=part.trained) for part in parts
+            MiniBatch(batch=replace(part.batch, path_index=self.path_index.take(part.trained)), trained=part.trained)
+            for part in parts
         ]
 
-    def take(self, rows: Int[Tensor, " r"]) -> "Part":
+    def take(self, rows: Int[Tensor, " r"]) -> "MiniBatch":
         """The given rows, in the given order."""
         rows = rows.to(self.row.device)
         bounds = torch.searchsorted(self.at, self.row)  # of each row's trained tokens
@@ -145,7 +146,7 @@ class Batch:
             row=row,
             at=self.at[trained] + moved,
         )
-        return Part(batch=batch, trained=trained)
+        return MiniBatch(batch=batch, trained=trained)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
@@ -163,9 +164,9 @@ _Named: TypeAlias = Mapping[str, Tensor]
 
 _OF_TOKENS = (
     "at",
-    "behaviour",
-    "gain",
-    "lose",
+    "rollout_logprob",
+    "positive",
+    "negative",
     "paths",
     "inverse_length",
     "even",
@@ -178,7 +179,7 @@ _OF_TOKENS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Part:
+class MiniBatch:
     """Some rows of a batch, and where their trained tokens were: `column[part.trained]` takes any other column along.
 
     Attributes:

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from bough.batch.batch import Batch
-from bough.batch.walks import walk
+from bough.batch.path_index import index_paths
 from bough.tree import (
     Bools,
     Credited,
@@ -57,7 +57,7 @@ def pack_demonstrations(trees: Sequence[Tree]) -> Batch:
 def _shown(tree: Tree) -> Credited:
     """A demonstration as a tree with credit."""
     zero = np.zeros(len(tree.token), dtype=np.float32)
-    return Credited(rewarded=Rewarded(tree=tree, channels={}), gain=zero + 1, lose=zero)
+    return Credited(rewarded=Rewarded(tree=tree, channels={}), positive=zero + 1, negative=zero)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,27 +78,27 @@ class _Lesson:
     tree: Tree
     ends: Ints
     teaches: Bools
-    behaviour: Floats
-    gain: Floats
-    lose: Floats
-    goals: Mapping[str, Floats]
-    thoughts: Mapping[str, Floats]
+    rollout_logprob: Floats
+    positive: Floats
+    negative: Floats
+    value_targets: Mapping[str, Floats]
+    old_values: Mapping[str, Floats]
     expert: bool
 
     @classmethod
     def of_credit(cls, credited: Credited) -> "_Lesson":
         """What the policy sampled."""
         tree = credited.tree
-        ends = np.setdiff1d(counted(tree), credited.left_out)
+        ends = np.setdiff1d(counted(tree), credited.excluded_leaves)
         return cls(
             tree=tree,
             ends=ends,
             teaches=_teaches(tree, ends, Source.SAMPLED),
-            behaviour=tree.logprob,
-            gain=credited.gain,
-            lose=credited.lose,
-            goals=credited.goals,
-            thoughts={name: credited.rewarded.estimates[name] for name in credited.goals},
+            rollout_logprob=tree.logprob,
+            positive=credited.positive,
+            negative=credited.negative,
+            value_targets=credited.value_targets,
+            old_values={name: credited.rewarded.estimates[name] for name in credited.value_targets},
             expert=False,
         )
 
@@ -111,11 +111,11 @@ class _Lesson:
             tree=tree,
             ends=ends,
             teaches=teaches,
-            behaviour=zero,
-            gain=zero + 1,
-            lose=zero,
-            goals={},
-            thoughts={},
+            rollout_logprob=zero,
+            positive=zero + 1,
+            negative=zero,
+            value_targets={},
+            old_values={},
             expert=True,
         )
 
@@ -179,15 +179,15 @@ def _lay(lesson: _Lesson, heads: Sequence[str]) -> dict[str, NDArray[Any]]:
     paths, inverse_length, even = lesson.paths()
     ends = np.cumsum([0, *(len(text) for text in texts)])
     unknown = np.full(len(tree.token), np.nan, dtype=np.float32)
-    said = {f"goal/{name}": lesson.goals.get(name, unknown)[taught] for name in heads}
-    said |= {f"thought/{name}": lesson.thoughts.get(name, unknown)[taught] for name in heads}
+    said = {f"goal/{name}": lesson.value_targets.get(name, unknown)[taught] for name in heads}
+    said |= {f"thought/{name}": lesson.old_values.get(name, unknown)[taught] for name in heads}
     return said | {
         "tokens": tree.token[index],
         "train": train,
         "length": np.diff(np.concatenate([[0], np.cumsum(lengths)])[ends]),
-        "behaviour": lesson.behaviour[taught],
-        "gain": lesson.gain[taught],
-        "lose": lesson.lose[taught],
+        "rollout_logprob": lesson.rollout_logprob[taught],
+        "positive": lesson.positive[taught],
+        "negative": lesson.negative[taught],
         "paths": paths[node],
         "inverse_length": inverse_length[node],
         "even": even[node],
@@ -202,9 +202,9 @@ _DTYPES = {
     "tokens": np.int64,
     "train": np.bool_,
     "length": np.int64,
-    "behaviour": np.float32,
-    "gain": np.float32,
-    "lose": np.float32,
+    "rollout_logprob": np.float32,
+    "positive": np.float32,
+    "negative": np.float32,
     "paths": np.int64,
     "inverse_length": np.float64,
     "even": np.bool_,
@@ -213,11 +213,22 @@ _DTYPES = {
     "expert": np.bool_,
     "version": np.int64,
 }
-_OF_TOKENS = ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "origin", "turn", "expert", "fresh")
+_OF_TOKENS = (
+    "rollout_logprob",
+    "positive",
+    "negative",
+    "paths",
+    "inverse_length",
+    "even",
+    "origin",
+    "turn",
+    "expert",
+    "fresh",
+)
 
 
 def _pack(lessons: Sequence[_Lesson], credited: Sequence[Credited] | None) -> Batch:
-    heads = sorted({name for lesson in lessons for name in lesson.goals})
+    heads = sorted({name for lesson in lessons for name in lesson.value_targets})
     dtypes = _DTYPES | {f"{kind}/{name}": np.float32 for kind in ("goal", "thought") for name in heads}
     laid = [_lay(lesson, heads) for lesson in lessons]
     start = np.cumsum([0, *(len(lesson.tree.token) for lesson in lessons)])
@@ -236,8 +247,8 @@ def _pack(lessons: Sequence[_Lesson], credited: Sequence[Credited] | None) -> Ba
         tree=torch.as_tensor(np.repeat(np.arange(len(laid)), [len(part["length"]) for part in laid])),
         row=torch.as_tensor(row),
         at=torch.as_tensor(np.flatnonzero(column["train"])),
-        goals={name: torch.as_tensor(column[f"goal/{name}"]) for name in heads},
-        thoughts={name: torch.as_tensor(column[f"thought/{name}"]) for name in heads},
-        walks=None if credited is None else walk(credited, column["origin"]),
+        value_targets={name: torch.as_tensor(column[f"goal/{name}"]) for name in heads},
+        old_values={name: torch.as_tensor(column[f"thought/{name}"]) for name in heads},
+        path_index=None if credited is None else index_paths(credited, column["origin"]),
         **of_tokens,
     )

@@ -111,9 +111,9 @@ def mine_trees(
 
     bough mine runs/a back.jsonl --what revisions experts.revise='Revise(gap=.5)'
     """
-    from bough.train import Apart, mine
+    from bough.train import PairFilter, mine
 
-    apart = Apart(edits=edits, overlap=overlap)
+    apart = PairFilter(edits=edits, overlap=overlap)
     found = mine(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
     for reason, count in found.left_out.items():
         typer.echo(f"left out: {count} {reason}")

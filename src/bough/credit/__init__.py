@@ -5,7 +5,7 @@ from typing import Literal, Protocol, cast, runtime_checkable
 
 import numpy as np
 
-from bough.tree import Credited, Rewarded, StageError, describe, is_column, steps
+from bough.tree import Credited, Rewarded, StageError, describe, is_column, path_view
 
 
 @runtime_checkable
@@ -57,14 +57,14 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
 
 def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
     """Check that each tree has one advantage for each turn of its counted paths."""
-    by_turn = [each for each in credited if each.by_turn is not None]
-    view = steps([each.rewarded for each in by_turn])
-    turns = np.bincount(view.tree[view.path], minlength=len(by_turn)).tolist()
-    for each, count in zip(by_turn, turns, strict=True):
-        if not is_column(each.by_turn, count) or np.any(np.isinf(each.by_turn)):
+    turn_advantage = [each for each in credited if each.turn_advantage is not None]
+    view = path_view([each.rewarded for each in turn_advantage])
+    turns = np.bincount(view.tree[view.path], minlength=len(turn_advantage)).tolist()
+    for each, count in zip(turn_advantage, turns, strict=True):
+        if not is_column(each.turn_advantage, count) or np.any(np.isinf(each.turn_advantage)):
             raise StageError(
-                f"{piece}: Credited.by_turn: got {describe(each.by_turn)}, or an infinite value; need {count} numbers, "
-                f"one for each turn of each counted path (task {each.tree.task.id})"
+                f"{piece}: Credited.turn_advantage: got {describe(each.turn_advantage)}, or an infinite value; "
+                f"need {count} numbers, one for each turn of each counted path (task {each.tree.task.id})"
             )
 
 

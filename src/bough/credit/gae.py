@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.returns import gae
-from bough.credit.valued import bootstrap_needs, valued_words, whiten
-from bough.tree import Credited, Rewarded, mean_over_paths, spread_words, steps
+from bough.credit.valued import bootstrap_needs, valued_tokens, whiten
+from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,15 +77,15 @@ class Gae:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        seen = valued_words(view, "value", bootstrap=self.bootstrap_truncated)
+        view = path_view(rewarded)
+        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
         reward = seen.reward
         if self.kl:
             reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[seen.token]
         decay = self.discount * self.lam
         found = gae(reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
-        advantage = np.zeros(len(view.words.token))
+        advantage = np.zeros(len(view.path_tokens.token))
         guard = "variance" if self.as_released else "added"
         advantage[seen.at] = whiten(found, guard=guard) if self.whiten else found
         goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_words(view, advantage, {"value": goal})
+        return spread_tokens(view, advantage, {"value": goal})

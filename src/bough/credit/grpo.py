@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.marks import written
 from bough.credit.normalize import Guard, normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +63,10 @@ class Grpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.of_paths(view)[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.of_paths(view)[view.path])
 
-    def of_paths(self, view: Steps) -> Floats:
+    def of_paths(self, view: PathView) -> Floats:
         """[P] float64: the advantage of each path of a batch."""
         tokens = sum_at(view.path, written(view), view.paths) if self.mean == "tokens" else None
         return self.advantages(view.returns, view.task, tokens)

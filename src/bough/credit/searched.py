@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.branches import value_after, value_before
-from bough.credit.success import goals_of_places
-from bough.tree import Credited, Floats, Rewarded, Steps, acts_info, spread_steps, steps
+from bough.credit.success import value_targets_of_places
+from bough.tree import Credited, Floats, PathView, Rewarded, action_info, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +54,12 @@ class Searched:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         worth, before = self._worth(view), self._before(view)
-        goals = {} if self.head is None else {self.head: goals_of_places(view, before)}
-        return spread_steps(view, worth - before if self.relative else worth, goals)
+        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        return spread_turns(view, worth - before if self.relative else worth, value_targets)
 
-    def _worth(self, view: Steps) -> Floats:
+    def _worth(self, view: PathView) -> Floats:
         """[S]: of each turn."""
         value = _said(view, "value")
         if self.guess:
@@ -67,7 +67,7 @@ class Searched:
             value = np.where(np.isnan(guess), value, (1 - self.guess) * value + self.guess * guess)
         return np.where(np.isnan(value), value_after(view, view.returns), value)
 
-    def _before(self, view: Steps) -> Floats:
+    def _before(self, view: PathView) -> Floats:
         """[S]: of the place that each turn was acted from; what was done before it led there, or the prompt."""
         first, value = view.turn == 0, _said(view, "value")
         roots = [_number(each.tree.info[0].get("value")) for each in view.rewarded]
@@ -76,9 +76,9 @@ class Searched:
         return np.where(np.isnan(above), value_before(view, view.returns), above)
 
 
-def _said(view: Steps, name: str) -> Floats:
+def _said(view: PathView, name: str) -> Floats:
     """[S]: what the info of each turn says, nan where it says nothing."""
-    said, which = acts_info(view, name)
+    said, which = action_info(view, name)
     return np.asarray([_number(each) for each in said], dtype=np.float64)[which]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_turns, whiten
-from bough.tree import Credited, Rewarded, mean_over_paths, spread_steps, steps
+from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +60,10 @@ class TurnPpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         seen = valued_turns(view, "value", bootstrap=self.bootstrap_truncated)
         decay = self.discount * self.lam
         found = gae(seen.reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
         advantage = np.zeros(len(view.path))
         advantage[seen.at] = whiten(found) if self.whiten else found
-        return spread_steps(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})
+        return spread_turns(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})

@@ -34,4 +34,4 @@ class Signal:
         return Admitted(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
 
     def _teaches(self, credited: Credited) -> bool:
-        return bool(np.any(credited.gain > self.tolerance) or np.any(credited.lose < -self.tolerance))
+        return bool(np.any(credited.positive > self.tolerance) or np.any(credited.negative < -self.tolerance))

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
 
@@ -58,7 +58,7 @@ class Chord:
         """What the objective needs, and demonstrations."""
         return frozenset({*self.objective.needs, "experts"})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The mixture at the present progress."""
         likely = columns.logprob.detach().exp()
         match self.phi:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import TIE, Anchor, Pairs
 
 
@@ -35,8 +35,8 @@ class Dpo:
         smoothing: How likely a preference is taken to be the wrong way round, in [0, .5) (conservative DPO, E.
             Mitchell, 2023); or "visits", for each pair by how often a search came to its sides (`Duels.doubt`).
         pairs: What is compared with what.
-        reference: What the policy is held to: the frozen reference "policy", or the "behaviour" that sampled, by its
-            log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).
+        reference: What the policy is held to: the frozen reference "policy", or the "rollout" policy that sampled, by
+            its log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).
     """
 
     beta: float = 0.1
@@ -52,16 +52,18 @@ class Dpo:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Paths and, unless the behaviour is the reference, the reference's log-probabilities."""
+        """Paths and, unless the rollout policy is the reference, the reference's log-probabilities."""
         return frozenset({"paths", "reference"} if self.reference == "policy" else {"paths"})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "Dpo")
-        margin = self.beta * duels.lead(columns, self.reference)
-        doubt = duels.doubt() if self.smoothing == "visits" else self.smoothing
-        wrong = -(1 - doubt) * torch.nn.functional.logsigmoid(margin) - doubt * torch.nn.functional.logsigmoid(-margin)
-        return duels.loss(duels.mean(wrong), margin)
+        pairs = self.pairs(columns, "Dpo")
+        margin = self.beta * pairs.margin(columns, self.reference)
+        label_smoothing = pairs.label_smoothing() if self.smoothing == "visits" else self.smoothing
+        wrong = -(1 - label_smoothing) * torch.nn.functional.logsigmoid(
+            margin
+        ) - label_smoothing * torch.nn.functional.logsigmoid(-margin)
+        return pairs.loss(pairs.mean(wrong), margin)
 
 
 def step_dpo(beta: float = 0.1) -> Dpo:
@@ -79,11 +81,11 @@ def mcts_dpo(beta: float = 0.1, smoothing: float | Literal["visits"] = "visits")
 
 
 def agent_q_dpo(beta: float = 0.1, gap: float = 0.2) -> Dpo:
-    """Agent Q (arXiv 2408.07199): DPO on answers to one context against logged behaviour; needs trees that fork.
+    """Agent Q (arXiv 2408.07199): DPO on answers to one context against logged rollouts; needs trees that fork.
 
     Experimental: the threshold of the gap could not be checked.
     """
-    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="all", gap=gap), reference="behaviour")
+    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="all", gap=gap), reference="rollout")
 
 
 def tp_llama(beta: float = 0.1) -> Dpo:

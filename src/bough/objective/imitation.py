@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,7 +12,7 @@ class Imitation:
 
     Demonstrations are packed with a gain of 1. What loses is not imitated.
 
-    Metrics: `imitation_nll`, nats, weighted by `share` and gain, before the coefficient.
+    Metrics: `imitation_nll`, nats, weighted by `loss_weight` and gain, before the coefficient.
 
     Attributes:
         coefficient: Multiplies the loss, >= 0.
@@ -29,7 +29,7 @@ class Imitation:
         """Nothing beyond what is always there."""
         return frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        total = -(columns.share * columns.gain * columns.logprob).sum()
+        total = -(columns.loss_weight * columns.positive * columns.logprob).sum()
         return Loss(value=self.coefficient * total, metrics={"imitation_nll": total.detach()})

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
 
 
@@ -49,8 +49,8 @@ class StepApo:
         """Paths and the reference's log-probabilities."""
         return frozenset({"paths", "reference"})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "StepApo")
-        margin = self.beta * duels.lead(columns)
-        return duels.loss(duels.mean(-torch.nn.functional.logsigmoid(margin - self.alpha * duels.gap)), margin)
+        pairs = self.pairs(columns, "StepApo")
+        margin = self.beta * pairs.margin(columns)
+        return pairs.loss(pairs.mean(-torch.nn.functional.logsigmoid(margin - self.alpha * pairs.gap)), margin)

@@ -26,6 +26,6 @@ def run() -> Run:
         advisers=(UtteranceCritic(layers=2, steps=8, batch_turns=128, capacity_turns=20_000),),
         credit=Archer(),
         objective=Sum(terms=(Reinforce(), Kl(coefficient=0.04))),
-        optimizer=replace(base.optimizer, parts=1),
+        optimizer=replace(base.optimizer, minibatches=1),
         steps=120,
     )

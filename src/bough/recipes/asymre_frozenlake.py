@@ -22,5 +22,5 @@ def run() -> Run:
         name="asymre_frozenlake",
         credit=AsymRe(shift=-0.1),
         objective=Rec(keep="none"),
-        optimizer=replace(base.optimizer, parts=4),
+        optimizer=replace(base.optimizer, minibatches=4),
     )

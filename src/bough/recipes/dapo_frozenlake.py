@@ -10,7 +10,7 @@ grpo_frozenlake, for a tiny model that learns from scratch; its 8 paths a task a
 from dataclasses import replace
 
 from bough.curate import Signal
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.recipes import grpo_frozenlake
 from bough.reward import EnvReward, Overlong
 from bough.train import Run
@@ -25,5 +25,5 @@ def run() -> Run:
         admit=(Signal(),),
         rounds=10,
         objective=PpoClip(low=0.2, high=0.28),
-        share=Share(by="path_tokens"),
+        share=Normalizer(by="path_tokens"),
     )

@@ -9,7 +9,7 @@ divergence; it is here as in grpo_frozenlake, whose other numbers are kept, sinc
 from dataclasses import replace
 
 from bough.credit import dr_grpo
-from bough.objective import Share
+from bough.objective import Normalizer
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -20,5 +20,5 @@ def run() -> Run:
         grpo_frozenlake.run(),
         name="dr_grpo_frozenlake",
         credit=dr_grpo(),
-        share=Share(by="constant", horizon_tokens=56),
+        share=Normalizer(by="constant", horizon_tokens=56),
     )

@@ -11,7 +11,7 @@ its batches.
 from dataclasses import replace
 
 from bough.credit import FlowGrpo
-from bough.objective import Kl, PpoClip, Share, Sum
+from bough.objective import Kl, Normalizer, PpoClip, Sum
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -23,5 +23,5 @@ def run() -> Run:
         name="flow_grpo_frozenlake",
         credit=FlowGrpo(),
         objective=Sum(terms=(PpoClip(high=0.3), Kl(coefficient=0.04))),
-        share=Share(by="paths"),
+        share=Normalizer(by="paths"),
     )

@@ -31,7 +31,7 @@ def run() -> Run:
         # Groups that tie stay in: there the divergence alone pulls, back to actions that the warm-up found possible.
         admit=(),
         objective=Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.04))),
-        optimizer=Optimizer(learning_rate=5e-4, parts=2, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
         warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,

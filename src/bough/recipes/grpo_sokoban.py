@@ -32,7 +32,7 @@ def run() -> Run:
         admit=(),
         objective=Sum(terms=(PpoClip(high=0.28), Kl(coefficient=0.04))),
         # Small steps along the gradient of a whole batch: a net this small loses the warm-up to noise in larger ones.
-        optimizer=Optimizer(learning_rate=2e-4, parts=1, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=2e-4, minibatches=1, warmup_steps=20),
         warmup=Warmup(demonstrations=150, epochs=10, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,

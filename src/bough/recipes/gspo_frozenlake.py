@@ -10,7 +10,7 @@ stays.
 
 from dataclasses import replace
 
-from bough.objective import Kl, Share, Sum, gspo
+from bough.objective import Kl, Normalizer, Sum, gspo
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -21,5 +21,5 @@ def run() -> Run:
         grpo_frozenlake.run(),
         name="gspo_frozenlake",
         objective=Sum(terms=(gspo(low=0.03, high=0.04), Kl(coefficient=0.04))),
-        share=Share(by="paths"),
+        share=Normalizer(by="paths"),
     )

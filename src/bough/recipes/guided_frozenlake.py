@@ -27,6 +27,6 @@ def run() -> Run:
         explorer=Guided(n=8, again=4),
         admit=(Signal(),),
         objective=Dpo(pairs=Pairs(choice="best_worst")),
-        optimizer=replace(base.optimizer, learning_rate=2e-4, parts=1),
+        optimizer=replace(base.optimizer, learning_rate=2e-4, minibatches=1),
         experts=Experts(from_trees=True),
     )

@@ -9,7 +9,7 @@ scratch.
 from dataclasses import replace
 
 from bough.credit import lite_ppo
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -21,5 +21,5 @@ def run() -> Run:
         name="lite_ppo_frozenlake",
         credit=lite_ppo(),
         objective=PpoClip(),
-        share=Share(by="path_tokens"),
+        share=Normalizer(by="path_tokens"),
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from bough.credit import loop
 from bough.curate import SmallAdvantage
 from bough.explore import Chains
-from bough.objective import Share, loop_clip
+from bough.objective import Normalizer, loop_clip
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -27,6 +27,6 @@ def run() -> Run:
         credit=loop(),
         admit=(SmallAdvantage(threshold=0.01),),
         objective=loop_clip(),
-        share=Share(by="paths"),
+        share=Normalizer(by="paths"),
         optimizer=replace(base.optimizer, epochs=2),
     )

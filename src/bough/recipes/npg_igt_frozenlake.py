@@ -19,5 +19,5 @@ def run() -> Run:
     return replace(
         base,
         name="npg_igt_frozenlake",
-        optimizer=replace(base.optimizer, momentum="igt", learning_rate=0.01, igt_weight=0.3, parts=1),
+        optimizer=replace(base.optimizer, momentum="igt", learning_rate=0.01, igt_weight=0.3, minibatches=1),
     )

@@ -22,5 +22,5 @@ def run() -> Run:
         name="opo_frozenlake",
         credit=opo(),
         objective=PpoClip(),
-        optimizer=replace(base.optimizer, parts=1),
+        optimizer=replace(base.optimizer, minibatches=1),
     )

@@ -23,5 +23,5 @@ def run() -> Run:
         name="rec_frozenlake",
         credit=rec(),
         objective=Rec(keep="one_side"),
-        optimizer=replace(base.optimizer, parts=4),
+        optimizer=replace(base.optimizer, minibatches=4),
     )

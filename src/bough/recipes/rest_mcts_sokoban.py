@@ -21,5 +21,5 @@ def run() -> Run:
         alpha_math_sokoban.run(),
         name="rest_mcts_sokoban",
         explorer=mcts(width=4, simulations=50, revisit=False),
-        credit=Filtered(most=2, goals=RestMcts(head="value")),
+        credit=Filtered(most=2, value_targets=RestMcts(head="value")),
     )

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bough.credit import Slate as Judged
 from bough.explore import Advised, Slate
-from bough.objective import Kl, PpoClip, Share, Sum
+from bough.objective import Kl, Normalizer, PpoClip, Sum
 from bough.recipes import grpo_frozenlake
 from bough.train import Run
 
@@ -24,5 +24,5 @@ def run() -> Run:
         explorer=Slate(quality=Advised()),
         credit=Judged(),
         objective=Sum(terms=(PpoClip(), Kl(coefficient=0.04))),
-        share=Share(by="unique_tokens"),
+        share=Normalizer(by="unique_tokens"),
     )

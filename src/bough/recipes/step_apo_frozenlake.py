@@ -28,5 +28,5 @@ def run() -> Run:
         credit=dr_grpo(),
         admit=(Signal(),),
         objective=StepApo(),
-        optimizer=replace(base.optimizer, learning_rate=2e-4, parts=1),
+        optimizer=replace(base.optimizer, learning_rate=2e-4, minibatches=1),
     )

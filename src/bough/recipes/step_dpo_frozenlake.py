@@ -25,5 +25,5 @@ def run() -> Run:
         explorer=Forks(),
         admit=(Signal(),),
         objective=step_dpo(),
-        optimizer=replace(base.optimizer, learning_rate=2e-4, parts=1),
+        optimizer=replace(base.optimizer, learning_rate=2e-4, minibatches=1),
     )

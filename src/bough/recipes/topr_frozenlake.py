@@ -23,5 +23,5 @@ def run() -> Run:
         name="topr_frozenlake",
         credit=dr_grpo(),
         objective=Sum(terms=(Topr(), Kl(coefficient=0.04))),
-        optimizer=replace(base.optimizer, parts=4),
+        optimizer=replace(base.optimizer, minibatches=4),
     )

@@ -129,8 +129,8 @@ def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
         paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in rewarded]
         columns[f"channel/{name}"] = join_column(np.dtype(np.float64), paid)
     if credited := [each for each in stages if isinstance(each, Credited)]:
-        columns["gain"] = join_column(np.dtype(np.float32), [each.gain for each in credited])
-        columns["lose"] = join_column(np.dtype(np.float32), [each.lose for each in credited])
+        columns["positive"] = join_column(np.dtype(np.float32), [each.positive for each in credited])
+        columns["negative"] = join_column(np.dtype(np.float32), [each.negative for each in credited])
     return columns
 
 
@@ -160,5 +160,5 @@ def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> T
     rewarded = Rewarded(tree=tree, channels=channels)
     if stage == "Rewarded":
         return rewarded
-    gain, lose = (columns[name][rows_of(columns, name, at)] for name in ("gain", "lose"))
-    return Credited(rewarded=rewarded, gain=gain, lose=lose)
+    positive, negative = (columns[name][rows_of(columns, name, at)] for name in ("positive", "negative"))
+    return Credited(rewarded=rewarded, positive=positive, negative=negative)

@@ -6,13 +6,13 @@ The package is also a function, `bough.train(run)`: see `bough.api`.
 from typing import TYPE_CHECKING
 
 from bough.lazy import lazy_names, make_callable
-from bough.train.apart import Apart
 from bough.train.config import ConfigError, dump, load
 from bough.train.deadrun import DeadRun
 from bough.train.heldout import Score, measure
 from bough.train.journal import read_heldout
 from bough.train.mine import Mined, mine
 from bough.train.override import override
+from bough.train.pair_filter import PairFilter
 from bough.train.revise import Reader, Revise
 from bough.train.run import EngineRecipe, Experts, Guards, Heldout, Optimizer, PolicyRecipe, Run, Saving, Tasks, Warmup
 from bough.train.start import load_run, resume, start
@@ -26,7 +26,7 @@ else:
     )
 
 __all__ = [
-    "Apart",
+    "PairFilter",
     "ConfigError",
     "DeadRun",
     "Diverged",

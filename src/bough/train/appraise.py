@@ -9,7 +9,7 @@ from torch import Tensor
 from bough.batch import pack
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train.look import Forward, read, survey, values_of
+from bough.train.token_outputs import Forward, read, token_outputs_of_batch, values_of
 from bough.tree import Credited, Floats, Ints, Rewarded, truncated_states
 
 
@@ -38,7 +38,9 @@ def appraise(
     """
     lengths = [len(each.tree.token) for each in rewarded]
     zeros = [np.zeros(length, dtype=np.float32) for length in lengths]
-    batch = pack([Credited(rewarded=each, gain=zero, lose=zero) for each, zero in zip(rewarded, zeros, strict=True)])
+    batch = pack(
+        [Credited(rewarded=each, positive=zero, negative=zero) for each, zero in zip(rewarded, zeros, strict=True)]
+    )
     heads = () if critic is None else critic.settings.heads
     thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
     if reference is not None:
@@ -55,7 +57,7 @@ def appraise(
             after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
     if reference is not None:
         reading = read(reference, forest, micro_tokens)
-        said["reference"] = survey(reference, batch, reading, temperature=temperature).logprob
+        said["reference"] = token_outputs_of_batch(reference, batch, reading, temperature=temperature).logprob
     for name, values in said.items():
         thought[name][origin] = values.float().cpu().numpy()
     end = np.cumsum([0, *lengths]).tolist()

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor
 
 from bough.batch import Batch
-from bough.objective import Columns, Head, Need, Share, Walk
-from bough.train.look import Forward, Seen
+from bough.objective import LossInputs, Need, Normalizer, PathIds, ValueInputs
+from bough.train.token_outputs import Forward, TokenOutputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aids:
+class ObjectiveContext:
     """What an objective may want to know besides the batch.
 
     Attributes:
@@ -23,15 +23,15 @@ class Aids:
     """
 
     reference: Forward | None = None
-    usual_entropy: Tensor | None = None
+    mean_turn_entropy: Tensor | None = None
     progress: float = 0.0
     scale: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
-NO_AIDS = Aids()
+NO_CONTEXT = ObjectiveContext()
 
 
-def shares(batch: Batch, share: Share) -> Tensor:
+def loss_weights(batch: Batch, share: Normalizer) -> Tensor:
     """[M]: what each token counts in the mean over an optimizer step; demonstrations have a mean of their own."""
     weight = torch.zeros(len(batch.at), device=batch.at.device)
     for some in (batch.expert, ~batch.expert):
@@ -39,16 +39,22 @@ def shares(batch: Batch, share: Share) -> Tensor:
     return weight
 
 
-def scales(batch: Batch, share: Tensor) -> dict[str, float]:
+def value_scales(batch: Batch, share: Tensor) -> dict[str, float]:
     """By the name of a value head: what was sampled over what has a goal, both weighted by `share` [M]."""
     sampled = float(share[~batch.expert].sum())
-    known = {name: float(share[~goal.isnan()].sum()) for name, goal in batch.goals.items()}
+    known = {name: float(share[~goal.isnan()].sum()) for name, goal in batch.value_targets.items()}
     return {name: sampled / part for name, part in known.items() if part > 0}
 
 
 def by_token(
-    batch: Batch, seen: Seen, needs: frozenset[Need], aids: Aids, *, share: Tensor, old: Tensor | None
-) -> Columns:
+    batch: Batch,
+    seen: TokenOutputs,
+    needs: frozenset[Need],
+    aids: ObjectiveContext,
+    *,
+    share: Tensor,
+    old: Tensor | None,
+) -> LossInputs:
     """The columns of a batch, each trained token once.
 
     Args:
@@ -64,24 +70,24 @@ def by_token(
     """
     if "values" in needs and not seen.values:
         raise ValueError("got an objective on values, and no critic; need `critic=ValueHead()` in the run")
-    usual = aids.usual_entropy
+    usual = aids.mean_turn_entropy
     nothing = torch.full_like(seen.logprob, torch.nan).detach()
     if usual is not None:
         usual = torch.cat([usual, nothing.new_full((1,), torch.nan)])[batch.turn.clamp(max=len(usual))]
-    return Columns(
+    return LossInputs(
         logprob=seen.logprob,
-        behaviour=batch.behaviour,
-        gain=batch.gain,
-        lose=batch.lose,
-        share=share,
+        rollout_logprob=batch.rollout_logprob,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=share,
         entropy=seen.entropy,
         old=old,
-        usual_entropy=nothing if usual is None and "usual_entropy" in needs else usual,
+        mean_turn_entropy=nothing if usual is None and "mean_turn_entropy" in needs else usual,
         values={
-            name: Head(
+            name: ValueInputs(
                 value=value,
-                old=batch.thoughts.get(name, nothing),
-                goal=batch.goals.get(name, nothing),
+                old=batch.old_values.get(name, nothing),
+                target=batch.value_targets.get(name, nothing),
                 scale=aids.scale.get(name, 1.0),
             )
             for name, value in seen.values.items()
@@ -91,7 +97,7 @@ def by_token(
     )
 
 
-def by_path(columns: Columns, batch: Batch, share: Share) -> Columns:
+def by_path(columns: LossInputs, batch: Batch, share: Normalizer) -> LossInputs:
     """The same columns in the path view.
 
     Args:
@@ -102,41 +108,41 @@ def by_path(columns: Columns, batch: Batch, share: Share) -> Columns:
     Raises:
         ValueError: when the batch was packed without paths.
     """
-    walks = batch.walks
-    if walks is None:
+    path_index = batch.path_index
+    if path_index is None:
         raise ValueError("got a batch without paths for an objective that needs them; pack it with `paths=True`")
-    at = walks.trained
+    at = path_index.trained
     each = torch.ones_like(at)
     if share.by == "unique_tokens":
-        weight = columns.share[at] / batch.paths[at]
+        weight = columns.loss_weight[at] / batch.paths[at]
     else:
         weight = torch.zeros(len(at), device=at.device)
         for some in (batch.expert[at], ~batch.expert[at]):
-            weight[some] = share(each[some], walks.inverse_length[some], each[some] > 0)
-    advantage = walks.advantage
+            weight[some] = share(each[some], path_index.inverse_length[some], each[some] > 0)
+    advantage = path_index.advantage
     view = {
         name: column[at]
-        for name in ("logprob", "behaviour", "entropy", "reference", "old", "usual_entropy", "expert")
+        for name in ("logprob", "rollout_logprob", "entropy", "reference", "old", "mean_turn_entropy", "expert")
         if (column := getattr(columns, name)) is not None
     }
     return replace(
         columns,
         **view,
-        gain=advantage.clamp(min=0),
-        lose=advantage.clamp(max=0),
-        share=weight,
+        positive=advantage.clamp(min=0),
+        negative=advantage.clamp(max=0),
+        loss_weight=weight,
         values={
-            name: replace(head, value=head.value[at], old=head.old[at], goal=head.goal[at])
+            name: replace(head, value=head.value[at], old=head.old[at], target=head.target[at])
             for name, head in columns.values.items()
         },
-        walk=Walk(
-            path=walks.path,
-            turn=walks.turn,
-            task=walks.task,
-            fork=walks.fork,
-            path_of_turn=walks.path_of_turn,
-            answer=walks.answer,
-            visits=walks.visits,
-            end=walks.end,
+        path_ids=PathIds(
+            path=path_index.path,
+            turn=path_index.turn,
+            task=path_index.task,
+            context_id=path_index.context_id,
+            path_of_turn=path_index.path_of_turn,
+            response_id=path_index.response_id,
+            visits=path_index.visits,
+            end=path_index.end,
         ),
     )

@@ -14,7 +14,7 @@ from bough.credit import compute_credit, needs_of
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.explore import derive, paths_of
-from bough.train.columns import Aids
+from bough.train.columns import ObjectiveContext
 from bough.train.config import ConfigError
 from bough.train.loop import admit, reward
 from bough.train.run import Run
@@ -164,14 +164,14 @@ def _check_group(run: Run, credited: Sequence[Credited]) -> None:
 
 
 def _has_advantage(credited: Credited) -> bool:
-    return bool(credited.gain.any() or credited.lose.any())
+    return bool(credited.positive.any() or credited.negative.any())
 
 
 def _with_advantage(credited: Credited) -> Credited:
     """The tree with advantages of both signs, for a tree to which the rule gives none."""
     paths = len(counted(credited.tree))
     made = spread_paths(credited.rewarded, np.where(np.arange(paths) % 2 == 0, 1.0, -1.0))
-    return replace(made, goals=credited.goals)
+    return replace(made, value_targets=credited.value_targets)
 
 
 def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
@@ -183,7 +183,7 @@ def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) 
         return
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % shop.policy.vocab_tokens).to(shop.policy.device)
-    aids = Aids(reference=shop.policy if "reference" in needs else None)
+    aids = ObjectiveContext(reference=shop.policy if "reference" in needs else None)
     metrics = shop.learner.rehearse(batch, run.objective, run.share, aids=aids)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:

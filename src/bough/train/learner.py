@@ -11,18 +11,18 @@ import torch
 from torch import Tensor
 
 from bough.batch import Batch, Forest, Page, Reading, spared
-from bough.objective import Columns, Loss, Need, Objective, Share
+from bough.objective import Loss, LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train.columns import NO_AIDS, Aids, by_path, by_token, scales, shares
-from bough.train.crew import Crew, Reader
-from bough.train.descent import Descent
+from bough.train.columns import NO_CONTEXT, ObjectiveContext, by_path, by_token, loss_weights, value_scales
+from bough.train.cpu_workers import CpuWorker, CpuWorkers
 from bough.train.harpg import Displaced, gradient_change
-from bough.train.look import Forward, Seen, in_order, look, looks
 from bough.train.memory import Extent
+from bough.train.optimizer_set import OptimizerSet
 from bough.train.run import Optimizer
 from bough.train.schedule import scale
 from bough.train.selfcheck import reads_forests
+from bough.train.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
 from bough.tree import StageError, describe
 
 
@@ -57,11 +57,11 @@ class Learner:
         self._total = total_updates
         self._temperature = temperature
         self._weights = policy.parameters()
-        self._descent = Descent(self._weights, settings, critic, seed=seed)
-        self._crew = Crew(policy, critic, settings.readers)
+        self._descent = OptimizerSet(self._weights, settings, critic, seed=seed)
+        self._crew = CpuWorkers(policy, critic, settings.cpu_workers)
 
     def learn(
-        self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
+        self, batch: Batch, objective: Objective, share: Normalizer, *, seed: int, aids: ObjectiveContext = NO_CONTEXT
     ) -> dict[str, float]:
         """Every epoch and part of a batch, one optimizer step each.
 
@@ -79,7 +79,7 @@ class Learner:
         steps = 0
         old = self.logprobs(batch) if "old" in objective.needs else None
         for epoch in range(self.settings.epochs):
-            for part in batch.parts(self.settings.parts, seed + epoch):
+            for part in batch.minibatches(self.settings.minibatches, seed + epoch):
                 own = None if old is None else old[part.trained]
                 metrics = self.step(part.batch, objective, share, aids=aids, old=own)
                 if steps == 0:
@@ -106,10 +106,16 @@ class Learner:
             )
 
     def step(
-        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
+        self,
+        batch: Batch,
+        objective: Objective,
+        share: Normalizer,
+        *,
+        aids: ObjectiveContext = NO_CONTEXT,
+        old: Tensor | None = None,
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
-        self._descent.forget()
+        self._descent.zero_grad()
         along = self._descent.along()
         if along is None:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
@@ -121,7 +127,7 @@ class Learner:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
-            self._descent.forget()
+            self._descent.zero_grad()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
@@ -133,7 +139,13 @@ class Learner:
         return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
 
     def backward(
-        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
+        self,
+        batch: Batch,
+        objective: Objective,
+        share: Normalizer,
+        *,
+        aids: ObjectiveContext = NO_CONTEXT,
+        old: Tensor | None = None,
     ) -> dict[str, float]:
         """Add the gradient of the objective over a whole batch, page by page, to the parameters.
 
@@ -147,13 +159,13 @@ class Learner:
             aids: For the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
-        weight = shares(batch, share)
-        aids = replace(aids, scale=scales(batch, weight))
+        weight = loss_weights(batch, share)
+        aids = replace(aids, scale=value_scales(batch, weight))
         forest = self._forest(batch)
         reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
         given = _Given(batch=batch, share=weight, old=old, reference=reference)
         if self.settings.memory_gib is not None:
-            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.readers)
+            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.cpu_workers)
         learn = self._over_paths if "paths" in objective.needs else self._over_tokens
         with self._crew.gathered():
             metrics, gap = learn(forest, given, objective, share, aids)
@@ -161,7 +173,13 @@ class Learner:
         return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
     def _gradient_change(
-        self, batch: Batch, objective: Objective, share: Share, along: Mapping[Tensor, Tensor], *, aids: Aids
+        self,
+        batch: Batch,
+        objective: Objective,
+        share: Normalizer,
+        along: Mapping[Tensor, Tensor],
+        *,
+        aids: ObjectiveContext,
     ) -> dict[str, float]:
         """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
         here = self.logprobs(batch)
@@ -169,7 +187,7 @@ class Learner:
         metrics = gradient_change(
             lambda: self.backward(batch, displaced, share, aids=aids, old=here), along, others=critic
         )
-        gap = float((here - batch.behaviour)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
+        gap = float((here - batch.rollout_logprob)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
         return {**metrics, "policy/gap": gap}
 
     def _forest(self, batch: Batch) -> Forest:
@@ -187,12 +205,12 @@ class Learner:
         return paths / max(1, tree)
 
     def _over_tokens(
-        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: Forest, given: "_Given", objective: Objective, share: Normalizer, aids: ObjectiveContext
     ) -> tuple[dict[str, float], float]:
         """Loss and gradient page by page; returns metrics, and the sum of the gaps."""
         del share
 
-        def work(reader: Reader, reading: Reading) -> tuple[dict[str, float], float]:
+        def work(reader: CpuWorker, reading: Reading) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
             for page in reading.backward():
                 seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
@@ -207,7 +225,7 @@ class Learner:
         return totals, gaps
 
     def _over_paths(
-        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: Forest, given: "_Given", objective: Objective, share: Normalizer, aids: ObjectiveContext
     ) -> tuple[dict[str, float], float]:
         """The loss of all that was seen, then its gradient page by page."""
         seen = self._survey(forest, given.batch, objective.needs)
@@ -216,7 +234,7 @@ class Learner:
         metrics = _descend(objective, by_path(columns, given.batch, share))
         slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
-        def work(reader: Reader, reading: Reading) -> None:
+        def work(reader: CpuWorker, reading: Reading) -> None:
             for page in reading.backward():
                 outputs = self._look(reader, page, given.batch, objective.needs).columns()
                 pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
@@ -225,14 +243,16 @@ class Learner:
         self._crew.read(work, forest, self.settings.micro_tokens)
         return metrics, _gap(seen, given.batch)
 
-    def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
+    def rehearse(
+        self, batch: Batch, objective: Objective, share: Normalizer, *, aids: ObjectiveContext = NO_CONTEXT
+    ) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
         extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
         try:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
             return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
         finally:
-            self._descent.forget()
+            self._descent.zero_grad()
             self.extent = extent
 
     def divergence(self, batch: Batch) -> float:
@@ -241,7 +261,7 @@ class Learner:
         With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
         the expectation is KL(before || now). Tokens of earlier steps do not count.
         """
-        moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
+        moved = (self.logprobs(batch) - batch.rollout_logprob)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
     def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
@@ -266,16 +286,16 @@ class Learner:
         """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
         return self._survey(self._forest(batch), batch, frozenset()).logprob
 
-    def _look(self, reader: Reader, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
-        return look(reader.policy, page, batch, **self._wanted(reader, needs))
+    def _look(self, reader: CpuWorker, page: Page, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        return token_outputs(reader.policy, page, batch, **self._wanted(reader, needs))
 
-    def _survey(self, forest: Forest, batch: Batch, needs: frozenset[Need]) -> Seen:
-        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
-            return looks(reader.policy, batch, reading, **self._wanted(reader, needs))
+    def _survey(self, forest: Forest, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        def work(reader: CpuWorker, reading: Reading) -> list[tuple[Tensor, TokenOutputs]]:
+            return token_outputs_per_chunk(reader.policy, batch, reading, **self._wanted(reader, needs))
 
         return in_order([*chain(*self._crew.read(work, forest, self.settings.micro_tokens))])
 
-    def _wanted(self, reader: Reader, needs: frozenset[Need]) -> "_Wanted":
+    def _wanted(self, reader: CpuWorker, needs: frozenset[Need]) -> "_Wanted":
         critic = reader.critic if "values" in needs else None
         return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
 
@@ -283,9 +303,9 @@ class Learner:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
 
-        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
+        def work(reader: CpuWorker, reading: Reading) -> list[tuple[Tensor, TokenOutputs]]:
             del reader
-            return looks(reference, batch, reading, temperature=self._temperature)
+            return token_outputs_per_chunk(reference, batch, reading, temperature=self._temperature)
 
         found = self._crew.read(work, forest, self.settings.micro_tokens, reference)
         return in_order([*chain(*found)]).logprob
@@ -318,18 +338,18 @@ class _Given:
         old, reference = (None if each is None else each[trained] for each in (self.old, self.reference))
         return _Given(batch=self.batch.only(trained), share=self.share[trained], old=old, reference=reference)
 
-    def columns(self, seen: Seen, needs: frozenset[Need], aids: Aids) -> Columns:
+    def columns(self, seen: TokenOutputs, needs: frozenset[Need], aids: ObjectiveContext) -> LossInputs:
         """The columns of an objective."""
         columns = by_token(self.batch, seen, needs, aids, share=self.share, old=self.old)
         return replace(columns, reference=self.reference)
 
 
-def _gap(seen: Seen, batch: Batch) -> float:
+def _gap(seen: TokenOutputs, batch: Batch) -> float:
     """Sum over the tokens that the present policy sampled of how far engine and learner are apart about them."""
-    return float((seen.logprob.detach() - batch.behaviour)[batch.fresh].abs().sum())
+    return float((seen.logprob.detach() - batch.rollout_logprob)[batch.fresh].abs().sum())
 
 
-def _descend(objective: Objective, columns: Columns) -> dict[str, float]:
+def _descend(objective: Objective, columns: LossInputs) -> dict[str, float]:
     """Backpropagate the loss of some columns; returns its metrics."""
     loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]

@@ -18,10 +18,10 @@ from bough.curate import Admit, select
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore import Grown, Stuck, derive
-from bough.reward import Reward, pay
-from bough.train.columns import Aids
+from bough.reward import Reward, compute_rewards
+from bough.train.columns import ObjectiveContext
 from bough.train.deadrun import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
-from bough.train.habit import add_entropies, usual
+from bough.train.habit import add_entropies, mean_turn_entropies
 from bough.train.heldout import Score, measure
 from bough.train.journal import Journal, Memory, Progress
 from bough.train.learner import Diverged
@@ -123,17 +123,17 @@ async def _step(
     ready, divergence = shop.advisers.ready, _still
     batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
     if ready:
-        lively = 0 if batch is None else sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
+        lively = 0 if batch is None else sum(bool(each.positive.any() or each.negative.any()) for each in harvest.kept)
         progress.pulse = feel(progress.pulse, lively=lively, success=metrics["train/success"])
     if batch is not None:
         with watch("learn"):
             stale = run.staleness > 0 and newest(harvest.kept) < shop.learner.updates
-            before = shop.learner.logprobs(batch) if stale and run.advisers else batch.behaviour
+            before = shop.learner.logprobs(batch) if stale and run.advisers else batch.rollout_logprob
         learned = await _learn(shop, journal, progress, watch, batch, ahead)
         if shop.budget is not None:
             metrics |= shop.budget.note(shop.learner.extent)
         metrics |= learned
-        divergence = partial(shop.learner.divergence, replace(batch, behaviour=before))
+        divergence = partial(shop.learner.divergence, replace(batch, rollout_logprob=before))
         if stale:
             # The sampling weights are overwritten, so this is drift, not the engine gap; the canary checks the engine.
             metrics["policy/drift"] = metrics.pop("policy/gap")
@@ -172,9 +172,9 @@ async def _learn(
 ) -> dict[str, float]:
     """Update the policy; meanwhile, where the run allows it, trees of the next step grow."""
     run, step = shop.run, progress.step
-    aids = Aids(
+    aids = ObjectiveContext(
         reference=shop.reference.model,
-        usual_entropy=usual(progress.entropies, shop.policy.device),
+        mean_turn_entropy=mean_turn_entropies(progress.entropies, shop.policy.device),
         progress=(step - 1 - run.warmup_steps) / run.steps,
     )
 
@@ -279,7 +279,7 @@ async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
 
 def reward(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     """Reward the trees of each task together."""
-    return [rewarded for group in groups(trees) for rewarded in pay(group, rewards)]
+    return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards)]
 
 
 def admit(credited: Sequence[Credited], admits: Sequence[Admit]) -> tuple[list[Credited], dict[str, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 from bough.batch import plant
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train.look import values_of
+from bough.train.token_outputs import values_of
 
 
 class Valuer:

@@ -108,7 +108,7 @@ class Workshop:
         self.learner = Learner(
             self.policy,
             run.optimizer,
-            total_updates=run.steps * run.optimizer.epochs * run.optimizer.parts,
+            total_updates=run.steps * run.optimizer.epochs * run.optimizer.minibatches,
             temperature=run.sampling.temperature,
             critic=self.critic,
             seed=derive(run.seed, "optimizer") % 2**31,

@@ -4,10 +4,10 @@ from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.group import groups
 from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
+from bough.tree.path_view import PathTokens, PathView, action_info, join, path_view, turn_info
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
-from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
+from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Credited, Rewarded, StageError, describe, is_column
-from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
@@ -49,11 +49,11 @@ __all__ = [
     "Rewarded",
     "Source",
     "StageError",
-    "Steps",
+    "PathView",
     "Task",
     "Tree",
-    "Words",
-    "acts_info",
+    "PathTokens",
+    "action_info",
     "begins_turn",
     "context",
     "count_actions",
@@ -62,7 +62,7 @@ __all__ = [
     "describe",
     "groups",
     "join",
-    "leave_out",
+    "exclude_leaves",
     "is_column",
     "is_replayed",
     "join_column",
@@ -77,10 +77,10 @@ __all__ = [
     "rows_of",
     "spread_nodes",
     "spread_paths",
-    "spread_steps",
-    "spread_words",
-    "steps",
-    "steps_info",
+    "spread_turns",
+    "spread_tokens",
+    "path_view",
+    "turn_info",
     "sum_at",
     "sum_of_subtree",
     "sum_to_root",

@@ -95,19 +95,20 @@ class Credited:
     the two differently, so what gains and what loses is kept apart. With A[p, t] the advantage that path p gives to
     token t, and the means taken over the counted paths through t:
 
-        gain[t] = mean_p max(A[p, t], 0)        lose[t] = mean_p min(A[p, t], 0)
+        positive[t] = mean_p max(A[p, t], 0)        negative[t] = mean_p min(A[p, t], 0)
 
     A rule with one advantage per token fills one of the two.
 
     Attributes:
         rewarded: What was rewarded.
-        gain: [T] float32, >= 0; 0 at every token that is not trained.
-        lose: [T] float32, <= 0; 0 at every token that is not trained.
-        goals: What value heads should have said, by name, [T] float32; nan where there is nothing to say. Where paths
-            share a token it is their mean.
-        by_turn: [S] float32, the advantage of each turn of each counted path, in the order of `steps`; losses over
-            whole turns or paths need it where branches disagree. None when the tokens of a turn differ.
-        left_out: The leaves of counted paths that no loss may see, ascending int64; a batch is as if they had not been.
+        positive: [T] float32, >= 0; 0 at every token that is not trained.
+        negative: [T] float32, <= 0; 0 at every token that is not trained.
+        value_targets: What value heads should have said, by name, [T] float32; nan where there is nothing to say. Where
+            paths share a token it is their mean.
+        turn_advantage: [S] float32, the advantage of each turn of each counted path, in the order of `path_view`;
+            losses over whole turns or paths need it where branches disagree. None when the tokens of a turn differ.
+        excluded_leaves: The leaves of counted paths that no loss may see, ascending int64; a batch is as if they had
+            not been.
 
     Raises:
         StageError: when a column is no array of numbers, has another shape, a wrong sign, or is not finite; or when a
@@ -115,29 +116,29 @@ class Credited:
     """
 
     rewarded: Rewarded
-    gain: Floats
-    lose: Floats
-    goals: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
-    by_turn: Floats | None = None
-    left_out: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    positive: Floats
+    negative: Floats
+    value_targets: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
+    turn_advantage: Floats | None = None
+    excluded_leaves: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
         tokens = len(self.rewarded.tree.token)
-        for name, column, sign in (("gain", self.gain, 1), ("lose", self.lose, -1)):
+        for name, column, sign in (("positive", self.positive, 1), ("negative", self.negative, -1)):
             if not is_column(column, tokens) or not np.all(np.isfinite(column)) or np.any(sign * column < 0):
                 raise StageError(
                     f"Credited.{name}: got {describe(column)}, or a value of the wrong sign or not finite; need "
                     f"{tokens} finite numbers {'>' if sign > 0 else '<'}= 0 (task {self.rewarded.tree.task.id})"
                 )
-        for name, goal in self.goals.items():
+        for name, goal in self.value_targets.items():
             if not is_column(goal, tokens) or np.any(np.isinf(goal)):
                 raise StageError(
-                    f"Credited.goals[{name!r}]: got {describe(goal)}, or an infinite value; need {tokens} numbers, "
-                    f"finite or nan (task {self.rewarded.tree.task.id})"
+                    f"Credited.value_targets[{name!r}]: got {describe(goal)}, or an infinite value; need "
+                    f"{tokens} numbers, finite or nan (task {self.rewarded.tree.task.id})"
                 )
-        if len(self.left_out) and not np.all(np.isin(self.left_out, counted(self.rewarded.tree))):
+        if len(self.excluded_leaves) and not np.all(np.isin(self.excluded_leaves, counted(self.rewarded.tree))):
             raise StageError(
-                f"Credited.left_out: got {self.left_out}; need leaves of counted paths, which are "
+                f"Credited.excluded_leaves: got {self.excluded_leaves}; need leaves of counted paths, which are "
                 f"{counted(self.rewarded.tree)} (task {self.rewarded.tree.task.id})"
             )
 
@@ -149,4 +150,4 @@ class Credited:
     @property
     def advantage(self) -> Floats:
         """[T] float32: the mean advantage of the paths through each token."""
-        return self.gain + self.lose
+        return self.positive + self.negative

@@ -39,15 +39,15 @@ class Turn:
     answer: str
     rebuilt: str
     rewards: Mapping[str, float]
-    gain: float
-    lose: float
+    positive: float
+    negative: float
     logprob: float | None
     entropy: float | None
 
     @property
     def advantage(self) -> float:
         """Mean advantage of the trained tokens."""
-        return self.gain + self.lose
+        return self.positive + self.negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,8 +148,8 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
         answer="\n".join(said[Kind.OBSERVATION]),
         rebuilt="\n".join(said[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},
-        gain=float(credited.gain[tokens][learns].mean()) if learns.any() else 0.0,
-        lose=float(credited.lose[tokens][learns].mean()) if learns.any() else 0.0,
+        positive=float(credited.positive[tokens][learns].mean()) if learns.any() else 0.0,
+        negative=float(credited.negative[tokens][learns].mean()) if learns.any() else 0.0,
         logprob=float(tree.logprob[tokens][sampled].sum()) if sampled.any() else None,
         entropy=float(entropy.mean()) if len(entropy) else None,
     )

@@ -12,7 +12,7 @@ from bough.train.igt import Igt
 from bough.train.run import Optimizer
 
 
-class Descent:
+class OptimizerSet:
     """What changes weights by their gradients."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Descent:
             weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
         }
 
-    def forget(self) -> None:
+    def zero_grad(self) -> None:
         """Drop all gradients."""
         for optimizer in self._optimizers:
             optimizer.zero_grad(set_to_none=True)

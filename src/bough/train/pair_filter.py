@@ -6,7 +6,7 @@ from bough.explore.likeness import edit_distance, rouge_l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
+class PairFilter:
     """Filters of pairs by their texts: rStar-Math's edit distance (arXiv 2501.04519) and iTool's overlap.
 
     What the policy wrote on the two sides is compared, and nothing that it read:
@@ -43,5 +43,5 @@ class Apart:
         return far and (self.overlap == 1 or rouge_l(one.split(), other.split()) <= self.overlap)
 
 
-ANY = Apart()
+ANY = PairFilter()
 """Sides may be as alike as they like."""

@@ -37,7 +37,7 @@ class Forward(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class TokenOutputs:
     """M trained tokens as a model sees them.
 
     Attributes:
@@ -55,7 +55,7 @@ class Seen:
         return [self.logprob, *([] if self.entropy is None else [self.entropy]), *self.values.values()]
 
 
-def look(
+def token_outputs(
     model: Forward,
     page: Page,
     batch: Batch,
@@ -63,7 +63,7 @@ def look(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> Seen:
+) -> TokenOutputs:
     """The trained tokens of a page.
 
     Args:
@@ -77,10 +77,10 @@ def look(
     weight, bias = model.head()
     target = batch.target[page.trained]
     logprob, nats = chosen_logprobs(page.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
-    return Seen(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
+    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
 
 
-def survey(
+def token_outputs_of_batch(
     model: Forward,
     batch: Batch,
     reading: Reading,
@@ -88,7 +88,7 @@ def survey(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> Seen:
+) -> TokenOutputs:
     """All trained tokens of a batch, without gradients.
 
     Args:
@@ -99,11 +99,13 @@ def survey(
         entropy: Whether entropies are wanted.
         critic: Speaks about the model's hidden states.
     """
-    return in_order(looks(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic))
+    return in_order(
+        token_outputs_per_chunk(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic)
+    )
 
 
 @torch.no_grad()
-def looks(
+def token_outputs_per_chunk(
     model: Forward,
     batch: Batch,
     reading: Reading,
@@ -111,12 +113,12 @@ def looks(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> list[tuple[Tensor, Seen]]:
+) -> list[tuple[Tensor, TokenOutputs]]:
     """The pages of a reading one by one: which trained tokens, and what the model thinks of them; see `survey`."""
     # A page that trains nothing gives every column its dtype, also when there are no others.
     blank = Page(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
-        (page.trained, look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
+        (page.trained, token_outputs(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
         for page in chain([blank], reading.forward())
     ]
 
@@ -139,13 +141,13 @@ def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -
     return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
 
 
-def in_order(pages: Sequence[tuple[Tensor, Seen]]) -> Seen:
+def in_order(pages: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
     """All trained tokens of a batch, from its pages in any order."""
     order = torch.cat([trained for trained, _ in pages]).argsort()
     columns = zip(*(seen.columns() for _, seen in pages), strict=True)
     logprob, *others = (torch.cat(column)[order] for column in columns)
     nats = others.pop(0) if pages[0][1].entropy is not None else None
-    return Seen(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
+    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
 
 
 def read(model: Forward, forest: Forest, max_tokens: int) -> Reading:

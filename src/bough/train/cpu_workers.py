@@ -16,13 +16,13 @@ from torch import nn
 from bough.batch import Forest, Reading, Stretch
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.train.look import Forward
+from bough.train.token_outputs import Forward
 
 Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reader:
+class CpuWorker:
     """What a thread reads with.
 
     Attributes:
@@ -38,7 +38,7 @@ class Reader:
         return [*self.policy.parameters().values(), *(() if self.critic is None else self.critic.parameters())]
 
 
-class Crew:
+class CpuWorkers:
     """Readers of a policy's batches, each in a thread; a single one reads in the thread that asks."""
 
     def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
@@ -49,20 +49,20 @@ class Crew:
         """
         if count > 1 and policy.device.type != "cpu":
             raise ValueError(
-                f"Optimizer.readers: got {count} for a policy on {policy.device}; need 1: threads share the work of "
-                "CPUs alone"
+                f"Optimizer.cpu_workers: got {count} for a policy on {policy.device}; need 1: "
+                "threads share work on CPUs only"
             )
         self._arithmetic = policy.arithmetic()
-        self._readers = [Reader(policy=policy, critic=critic)]
+        self._readers = [CpuWorker(policy=policy, critic=critic)]
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
-            self._readers.append(Reader(policy=policy.shadow(), critic=again))
+            self._readers.append(CpuWorker(policy=policy.shadow(), critic=again))
         self._weights = [reader.weights() for reader in self._readers]
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-reader") if count > 1 else None
 
     def read(
         self,
-        work: Callable[[Reader, Reading], Result],
+        work: Callable[[CpuWorker, Reading], Result],
         forest: Forest,
         max_tokens: int,
         model: Forward | None = None,
@@ -82,7 +82,7 @@ class Crew:
         readings = [Reading(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)]
         threads = torch.get_num_threads()
 
-        def own(reader: Reader, reading: Reading) -> Result:
+        def own(reader: CpuWorker, reading: Reading) -> Result:
             torch.set_num_threads(max(1, threads // len(models)))
             return work(reader, reading)
 

@@ -8,11 +8,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.tree import EXPLORER, STUB, TRUNCATED_BY, Credited, Floats, Ints, Steps, acts_info, join, steps
+from bough.tree import EXPLORER, STUB, TRUNCATED_BY, Credited, Floats, Ints, PathView, action_info, join, path_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Walks:
+class PathIndex:
     """The trained tokens of P paths with K turns, path by path: E of them, a shared token once for each path.
 
     Attributes:
@@ -33,9 +33,9 @@ class Walks:
     turn: Int[Tensor, " E"]
     advantage: Float[Tensor, " E"]
     task: Int[Tensor, " P"]
-    fork: Int[Tensor, " K"]
+    context_id: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
-    answer: Int[Tensor, " K"]
+    response_id: Int[Tensor, " K"]
     visits: Float[Tensor, " K"]
     end: Int[Tensor, " P"]
 
@@ -44,29 +44,29 @@ class Walks:
         """[E] float64: one over the number of trained tokens of the path."""
         return 1.0 / self.path.bincount(minlength=len(self.task))[self.path].double()
 
-    def take(self, trained: Int[Tensor, " m"]) -> "Walks":
+    def take(self, trained: Int[Tensor, " m"]) -> "PathIndex":
         """The paths of some trees, all of whose trained tokens are among `trained`, numbered as these."""
         place = torch.full((int(self.trained.max()) + 1 if len(self.trained) else 0,), -1, device=self.trained.device)
         inside = trained[trained < len(place)]
         place[inside] = torch.arange(len(trained), device=place.device)[trained < len(place)]
         kept = place[self.trained] >= 0
         (paths, path), (turns, turn) = _numbered(self.path[kept]), _numbered(self.turn[kept])
-        return Walks(
+        return PathIndex(
             trained=place[self.trained[kept]],
             path=path,
             turn=turn,
             advantage=self.advantage[kept],
             task=self.task[paths],
-            fork=self.fork[turns],
+            context_id=self.context_id[turns],
             path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
-            answer=self.answer[turns],
+            response_id=self.response_id[turns],
             visits=self.visits[turns],
             end=self.end[paths],
         )
 
-    def to(self, device: torch.device | str) -> "Walks":
+    def to(self, device: torch.device | str) -> "PathIndex":
         """The same on another device."""
-        return Walks(**{name: getattr(self, name).to(device) for name in self.__slots__})
+        return PathIndex(**{name: getattr(self, name).to(device) for name in self.__slots__})
 
 
 def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " n"]]:
@@ -75,7 +75,7 @@ def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " 
     return ids[new > 0], new.cumsum(0) - 1
 
 
-def walk(credited: Sequence[Credited], origin: Ints) -> Walks:
+def index_paths(credited: Sequence[Credited], origin: Ints) -> PathIndex:
     """The paths of a batch.
 
     Args:
@@ -85,50 +85,55 @@ def walk(credited: Sequence[Credited], origin: Ints) -> Walks:
     Raises:
         ValueError: when paths through a token disagree and their rule does not say what each of them gives.
     """
-    view = steps([each.rewarded for each in credited])
-    words = view.words
+    view = path_view([each.rewarded for each in credited])
+    words = view.path_tokens
     slot = np.full(int(view.lengths.sum()), -1, dtype=np.int64)
     slot[origin] = np.arange(len(origin))
     stays = slot[words.token] >= 0
-    left_out = np.concatenate([at + each.left_out for at, each in zip(view.offset, credited, strict=False)])
-    stays &= ~np.isin(view.leaf, left_out)[view.path[words.step]]
+    excluded_leaves = np.concatenate(
+        [at + each.excluded_leaves for at, each in zip(view.offset, credited, strict=False)]
+    )
+    stays &= ~np.isin(view.leaf, excluded_leaves)[view.path[words.step]]
     token, step = words.token[stays], words.step[stays]
     turns, turn = np.unique(step, return_inverse=True)
     paths, path = np.unique(view.path[step], return_inverse=True)
     fork = _fork(view)
-    return Walks(
+    return PathIndex(
         trained=torch.as_tensor(slot[token]),
         path=torch.as_tensor(path),
         turn=torch.as_tensor(turn),
         advantage=torch.as_tensor(_advantage(credited, view)[stays]),
         task=torch.as_tensor(view.task[paths]),
-        fork=torch.as_tensor(fork[turns]),
+        context_id=torch.as_tensor(fork[turns]),
         path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
-        answer=torch.as_tensor(_answer(view, fork)[turns]),
+        response_id=torch.as_tensor(_answer(view, fork)[turns]),
         visits=torch.as_tensor(_visits(view)[turns]),
         end=torch.as_tensor(_ends(view)[paths]),
     )
 
 
-def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
+def _advantage(credited: Sequence[Credited], view: PathView) -> Floats:
     """[E] float32: what each path gives to each of its tokens."""
-    words, nothing = view.words, np.zeros(0, dtype=np.float32)
-    gain = np.concatenate([nothing, *(each.gain for each in credited)])[words.token]
-    lose = np.concatenate([nothing, *(each.lose for each in credited)])[words.token]
+    words, nothing = view.path_tokens, np.zeros(0, dtype=np.float32)
+    positive = np.concatenate([nothing, *(each.positive for each in credited)])[words.token]
+    negative = np.concatenate([nothing, *(each.negative for each in credited)])[words.token]
     turns = np.bincount(view.tree[view.path], minlength=len(credited)).tolist()
-    said = (np.full(n, np.nan) if c.by_turn is None else c.by_turn for c, n in zip(credited, turns, strict=True))
-    by_turn = np.concatenate([nothing, *said])[words.step]
-    silent = np.isnan(by_turn)
-    if mixed := len(np.unique(words.token[silent & (gain > 0) & (lose < 0)])):
+    said = (
+        np.full(n, np.nan) if c.turn_advantage is None else c.turn_advantage
+        for c, n in zip(credited, turns, strict=True)
+    )
+    turn_advantage = np.concatenate([nothing, *said])[words.step]
+    silent = np.isnan(turn_advantage)
+    if mixed := len(np.unique(words.token[silent & (positive > 0) & (negative < 0)])):
         raise ValueError(
             f"pack: got {mixed} tokens about which the paths through them disagree, from a rule whose credit differs "
             "within a turn; need one advantage a turn for a loss over whole turns or paths. Grow chains, or take a "
             "loss over tokens"
         )
-    return np.where(silent, gain + lose, by_turn).astype(np.float32)
+    return np.where(silent, positive + negative, turn_advantage).astype(np.float32)
 
 
-def _ends(view: Steps) -> Ints:
+def _ends(view: PathView) -> Ints:
     """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `Walks.end`."""
     trees: list[int] = view.tree.tolist()
     leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
@@ -138,14 +143,14 @@ def _ends(view: Steps) -> Ints:
     return np.where(success, 1, np.where(open_ends, 0, -1)).astype(np.int64)
 
 
-def _visits(view: Steps) -> Floats:
+def _visits(view: PathView) -> Floats:
     """[S] float32: the info "visits" of each turn."""
-    said, which = acts_info(view, "visits", 0)
+    said, which = action_info(view, "visits", 0)
     numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in said]
     return np.asarray(numbers, dtype=np.float32)[which]
 
 
-def _fork(view: Steps) -> Ints:
+def _fork(view: PathView) -> Ints:
     """[S] int64: the node a turn was acted from; all first turns of a task count as acted from one place."""
     root = view.offset[:-1][view.tree[view.path]]
     first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
@@ -153,7 +158,7 @@ def _fork(view: Steps) -> Ints:
     return np.where(view.place == root, first[view.task[view.path]], view.place)
 
 
-def _answer(view: Steps, fork: Ints) -> Ints:
+def _answer(view: PathView, fork: Ints) -> Ints:
     """[S] int64: the same number for the same tokens written from the same fork, compared place by place."""
     first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
     token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
