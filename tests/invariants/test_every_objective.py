@@ -19,7 +19,7 @@ from bough.policy import Tiny, ValueHead
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train import Learner, Optimizer
-from bough.train.columns import ObjectiveContext, by_path, by_token, loss_weights
+from bough.train.loss_inputs import ObjectiveContext, before_forward, by_path, loss_weights, with_outputs
 from bough.train.token_outputs import TokenOutputs
 from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
 
@@ -212,7 +212,7 @@ class Sight:
         batch = replace(batch, rollout_logprob=near, value_targets=said, old_values=said)
         old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if "old" in needs else None
         aids = ObjectiveContext(mean_turn_entropy=self.usual if "mean_turn_entropy" in needs else None, progress=0.4)
-        columns = by_token(batch, seen, needs, aids, share=weight, old=old)
+        columns = with_outputs(before_forward(batch, needs, aids, loss_weight=weight, old=old), seen, needs)
         return replace(columns, reference=self.reference[at] if "reference" in needs else None)
 
     def read(self, columns: LossInputs) -> tuple[list[Tensor], dict[str, float]]:

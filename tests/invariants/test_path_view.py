@@ -11,7 +11,7 @@ from bough.batch import pack
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
 from bough.train import Learner, Optimizer
-from bough.train.columns import ObjectiveContext
+from bough.train.loss_inputs import ObjectiveContext
 from bough.tree import counted, spread_paths
 
 WHOLE = Sum(terms=(PpoClip(low=0.2, high=0.3, dual=1.6), Kl(coefficient=0.05), Entropy(coefficient=0.02)))

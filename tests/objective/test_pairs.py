@@ -16,7 +16,7 @@ from bough.batch import Batch, pack
 from bough.objective import Dpo, LossInputs, Normalizer, Pairs
 from bough.policy import Tiny
 from bough.train import Learner, Optimizer
-from bough.train.columns import ObjectiveContext, by_path
+from bough.train.loss_inputs import ObjectiveContext, by_path
 from bough.tree import Credited, Outcome, Source, Tree, counted, path, spread_paths
 
 DONE = Outcome.TERMINATED

@@ -14,7 +14,7 @@ from bough.batch import pack
 from bough.credit import Process, Searched
 from bough.objective import Dpo, LossInputs, Normalizer, Pairs, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import PreferencePairs
-from bough.train.columns import by_path
+from bough.train.loss_inputs import by_path
 from bough.tree import EXPLORER, TRUNCATED_BY, Credited, Outcome, Rewarded
 
 

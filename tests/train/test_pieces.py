@@ -11,9 +11,9 @@ from bough.credit import Grpo
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
 from bough.train import DeadRun, Diverged, Guards, Learner, Optimizer
-from bough.train.columns import ObjectiveContext
 from bough.train.deadrun import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
 from bough.train.loop import admit
+from bough.train.loss_inputs import ObjectiveContext
 from bough.train.schedule import scale
 from bough.train.summary import summarize
 from bough.tree import Outcome

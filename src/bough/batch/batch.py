@@ -1,17 +1,27 @@
-"""Texts laid end to end, with what is to be learned from them."""
+"""Packed trees: rows of tokens end to end, and one column for each property of a trained token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from bough.batch.forest import Forest, plant
+from bough.batch.packed_tree import PackedTree
 from bough.batch.path_index import PathIndex
 from bough.tree import Ints
+
+Derive: TypeAlias = Callable[[PackedTree], NDArray[Any]]
+"""Returns the entries of a column, [m], for the trained tokens of one tree."""
+
+
+def column(dtype: DTypeLike, derive: Derive) -> dict[str, Any]:
+    """Metadata of a field of `Batch` with one entry for each trained token; `pack` fills the field from it."""
+    return {"dtype": dtype, "derive": derive}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -55,16 +65,21 @@ class Batch:
     tree: Int[Tensor, " R"]
     row: Int[Tensor, " R+1"]
     at: Int[Tensor, " M"]
-    rollout_logprob: Float[Tensor, " M"]
-    positive: Float[Tensor, " M"]
-    negative: Float[Tensor, " M"]
-    paths: Int[Tensor, " M"]
-    inverse_length: Float[Tensor, " M"]
-    even: Bool[Tensor, " M"]
-    origin: Int[Tensor, " M"]
-    turn: Int[Tensor, " M"]
-    expert: Bool[Tensor, " M"]
-    fresh: Bool[Tensor, " M"]
+    # The one list of columns of trained tokens: each with its dtype and its value for the trained tokens of a tree.
+    rollout_logprob: Float[Tensor, " M"] = field(
+        metadata=column(np.float32, lambda t: np.zeros(len(t.token)) if t.is_demonstration else t.tree.logprob[t.token])
+    )
+    positive: Float[Tensor, " M"] = field(metadata=column(np.float32, lambda t: t.positive[t.token]))
+    negative: Float[Tensor, " M"] = field(metadata=column(np.float32, lambda t: t.negative[t.token]))
+    paths: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.paths[0][t.node]))
+    inverse_length: Float[Tensor, " M"] = field(metadata=column(np.float64, lambda t: t.paths[1][t.node]))
+    even: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.paths[2][t.node]))
+    origin: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.first_token + t.token))
+    turn: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.turn[t.node]))
+    expert: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: np.full(len(t.token), t.is_demonstration)))
+    fresh: Bool[Tensor, " M"] = field(
+        metadata=column(np.bool_, lambda t: (t.tree.policy_version[t.node] == t.newest) & (not t.is_demonstration))
+    )
     value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
     path_index: PathIndex | None = None
@@ -101,11 +116,13 @@ class Batch:
         return plant([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
 
     def only(self, trained: Int[Tensor, " m"]) -> "Batch":
-        """The same rows, of whose trained tokens some are trained, in the given order; without the path view."""
-        columns = {name: getattr(self, name)[trained] for name in _OF_TOKENS}
-        value_targets = {name: goal[trained] for name, goal in self.value_targets.items()}
-        old_values = {name: thought[trained] for name, thought in self.old_values.items()}
-        return replace(self, **columns, value_targets=value_targets, old_values=old_values, path_index=None)
+        """The same rows with some of the trained tokens, in the given order; without the path index."""
+        columns = {name: getattr(self, name)[trained] for name in ("at", *dict(columns_of(Batch)))}
+        heads = {
+            name: {head: each[trained] for head, each in getattr(self, name).items()}
+            for name in ("value_targets", "old_values")
+        }
+        return replace(self, **columns, **heads, path_index=None)
 
     def minibatches(self, count: int, seed: int) -> "list[MiniBatch]":
         """Batches for `count` optimizer steps: trees dealt out at random, all rows of a tree together.
@@ -162,20 +179,10 @@ class Batch:
 
 _Named: TypeAlias = Mapping[str, Tensor]
 
-_OF_TOKENS = (
-    "at",
-    "rollout_logprob",
-    "positive",
-    "negative",
-    "paths",
-    "inverse_length",
-    "even",
-    "origin",
-    "turn",
-    "expert",
-    "fresh",
-)
-"""The columns with an entry for each trained token."""
+
+def columns_of(batch: type[Batch]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name, and the dtype and derivation (see `column`), of each column of trained tokens."""
+    return ((each.name, each.metadata) for each in fields(batch) if each.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,7 +8,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.tree import EXPLORER, STUB, TRUNCATED_BY, Credited, Floats, Ints, PathView, action_info, join, path_view
+from bough.tree import (
+    EXPLORER,
+    STUB,
+    TRUNCATED_BY,
+    Credited,
+    Floats,
+    Ints,
+    PathView,
+    action_info,
+    included,
+    join,
+    join_advantages,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -21,9 +33,9 @@ class PathIndex:
         turn: [E] int64, ascending from 0: which turn of all turns of all paths.
         advantage: [E] float32, that the path gives to the token.
         task: [P] int64, which task a path is of.
-        fork: [K] int64; turns with the same number were written in answer to the very same context.
+        context_id: [K] int64; turns with the same number were written in answer to the very same context.
         path_of_turn: [K] int64.
-        answer: [K] int64; turns with the same number are the same words in answer to the very same context.
+        response_id: [K] int64; turns with the same number are the same words in answer to the very same context.
         visits: [K] float32, how often a search came to the place that a turn led to; 0 where none counted.
         end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped.
     """
@@ -75,62 +87,35 @@ def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " 
     return ids[new > 0], new.cumsum(0) - 1
 
 
-def index_paths(credited: Sequence[Credited], origin: Ints) -> PathIndex:
+def index_paths(credited: Sequence[Credited], view: PathView, origin: Ints) -> PathIndex:
     """The paths of a batch.
 
     Args:
         credited: The trees.
+        view: `path_view` of their `rewarded`.
         origin: [M] int64, which token of all the trees' tokens each trained token of the batch is.
-
-    Raises:
-        ValueError: when paths through a token disagree and their rule does not say what each of them gives.
     """
-    view = path_view([each.rewarded for each in credited])
-    words = view.path_tokens
+    tokens = view.path_tokens
     slot = np.full(int(view.lengths.sum()), -1, dtype=np.int64)
     slot[origin] = np.arange(len(origin))
-    stays = slot[words.token] >= 0
-    excluded_leaves = np.concatenate(
-        [at + each.excluded_leaves for at, each in zip(view.offset, credited, strict=False)]
-    )
-    stays &= ~np.isin(view.leaf, excluded_leaves)[view.path[words.step]]
-    token, step = words.token[stays], words.step[stays]
+    stays = (slot[tokens.token] >= 0) & included(credited, view)
+    token, step = tokens.token[stays], tokens.step[stays]
+    advantage = join_advantages(credited)[stays].astype(np.float32)
     turns, turn = np.unique(step, return_inverse=True)
     paths, path = np.unique(view.path[step], return_inverse=True)
-    fork = _fork(view)
+    context = _context_ids(view)
     return PathIndex(
         trained=torch.as_tensor(slot[token]),
         path=torch.as_tensor(path),
         turn=torch.as_tensor(turn),
-        advantage=torch.as_tensor(_advantage(credited, view)[stays]),
+        advantage=torch.as_tensor(advantage),
         task=torch.as_tensor(view.task[paths]),
-        context_id=torch.as_tensor(fork[turns]),
+        context_id=torch.as_tensor(context[turns]),
         path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
-        response_id=torch.as_tensor(_answer(view, fork)[turns]),
+        response_id=torch.as_tensor(_response_ids(view, context)[turns]),
         visits=torch.as_tensor(_visits(view)[turns]),
         end=torch.as_tensor(_ends(view)[paths]),
     )
-
-
-def _advantage(credited: Sequence[Credited], view: PathView) -> Floats:
-    """[E] float32: what each path gives to each of its tokens."""
-    words, nothing = view.path_tokens, np.zeros(0, dtype=np.float32)
-    positive = np.concatenate([nothing, *(each.positive for each in credited)])[words.token]
-    negative = np.concatenate([nothing, *(each.negative for each in credited)])[words.token]
-    turns = np.bincount(view.tree[view.path], minlength=len(credited)).tolist()
-    said = (
-        np.full(n, np.nan) if c.turn_advantage is None else c.turn_advantage
-        for c, n in zip(credited, turns, strict=True)
-    )
-    turn_advantage = np.concatenate([nothing, *said])[words.step]
-    silent = np.isnan(turn_advantage)
-    if mixed := len(np.unique(words.token[silent & (positive > 0) & (negative < 0)])):
-        raise ValueError(
-            f"pack: got {mixed} tokens about which the paths through them disagree, from a rule whose credit differs "
-            "within a turn; need one advantage a turn for a loss over whole turns or paths. Grow chains, or take a "
-            "loss over tokens"
-        )
-    return np.where(silent, positive + negative, turn_advantage).astype(np.float32)
 
 
 def _ends(view: PathView) -> Ints:
@@ -150,7 +135,7 @@ def _visits(view: PathView) -> Floats:
     return np.asarray(numbers, dtype=np.float32)[which]
 
 
-def _fork(view: PathView) -> Ints:
+def _context_ids(view: PathView) -> Ints:
     """[S] int64: the node a turn was acted from; all first turns of a task count as acted from one place."""
     root = view.offset[:-1][view.tree[view.path]]
     first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
@@ -158,12 +143,12 @@ def _fork(view: PathView) -> Ints:
     return np.where(view.place == root, first[view.task[view.path]], view.place)
 
 
-def _answer(view: PathView, fork: Ints) -> Ints:
-    """[S] int64: the same number for the same tokens written from the same fork, compared place by place."""
+def _response_ids(view: PathView, context: Ints) -> Ints:
+    """[S] int64: the same number for the same tokens written in the same context, compared place by place."""
     first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
     token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
     kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))
-    group = np.unique(fork[first_at] * (longest + 1) + length, return_inverse=True)[1]
+    group = np.unique(context[first_at] * (longest + 1) + length, return_inverse=True)[1]
     left, fresh = np.arange(len(first_at)), len(first_at)
     for place in range(longest):
         _, which, crowd = np.unique(group[left], return_inverse=True, return_counts=True)

@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, Protocol, cast, runtime_checkable
 
-import numpy as np
-
-from bough.tree import Credited, Rewarded, StageError, describe, is_column, path_view
+from bough.tree import Credited, Rewarded, StageError, describe
 
 
 @runtime_checkable
@@ -50,22 +48,7 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
                 f"{piece}: got another tree at place {place} (task {each.tree.task.id}) than was given (task "
                 f"{given.tree.task.id}); need {need}"
             )
-    credited = cast("list[Credited]", items)
-    _check_turns(piece, credited)
-    return credited
-
-
-def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
-    """Check that each tree has one advantage for each turn of its counted paths."""
-    turn_advantage = [each for each in credited if each.turn_advantage is not None]
-    view = path_view([each.rewarded for each in turn_advantage])
-    turns = np.bincount(view.tree[view.path], minlength=len(turn_advantage)).tolist()
-    for each, count in zip(turn_advantage, turns, strict=True):
-        if not is_column(each.turn_advantage, count) or np.any(np.isinf(each.turn_advantage)):
-            raise StageError(
-                f"{piece}: Credited.turn_advantage: got {describe(each.turn_advantage)}, or an infinite value; "
-                f"need {count} numbers, one for each turn of each counted path (task {each.tree.task.id})"
-            )
+    return cast("list[Credited]", items)
 
 
 def needs_of(rule: Credit) -> frozenset[str]:

@@ -34,4 +34,5 @@ class Signal:
         return Admitted(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
 
     def _teaches(self, credited: Credited) -> bool:
-        return bool(np.any(credited.positive > self.tolerance) or np.any(credited.negative < -self.tolerance))
+        largest = np.maximum(credited.positive, -credited.negative).max(initial=0.0)
+        return bool(largest > self.tolerance)

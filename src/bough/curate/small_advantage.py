@@ -42,11 +42,7 @@ class SmallAdvantage:
 
     def _thin(self, credited: Credited) -> Credited:
         view = path_view([credited.rewarded])
-        if credited.turn_advantage is None:
-            size, path = np.abs(credited.advantage)[view.path_tokens.token], view.path[view.path_tokens.step]
-        else:
-            size, path = np.abs(credited.turn_advantage), view.path
         largest = np.zeros(view.paths)
-        np.maximum.at(largest, path, size)
+        np.maximum.at(largest, view.path[view.path_tokens.step], np.abs(credited.path_advantage))
         small: Ints = view.leaf[largest < self.threshold]
         return exclude_leaves(credited, small)

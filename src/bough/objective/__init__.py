@@ -1,7 +1,7 @@
 """Objectives: losses on columns of trained tokens, in pure torch. No tree, no text, no model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
@@ -57,6 +57,10 @@ class ValueInputs:
     target: Float[Tensor, " M"]
     scale: float = 1.0
 
+    def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "ValueInputs":
+        """Some of the tokens, by a mask or by index."""
+        return replace(self, value=self.value[tokens], old=self.old[tokens], target=self.target[tokens])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LossInputs:
@@ -98,6 +102,14 @@ class LossInputs:
     expert: Bool[Tensor, " M"] | None = None
     path_ids: PathIds | None = None
     progress: float = 0.0
+
+    def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "LossInputs":
+        """Some of the tokens, by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        # Every field that is a tensor has one entry for each token.
+        some = {name: value[tokens] for name, value in columns.items() if isinstance(value, Tensor)}
+        values = {name: each.select(tokens) for name, each in self.values.items()}
+        return replace(self, **some, values=values, path_ids=None)
 
     @property
     def advantage(self) -> Float[Tensor, " M"]:

@@ -7,39 +7,18 @@ from jaxtyping import Bool, Int
 from bough.lazy import Tensor
 from bough.objective import LossInputs, PathIds
 
-_OF_TOKENS = (
-    "logprob",
-    "rollout_logprob",
-    "positive",
-    "negative",
-    "loss_weight",
-    "entropy",
-    "reference",
-    "old",
-    "mean_turn_entropy",
-    "expert",
-)
-
 
 def take(columns: LossInputs, mask: Bool[Tensor, " M"]) -> LossInputs:
-    """The tokens in `mask`, in either view. Shares stay as they are: they are of the whole optimizer batch.
+    """The tokens in `mask`, in either view. Weights stay as they are: they are of the whole optimizer batch.
 
-    In the path view, turns and paths of which nothing is left are gone, and the others are numbered anew: of paths
-    0 0 1 2 2, without the third token, 0 0 1 1 are left.
+    In the path view, paths and turns without a token left are removed, and the others are renumbered: paths
+    0 0 1 2 2 without the third token become 0 0 1 1.
     """
-    some = {name: column[mask] for name in _OF_TOKENS if (column := getattr(columns, name)) is not None}
-    return replace(
-        columns,
-        **some,
-        values={
-            name: replace(head, value=head.value[mask], old=head.old[mask], target=head.target[mask])
-            for name, head in columns.values.items()
-        },
-        path_ids=None if columns.path_ids is None else _take_walk(columns.path_ids, mask),
-    )
+    ids = None if columns.path_ids is None else _take_ids(columns.path_ids, mask)
+    return replace(columns.select(mask), path_ids=ids)
 
 
-def _take_walk(path_ids: PathIds, mask: Bool[Tensor, " M"]) -> PathIds:
+def _take_ids(path_ids: PathIds, mask: Bool[Tensor, " M"]) -> PathIds:
     paths, path = _numbered(path_ids.path[mask], len(path_ids.task))
     turns, turn = _numbered(path_ids.turn[mask], len(path_ids.path_of_turn))
     place = path_ids.task.new_zeros(len(path_ids.task))

@@ -10,7 +10,7 @@ from bough.batch import pack
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.train.token_outputs import Forward, read, token_outputs_of_batch, values_of
-from bough.tree import Credited, Floats, Ints, Rewarded, truncated_states
+from bough.tree import Credited, Floats, Ints, Rewarded, count_path_tokens, truncated_states
 
 
 def appraise(
@@ -37,10 +37,7 @@ def appraise(
         micro_tokens: Most tokens of one forward pass.
     """
     lengths = [len(each.tree.token) for each in rewarded]
-    zeros = [np.zeros(length, dtype=np.float32) for length in lengths]
-    batch = pack(
-        [Credited(rewarded=each, positive=zero, negative=zero) for each, zero in zip(rewarded, zeros, strict=True)]
-    )
+    batch = pack([Credited(rewarded=each, path_advantage=np.zeros(count_path_tokens(each.tree))) for each in rewarded])
     heads = () if critic is None else critic.settings.heads
     thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
     if reference is not None:

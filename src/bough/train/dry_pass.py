@@ -14,9 +14,9 @@ from bough.credit import compute_credit, needs_of
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.explore import derive, paths_of
-from bough.train.columns import ObjectiveContext
 from bough.train.config import ConfigError
 from bough.train.loop import admit, reward
+from bough.train.loss_inputs import ObjectiveContext
 from bough.train.run import Run
 from bough.train.workshop import Workshop
 from bough.tree import (
@@ -164,7 +164,7 @@ def _check_group(run: Run, credited: Sequence[Credited]) -> None:
 
 
 def _has_advantage(credited: Credited) -> bool:
-    return bool(credited.positive.any() or credited.negative.any())
+    return not credited.is_zero
 
 
 def _with_advantage(credited: Credited) -> Credited:

@@ -19,12 +19,12 @@ from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.explore import Grown, Stuck, derive
 from bough.reward import Reward, compute_rewards
-from bough.train.columns import ObjectiveContext
 from bough.train.deadrun import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
 from bough.train.habit import add_entropies, mean_turn_entropies
 from bough.train.heldout import Score, measure
 from bough.train.journal import Journal, Memory, Progress
 from bough.train.learner import Diverged
+from bough.train.loss_inputs import ObjectiveContext
 from bough.train.pipeline import Ahead, newest
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
@@ -123,7 +123,7 @@ async def _step(
     ready, divergence = shop.advisers.ready, _still
     batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
     if ready:
-        lively = 0 if batch is None else sum(bool(each.positive.any() or each.negative.any()) for each in harvest.kept)
+        lively = 0 if batch is None else sum(not each.is_zero for each in harvest.kept)
         progress.pulse = feel(progress.pulse, lively=lively, success=metrics["train/success"])
     if batch is not None:
         with watch("learn"):

@@ -194,7 +194,7 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
         )
     if not kept:
         return
-    from bough.train.columns import by_path
+    from bough.train.loss_inputs import by_path
 
     batch = _packed(kept, paths=True)
     nothing = torch.zeros(len(batch.at))
@@ -304,7 +304,8 @@ def _value(teller: Teller, tree: Tree, node: int, written: int, value: float, he
 
 def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
-        if each.turn_advantage is None:
+        advantage = each.turn_advantage
+        if advantage is None:
             raise ConfigError(
                 f"credit={type(run.credit).__name__}: credits tokens, not turns; need a rule for turns, such as "
                 "credit='Process(label=hard)'"
@@ -316,7 +317,7 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             if leaf in each.excluded_leaves or not nodes:
                 sieve.left_out["paths without turns, or that nothing learns from"] += 1
                 continue
-            sieve.add(_path, each.tree, nodes, each.turn_advantage[at].tolist())
+            sieve.add(_path, each.tree, nodes, advantage[at].tolist())
 
 
 def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> Row:

@@ -128,7 +128,8 @@ class Revise:
     def _paths(self, credited: Credited) -> list["_Path"]:
         """The paths of a tree on which something was done."""
         tree, view = credited.tree, path_view([credited.rewarded])
-        if credited.turn_advantage is None:
+        advantage = credited.turn_advantage
+        if advantage is None:
             raise ValueError(
                 f"Revise.blame: got {type(self.blame).__name__}, which credits tokens, not turns; need a rule for "
                 "turns, such as Searched() or Process()"
@@ -145,7 +146,7 @@ class Revise:
                     _Path(
                         leaf=leaf,
                         turns=[tuple(turn.tolist()) for turn in tokens[at]],
-                        credit=credited.turn_advantage[at].tolist(),
+                        credit=advantage[at].tolist(),
                         seen=seen,
                         worth=float(view.returns[number]),
                     )

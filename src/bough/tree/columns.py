@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Info, Tree
 
-OF_TOKENS = ("token", "logprob", "entropy", "positive", "negative")
+OF_TOKENS = ("token", "logprob", "entropy")
 """The columns with one value a token; all others have one a node."""
 
 
