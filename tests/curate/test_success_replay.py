@@ -92,7 +92,7 @@ def world(outcome: Outcome = Outcome.TERMINATED, version: int = 3) -> Rewarded:
         N(parent=3, kind=OBSERVATION, tokens=(), outcome=outcome),
         N(parent=2, kind=ACTION, tokens=(7, 8), logprob=(-0.4, -0.5), env_reward=1.0),
         N(parent=5, kind=OBSERVATION, tokens=(), outcome=Outcome.TERMINATED),
-        version=version,
+        policy_version=version,
     )
     return rewarded(tree)
 

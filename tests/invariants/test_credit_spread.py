@@ -144,7 +144,7 @@ def test_paths_of_different_lengths_are_refused_where_they_share_tokens() -> Non
         N(parent=2, kind=ACTION, tokens=(1, 2), outcome=DONE),
     )
     batch = pack([spread_paths(rewarded(tree), np.asarray([1.0, -1.0]))])
-    with pytest.raises(ValueError, match=r"Share\(by='paths'\): got 1 trained tokens shared"):
+    with pytest.raises(ValueError, match=r"Normalizer\(by='paths'\): got 1 trained tokens shared"):
         Normalizer(by="paths")(batch.paths, batch.inverse_length, batch.even)
 
 

@@ -112,8 +112,7 @@ def test_refused_failed_and_open_paths_move_nobodys_credit(rule: Credit, rng: np
         cut = replace(
             one,
             rewarded=other.rewarded,
-            positive=one.positive[words],
-            negative=one.negative[words],
+            path_advantage=one.path_advantage,
             value_targets=value_targets,
             excluded_leaves=excluded_leaves,
         )

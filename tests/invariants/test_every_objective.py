@@ -211,8 +211,8 @@ class Sight:
         said = {name: said[at] for name, said in self.said.items()}
         batch = replace(batch, rollout_logprob=near, value_targets=said, old_values=said)
         old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if "old" in needs else None
-        aids = ObjectiveContext(mean_turn_entropy=self.usual if "mean_turn_entropy" in needs else None, progress=0.4)
-        columns = with_outputs(before_forward(batch, needs, aids, loss_weight=weight, old=old), seen, needs)
+        context = ObjectiveContext(mean_turn_entropy=self.usual if "mean_turn_entropy" in needs else None, progress=0.4)
+        columns = with_outputs(before_forward(batch, needs, context, loss_weight=weight, old=old), seen, needs)
         return replace(columns, reference=self.reference[at] if "reference" in needs else None)
 
     def read(self, columns: LossInputs) -> tuple[list[Tensor], dict[str, float]]:
@@ -324,10 +324,12 @@ def gradient_through(
     weights = [*pair[0].parameters().values(), *critic.parameters()]
     for weight in weights:
         weight.grad = None
-    aids = ObjectiveContext(
+    context = ObjectiveContext(
         reference=pair[1].replica(), mean_turn_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4
     )
-    metrics = learner.backward(batch, objective, Normalizer(), aids=aids, old=old if "old" in objective.needs else None)
+    metrics = learner.backward(
+        batch, objective, Normalizer(), context=context, old=old if "old" in objective.needs else None
+    )
     flat = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
     # How much was read is what differs.
     told = {name: value for name, value in metrics.items() if not name.startswith("update/")}

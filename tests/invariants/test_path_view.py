@@ -39,14 +39,14 @@ def test_a_loss_over_tokens_is_the_same_in_both_views(share: Normalizer) -> None
     credited = [spread_paths(rewarded(tree), rng.normal(size=len(counted(tree)))) for tree in trees]
     batch = pack(credited, paths=True)
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=128, dtype="float64").build(["a b"])
-    aids = ObjectiveContext(reference=policy.replica())
+    context = ObjectiveContext(reference=policy.replica())
 
     def gradient(objective: Sum | ByPath, micro_tokens: int, part: int | None) -> tuple[dict[str, float], list[Tensor]]:
         learner = Learner(policy, Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0)
         for weight in policy.parameters().values():
             weight.grad = None
         chosen = batch if part is None else batch.minibatches(2, 3)[part].batch
-        metrics = learner.backward(chosen, objective, share, aids=aids)
+        metrics = learner.backward(chosen, objective, share, context=context)
         return metrics, [weight.grad.clone() for weight in policy.parameters().values() if weight.grad is not None]
 
     for part in (None, 0, 1):

@@ -222,3 +222,26 @@ def test_shares_of_a_token_that_paths_share() -> None:
     ]
     with pytest.raises(ValueError, match=r"got 1 trained tokens shared by paths of different lengths; need chains"):
         Normalizer(by="paths")(paths, inverse, torch.tensor([False, True, True, True, True, True]))
+
+
+def test_matrices_are_rows_of_tokens_without_padding() -> None:
+    mask = torch.tensor([[True, True, False], [False, True, False]])
+    logprob = torch.tensor([[-1.0, -2.0, 9.0], [9.0, -3.0, 9.0]], requires_grad=True)
+    advantage = torch.tensor([[2.0, 2.0, 9.0], [9.0, -1.0, 9.0]])
+    given = LossInputs.from_matrices(
+        logprob=logprob, advantage=advantage, mask=mask, old=logprob.detach() - 1, normalizer=Normalizer(by="paths")
+    )
+    assert given.logprob.tolist() == given.rollout_logprob.tolist() == [-1, -2, -3]
+    assert (given.positive.tolist(), given.negative.tolist()) == ([2, 2, 0], [0, 0, -1])
+    assert given.loss_weight.tolist() == [0.25, 0.25, 0.5]
+    assert given.old is not None
+    assert given.old.tolist() == [-2, -3, -4]
+    assert given.path_ids is not None
+    assert given.path_ids.path.tolist() == [0, 0, 1]
+    # One ratio for a whole row: the mean of the gaps of its tokens.
+    whole = PpoClip(high=9.0, ratio="sequence")(
+        LossInputs.from_matrices(logprob=logprob, rollout_logprob=logprob.detach() - 1, advantage=advantage, mask=mask)
+    )
+    assert whole.metrics["ratio"].item() == pytest.approx(math.e)
+    with pytest.raises(ValueError, match=r"from_matrices: got no trained token in row 1; need at least one"):
+        LossInputs.from_matrices(logprob=logprob, advantage=advantage, mask=mask & torch.tensor([[True], [False]]))

@@ -237,7 +237,7 @@ def test_the_gradient_does_not_depend_on_micro_batches() -> None:
         for weight in policy.parameters().values():
             weight.grad = None
         objective = Dpo(pairs=Pairs(unit=unit, choice="all"))  # type: ignore[arg-type]
-        metrics = learner.backward(batch, objective, Normalizer(), aids=ObjectiveContext(reference=reference))
+        metrics = learner.backward(batch, objective, Normalizer(), context=ObjectiveContext(reference=reference))
         assert metrics["policy/pairs"] > 5
         return [weight.grad.clone() for weight in policy.parameters().values() if weight.grad is not None]
 

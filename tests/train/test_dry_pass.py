@@ -94,9 +94,8 @@ class Credits:
             "turned round": lambda: credited[::-1],
             "rewarded": lambda: list(rewarded),
             "none": lambda: None,
-            "negative": lambda: [replace(each, positive=each.positive - 1) for each in credited],
-            "list": lambda: [replace(each, positive=[0.0] * len(each.positive)) for each in credited],  # type: ignore[arg-type]
-            "turns": lambda: [replace(each, turn_advantage=np.zeros(1)) for each in credited],
+            "list": lambda: [replace(each, path_advantage=[0.0]) for each in credited],  # type: ignore[arg-type]
+            "entries": lambda: [replace(each, path_advantage=np.zeros(1)) for each in credited],
             "leaf": lambda: [replace(each, excluded_leaves=np.array([0])) for each in credited],
             "goal": lambda: [replace(credited[0], value_targets={"value": whole[1:]}), *credited[1:]],
         }
@@ -113,11 +112,10 @@ class Credits:
         ),
         ("rewarded", "credit=Credits: got Rewarded at place 0; need one Credited"),
         ("none", "credit=Credits: got NoneType; need a list with one Credited"),
-        ("negative", r"credit=Credits: Credited.positive: got float32 of shape \(\d+,\), or a value of the wrong sign"),
-        ("list", "credit=Credits: Credited.positive: got list, or a value"),
+        ("list", "credit=Credits: Credited.path_advantage: got list, or a value"),
         (
-            "turns",
-            r"credit=Credits: Credited.turn_advantage: got float64 of shape \(1,\), or an infinite value; need 8 ",
+            "entries",
+            r"credit=Credits: Credited.path_advantage: got float64 of shape \(1,\), or a value that is not finite",
         ),
         ("leaf", r"credit=Credits: Credited.excluded_leaves: got \[0\]; need leaves of counted paths"),
         ("goal", r"credit=Credits: Credited.value_targets\['value'\]: got float64 of shape"),

@@ -157,9 +157,7 @@ def every_answer(one: Learner, pays: np.ndarray) -> Batch:
     given = Rewarded(tree=tree, channels={})
 
     def batch(worth: np.ndarray) -> Batch:
-        column = np.zeros(len(tree.token), dtype=np.float32)
-        column[tree.sampled] = worth
-        return pack([Credited(rewarded=given, positive=column, negative=np.zeros_like(column))], paths=True)
+        return pack([Credited(rewarded=given, path_advantage=worth.astype(np.float64))], paths=True)
 
     chance = one.logprobs(batch(np.zeros(vocab))).exp().numpy()
     assert chance.sum() == pytest.approx(1)

@@ -114,7 +114,7 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Normalizer) -
     for micro_tokens, cpu_workers in ((1, 1), (37, 1), (37, 3), (10**6, 2), (10**6, 1)):
         one = learner(micro_tokens=micro_tokens, cpu_workers=cpu_workers)
         reference = learner().policy.replica()
-        metrics = one.backward(batch, ALL, share, aids=ObjectiveContext(reference=reference))
+        metrics = one.backward(batch, ALL, share, context=ObjectiveContext(reference=reference))
         gradient = {name: weight.grad.clone() for name, weight in one.policy.parameters().items()}
         results.append((metrics, gradient))
     for metrics, gradient in results[:-1]:

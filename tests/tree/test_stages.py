@@ -8,6 +8,7 @@ from bough.tree import (
     Outcome,
     Rewarded,
     counted,
+    exclude_leaves,
     groups,
     path,
     spread_nodes,
@@ -33,13 +34,31 @@ def test_rewards_are_finite_and_one_a_node() -> None:
             Rewarded(tree=tree, channels={"env": paid})
 
 
-def test_credit_keeps_its_sign() -> None:
-    tree = rewarded(chains([1.0]))
-    none = np.zeros(7, dtype=np.float32)
-    with pytest.raises(ValueError, match=r"Credited.positive.*need 7 finite numbers >= 0"):
-        Credited(rewarded=tree, positive=none - 1, negative=none)
-    with pytest.raises(ValueError, match=r"Credited.negative.*need 7 finite numbers <= 0"):
-        Credited(rewarded=tree, positive=none, negative=none + 1)
+def test_an_advantage_is_finite_and_one_for_each_token_of_each_path() -> None:
+    tree = rewarded(chains([1.0, 0.0]))
+    turns = Credited(rewarded=tree, path_advantage=np.array([1.0, 1.0, -1.0, -1.0])).turn_advantage
+    assert turns is not None
+    assert turns.tolist() == [1.0, -1.0]
+    for wrong in (np.zeros(3), np.full(4, np.nan)):
+        with pytest.raises(ValueError, match=r"Credited.path_advantage.*need 4 finite numbers, one for each"):
+            Credited(rewarded=tree, path_advantage=wrong)
+
+
+def test_paths_of_one_turn_may_differ_in_each_token() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, tokens=(1, 2)),
+        N(parent=1, kind=OBSERVATION, outcome=Outcome.TERMINATED),
+        N(parent=1, kind=OBSERVATION, outcome=Outcome.TERMINATED),
+    )
+    given = Credited(rewarded=rewarded(tree), path_advantage=np.array([1.0, 2.0, -3.0, 4.0]))
+    assert given.positive.tolist() == [0, 0.5, 3, 0, 0]
+    assert given.negative.tolist() == [0, -1.5, 0, 0, 0]
+    assert given.turn_advantage is None
+    assert not given.is_zero
+    one = exclude_leaves(given, np.array([3]))
+    assert (one.positive.tolist(), one.negative.tolist()) == ([0, 1, 2, 0, 0], [0] * 5)
+    assert exclude_leaves(one, np.array([2])).is_zero
 
 
 def test_branches_that_disagree_are_kept_apart() -> None:

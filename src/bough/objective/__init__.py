@@ -6,7 +6,8 @@ from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 
-from bough.lazy import Tensor
+from bough.lazy import Tensor, torch
+from bough.objective.normalizer import Normalizer
 
 Need: TypeAlias = Literal["entropy", "reference", "old", "paths", "values", "mean_turn_entropy", "experts"]
 """What an objective may ask for beyond what is always there; each is explained at the field of `Columns`."""
@@ -103,6 +104,58 @@ class LossInputs:
     path_ids: PathIds | None = None
     progress: float = 0.0
 
+    @classmethod
+    def from_matrices(
+        cls,
+        *,
+        logprob: Float[Tensor, "N T"],
+        advantage: Float[Tensor, "N T"],
+        mask: Bool[Tensor, "N T"],
+        rollout_logprob: Float[Tensor, "N T"] | None = None,
+        old: Float[Tensor, "N T"] | None = None,
+        reference: Float[Tensor, "N T"] | None = None,
+        entropy: Float[Tensor, "N T"] | None = None,
+        task: Int[Tensor, " N"] | None = None,
+        normalizer: Normalizer | None = None,
+    ) -> "LossInputs":
+        """Inputs from padded matrices, one row for each path of one turn, as other libraries hold them.
+
+        Args:
+            logprob: [N, T], of the policy being trained.
+            advantage: [N, T]; of any value where `mask` is False.
+            mask: [N, T], True at the trained tokens; at least one in each row.
+            rollout_logprob: [N, T], of the policy that sampled; `logprob` without its gradient by default.
+            old: [N, T], log-probabilities before the update.
+            reference: [N, T], log-probabilities under the reference policy.
+            entropy: [N, T] nats.
+            task: [N], number of each row's task; None when all rows are of one.
+            normalizer: Computes the weights of the tokens; None for the mean over tokens.
+
+        Raises:
+            ValueError: when a row has no trained token.
+        """
+        length = mask.sum(dim=1)
+        if bool((length == 0).any()):
+            raise ValueError(
+                f"LossInputs.from_matrices: got no trained token in row {int((length == 0).nonzero()[0, 0])}; need at "
+                "least one in each row: leave such rows out"
+            )
+        row = torch.arange(len(mask), device=mask.device)
+        path = row.repeat_interleave(length)
+        ones, group = torch.ones_like(path), torch.zeros_like(row) if task is None else task
+        rollout = logprob.detach() if rollout_logprob is None else rollout_logprob
+        return cls(
+            logprob=logprob[mask],
+            rollout_logprob=rollout[mask],
+            positive=advantage[mask].clamp(min=0),
+            negative=advantage[mask].clamp(max=0),
+            loss_weight=(normalizer or Normalizer())(ones, 1.0 / length[path].double(), ones > 0),
+            path_ids=PathIds(path=path, turn=path, task=group, context_id=group, path_of_turn=row),
+            old=None if old is None else old[mask],
+            reference=None if reference is None else reference[mask],
+            entropy=None if entropy is None else entropy[mask],
+        )
+
     def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "LossInputs":
         """Some of the tokens, by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
@@ -164,7 +217,6 @@ from bough.objective.gspo import gspo  # noqa: E402
 from bough.objective.imitation import Imitation  # noqa: E402
 from bough.objective.inpo import Inpo  # noqa: E402
 from bough.objective.kl import Kl  # noqa: E402
-from bough.objective.normalizer import Normalizer  # noqa: E402
 from bough.objective.opmd import Opmd  # noqa: E402
 from bough.objective.orpo import Orpo  # noqa: E402
 from bough.objective.pairs import Pairs  # noqa: E402

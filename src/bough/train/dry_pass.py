@@ -183,8 +183,8 @@ def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) 
         return
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % shop.policy.vocab_tokens).to(shop.policy.device)
-    aids = ObjectiveContext(reference=shop.policy if "reference" in needs else None)
-    metrics = shop.learner.rehearse(batch, run.objective, run.share, aids=aids)
+    context = ObjectiveContext(reference=shop.policy if "reference" in needs else None)
+    metrics = shop.learner.rehearse(batch, run.objective, run.share, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(

@@ -74,7 +74,7 @@ class Learner:
         normalizer: Normalizer,
         *,
         seed: int,
-        aids: ObjectiveContext = NO_CONTEXT,
+        context: ObjectiveContext = NO_CONTEXT,
     ) -> dict[str, float]:
         """Every epoch and part of a batch, one optimizer step each.
 
@@ -94,7 +94,7 @@ class Learner:
         for epoch in range(self.settings.epochs):
             for part in batch.minibatches(self.settings.minibatches, seed + epoch):
                 own = None if old is None else old[part.trained]
-                metrics = self.step(part.batch, objective, normalizer, aids=aids, old=own)
+                metrics = self.step(part.batch, objective, normalizer, context=context, old=own)
                 if steps == 0:
                     totals["policy/gap"] = metrics.pop("policy/gap")
                 metrics.pop("policy/gap", None)
@@ -124,16 +124,16 @@ class Learner:
         objective: Objective,
         normalizer: Normalizer,
         *,
-        aids: ObjectiveContext = NO_CONTEXT,
+        context: ObjectiveContext = NO_CONTEXT,
         old: Tensor | None = None,
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
         self._optimizers.zero_grad()
         along = self._optimizers.along()
         if along is None:
-            metrics = self.backward(batch, objective, normalizer, aids=aids, old=old)
+            metrics = self.backward(batch, objective, normalizer, context=context, old=old)
         else:
-            metrics = self._gradient_change(batch, objective, normalizer, along, aids=aids)
+            metrics = self._gradient_change(batch, objective, normalizer, along, context=context)
         # Clipping would break the sum of gradient changes in N-HARPG.
         norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
         if self.critic is not None:
@@ -157,7 +157,7 @@ class Learner:
         objective: Objective,
         normalizer: Normalizer,
         *,
-        aids: ObjectiveContext = NO_CONTEXT,
+        context: ObjectiveContext = NO_CONTEXT,
         old: Tensor | None = None,
     ) -> dict[str, float]:
         """Add the gradient of the objective over a whole batch, page by page, to the parameters.
@@ -169,17 +169,17 @@ class Learner:
             batch: Of one optimizer step.
             objective: The loss.
             normalizer: Computes the weight of each token.
-            aids: For the objective.
+            context: For the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
         needs, forest = objective.needs, self._forest(batch)
         inputs = before_forward(
             batch,
             needs,
-            aids,
+            context,
             loss_weight=loss_weights(batch, normalizer),
             old=old,
-            reference=self._reference(aids.reference, batch, forest) if "reference" in needs else None,
+            reference=self._reference(context.reference, batch, forest) if "reference" in needs else None,
         )
         if self.settings.memory_gib is not None:
             self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.cpu_workers)
@@ -198,13 +198,13 @@ class Learner:
         normalizer: Normalizer,
         along: Mapping[Tensor, Tensor],
         *,
-        aids: ObjectiveContext,
+        context: ObjectiveContext,
     ) -> dict[str, float]:
         """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
         here = self.logprobs(batch)
         displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
         metrics = gradient_change(
-            lambda: self.backward(batch, displaced, normalizer, aids=aids, old=here), along, others=critic
+            lambda: self.backward(batch, displaced, normalizer, context=context, old=here), along, others=critic
         )
         gap = float((here - batch.rollout_logprob)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
         return {**metrics, "policy/gap": gap}
@@ -263,12 +263,12 @@ class Learner:
         return metrics, _gap(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
     def rehearse(
-        self, batch: Batch, objective: Objective, normalizer: Normalizer, *, aids: ObjectiveContext = NO_CONTEXT
+        self, batch: Batch, objective: Objective, normalizer: Normalizer, *, context: ObjectiveContext = NO_CONTEXT
     ) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
         extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
         try:
-            metrics = self.backward(batch, objective, normalizer, aids=aids, old=old)
+            metrics = self.backward(batch, objective, normalizer, context=context, old=old)
             return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
         finally:
             self._optimizers.zero_grad()

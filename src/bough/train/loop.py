@@ -172,7 +172,7 @@ async def _learn(
 ) -> dict[str, float]:
     """Update the policy; meanwhile, where the run allows it, trees of the next step grow."""
     run, step = shop.run, progress.step
-    aids = ObjectiveContext(
+    context = ObjectiveContext(
         reference=shop.reference.model,
         mean_turn_entropy=mean_turn_entropies(progress.entropies, shop.policy.device),
         progress=(step - 1 - run.warmup_steps) / run.steps,
@@ -181,7 +181,7 @@ async def _learn(
     def update() -> dict[str, float]:
         with watch("learn"):
             seed = derive(run.seed, "step", step)
-            return shop.learner.learn(batch, run.objective, run.share, seed=seed, aids=aids)
+            return shop.learner.learn(batch, run.objective, run.share, seed=seed, context=context)
 
     if not run.staleness or step == run.warmup_steps + run.steps:
         return update()

@@ -1,6 +1,7 @@
 """The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
+from bough.tree.build import TreeNode, build
 from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
@@ -54,9 +55,11 @@ __all__ = [
     "PathView",
     "Task",
     "Tree",
+    "TreeNode",
     "PathTokens",
     "action_info",
     "begins_turn",
+    "build",
     "context",
     "count_actions",
     "count_path_tokens",
