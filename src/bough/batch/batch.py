@@ -42,8 +42,8 @@ class Batch:
         at: [M] int64, where the trained tokens stand in `tokens`, ascending in a fresh batch. Each is predicted from
             the token before it, which is in the same row.
         rollout_logprob: [M] float32, log-probability when it was sampled.
-        positive: [M] float32, as in `Credited`.
-        negative: [M] float32, as in `Credited`.
+        positive: [M] float32, see `token_advantages`.
+        negative: [M] float32, see `token_advantages`.
         paths: [M] int64, how many counted paths run through each trained token.
         inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
             tokens of whole trees it sums to the number of paths.
@@ -51,10 +51,10 @@ class Batch:
         origin: [M] int64, which token of all the tokens of the trees that were packed, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
         expert: [M] bool, whether a demonstration wrote it.
-        fresh: [M] bool, whether the newest of the policies that sampled the batch did: the others are of earlier steps.
+        fresh: [M] bool, whether the newest of the policies that sampled the batch sampled the token.
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
-        old_values: By the name of a value head, [M] float32: what it said before the update.
-        path_index: The same tokens path by path; None in a micro-batch, or when nobody asked.
+        old_values: By the name of a value head, [M] float32: its value before the update.
+        path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
 
     Raises:
         ValueError: when a trained token has no token before it to be predicted from.

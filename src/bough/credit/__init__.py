@@ -1,4 +1,4 @@
-"""Credit: which token is to thank for a return, in pure numpy."""
+"""Credit rules: from rewards to an advantage for each sampled token, in pure numpy."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol, cast, runtime_checkable

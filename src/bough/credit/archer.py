@@ -1,4 +1,4 @@
-"""Credit of whole turns by a critic that knows what they are worth."""
+"""Turn-level advantages from a critic of whole turns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

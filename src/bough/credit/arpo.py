@@ -1,4 +1,4 @@
-"""Credit for tokens that several paths share: what each of them gives, or their mean."""
+"""Advantages of tokens that several paths share: each path's own, or their mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

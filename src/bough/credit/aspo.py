@@ -1,4 +1,4 @@
-"""Credit shaped by how early a path does something."""
+"""Advantages shaped by how early a path does something."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit with a baseline that is lowered on purpose."""
+"""Advantages with a lowered baseline."""
 
 import math
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class AsymRe:
         A_p = R_p - (mean of R + shift)
 
     Off-policy, a loss that pushes down what was sampled long ago does harm, and one that pulls it up does little; the
-    paper shows a collapse as soon as the baseline exceeds the behaviour policy's mean return. A negative shift stays on
+    paper shows a collapse as soon as the baseline exceeds the rollout policy's mean return. A negative shift stays on
     the safe side: what is average is imitated. The loss has no ratio.
 
         returns      1    0.5      0

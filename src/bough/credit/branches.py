@@ -1,4 +1,4 @@
-"""What a tree says of its places: the mean return of the paths that go on from them."""
+"""Values of nodes in a tree: the mean return of the paths through them."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Credit scaled by how sure the policy was of each turn."""
+"""Advantages scaled by the policy's entropy at each turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Learning from what went well, and from nothing else."""
+"""Filtered imitation: successful paths get 1, other paths are excluded."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,8 @@ class Filtered:
     """Filtered imitation (ReST, arXiv 2308.08998; AlphaMath, 2405.03553): paths that succeed get 1, others 0.
 
     For losses that raise what gains (`Imitation`), each path that is kept counting once: where a token is shared with
-    paths that are not, its gain is the share of those that are. Of paths with returns 1, 1, 0, the first two kept:
+    paths that are not, its positive advantage is the fraction of those that are. Of paths with returns 1, 1, 0, the
+    first two kept:
 
         chains              1  1  0           a first turn that all share    2/3
 
@@ -29,7 +30,7 @@ class Filtered:
         most: At most so many paths of a task, the shortest first, of equals the first; paths with the same words count
             as one. None for all.
         least: Return from which a path is good; None to take the environment's word for whether it succeeded.
-        goals: The rule whose goals value heads learn; None for none.
+        value_targets: The rule whose targets value heads learn; None for none.
     """
 
     answer: bool = False

@@ -1,4 +1,4 @@
-"""Credit by one outcome for every turn of a planner."""
+"""One outcome as the advantage of every turn of a planner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

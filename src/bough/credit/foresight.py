@@ -1,4 +1,4 @@
-"""Credit for the part of an answer that sets a subgoal."""
+"""Advantages for the part of an answer that sets a subgoal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by a critic, token by token."""
+"""Generalised advantage estimation over tokens, with a critic."""
 
 import math
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ class Gae:
 
         delta_j = r_j + discount * V_(j+1) - V_j        A_j = delta_j + discount * lam * A_(j+1)
 
-    What the environment wrote is transparent: it costs no discount. The goal of the critic is A_j + V_j. Then A is
+    What the environment wrote is transparent: it costs no discount. The target of the critic is A_j + V_j. Then A is
     whitened: minus the mean, over the standard deviation (ddof 1) + 1e-8, over all trained tokens of all counted paths,
     a shared token once for each path. An observation lies between the second token and the third:
 
         values        0.2      0.4             0.6      0.8       discount 0.9
         rewards       0        0               0        1         lam      0.8
         advantages    0.3977   0.3301          0.264    0.2
-        goals         0.5977   0.7301          0.864    1.0
+        targets       0.5977   0.7301          0.864    1.0
 
     With `bootstrap_truncated` the value after the last token of a truncated path is V of its final state (section 3 of
     the paper: the sums continue there); verl has 0. Truncated after the fourth token, where V is 0.5:

@@ -1,4 +1,4 @@
-"""Credit by comparing paths, and turns taken in the same state."""
+"""Advantages from comparing paths, and turns taken in the same state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

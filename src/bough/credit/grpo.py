@@ -1,4 +1,4 @@
-"""Credit by comparing the paths of one task: GRPO, and the settings of it that have names of their own."""
+"""Advantages from comparing the paths of one task: GRPO, and settings of it that have names of their own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit of a planner and of an executor, each in its own time."""
+"""Generalised advantages of a planner and of an executor, each on its own time scale."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Credit by comparing turns taken in the same state after the same states."""
+"""Advantages from comparing turns taken in the same state after the same states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit that fades with the distance to the end, chunk by chunk."""
+"""Advantages discounted by the distance to the end, chunk by chunk."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Keys: what is compared with what. A rule groups its values by columns such as the task, the state, the turn."""
+"""Group keys: hashes of columns such as the task, the state, the turn."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""What a turn carries: the marks that a parser or the environment put into its info, and how much the policy wrote."""
+"""Marks of a turn that a parser or the environment put into its info, and the number of sampled tokens."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Credit for policy mirror descent."""
+"""Advantages for policy mirror descent."""
 
 import math
 from collections.abc import Sequence

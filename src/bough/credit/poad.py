@@ -1,4 +1,4 @@
-"""Credit by a critic, token by token, with time that passes between actions only."""
+"""Generalised advantages over tokens, discounted between actions only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Poad:
         inside an action    A_j = V_(j+1) - V_j + A_(j+1)
         at its last token   A_j = r + discount * V' - V_j + discount * lam * A'
 
-    so that an action of many tokens is as near to its reward as one of few. The goal of the critic is A_j + V_j. Two
+    so that an action of many tokens is as near to its reward as one of few. The target of the critic is A_j + V_j. Two
     actions, of two tokens and three; discount 0.9, lam 0.8:
 
         values          0.1     0.2     |  0.3     0.4     0.5

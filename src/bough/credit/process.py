@@ -1,4 +1,4 @@
-"""Labels of steps for process reward models and for pairs: does success lie below, and how often."""
+"""Process labels of steps: whether or how often success lies below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,8 +28,8 @@ class Process:
     2501.12051). Of labels 1, .5, .75 with drop 1: 1, 0, .75. In the released code the fall is measured from the label
     that was lowered already, so that falls add up, a rise is paid as well, and the first two steps are let off.
 
-    With a `head`, its goal at the first token of each turn is the label of the turn before: the worth of the place that
-    was come to; at the prompt, the share of the task's paths that succeed, or whether one does.
+    With a `head`, its target at the first token of each turn is the label of the turn before: the worth of the place
+    that was come to; at the prompt, the share of the task's paths that succeed, or whether one does.
 
     Attributes:
         label: Which.

@@ -1,4 +1,4 @@
-"""Credit without groups: every token against every token of the batch."""
+"""Advantages normalised over the tokens of the whole batch, without groups."""
 
 import math
 from collections.abc import Sequence

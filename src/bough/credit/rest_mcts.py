@@ -1,4 +1,4 @@
-"""Values of steps by how far it still is to success."""
+"""Values of steps from their distance to success."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class RestMcts:
 
         a .5 (m 2)    a1 1 (m 1)    a2 .25 (m 2)         b 0 (m 3)    b1 0    b2 0
 
-    A turn's advantage is the rise of V. With a `head`, its goal at the first token of each turn is V of the turn
+    A turn's advantage is the rise of V. With a `head`, its target at the first token of each turn is V of the turn
     before: the worth of the place that was come to. In the paper a value model learns V of every step and then guides
     the next search, and the policy imitates the paths that succeeded: `Filtered(value_targets=RestMcts(head="value"))`.
 

@@ -1,4 +1,4 @@
-"""Credit by what paths have in common: a step that many took is to thank for what became of all of them."""
+"""Advantages averaged over the paths that share a step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by what a search thought: values found by tree search, for pairs of turns and for value heads."""
+"""Advantages and value targets from the values of a tree search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Searched:
     Turns that are no nodes of the search (those of the paths it played out to see what a place is worth) are worth the
     mean return of the paths through them, and so is everything in a tree that no search grew.
 
-    With a `head`, its goal at the first token of each turn is the value of the place in which the turn begins, which is
-    what `CriticValue` asks for. What ends a path has no goal: nobody reads it, and the search knows it.
+    With a `head`, its target at the first token of each turn is the value of the place in which the turn begins, which
+    is what `CriticValue` asks for. What ends a path has no goal: nobody reads it, and the search knows it.
 
     With `guess` above 0 the value is (1 - guess) * q + guess * what a rating said of the action before it was carried
     out (Agent Q, arXiv 2408.07199, mixes critic and search so; its weight of .5 could not be checked). Where nobody

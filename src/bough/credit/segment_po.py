@@ -1,4 +1,4 @@
-"""Credit by how much a segment changed what is to be expected."""
+"""Advantages of segments: the change of the expected return over each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class SegmentPo:
     policy optimization (2509.13232), of the same initials.
 
     Attributes:
-        certain: Largest behaviour probability of a token that gets credit, in (0, 1]; 1 gives it to all.
+        certain: Largest rollout probability of a token that gets credit, in (0, 1]; 1 gives it to all.
     """
 
     certain: float = 0.9

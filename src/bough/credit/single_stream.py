@@ -1,4 +1,4 @@
-"""Credit against what is known of the task from earlier steps."""
+"""Advantages against the tracked success rate of the task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

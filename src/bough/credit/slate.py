@@ -1,4 +1,4 @@
-"""Credit by what a step was judged to be worth when it was written."""
+"""Advantages from the scores that a step got when it was written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by rewards of single steps, compared in random groups."""
+"""Advantages from rewards of single steps, compared in random groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

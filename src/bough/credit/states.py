@@ -1,4 +1,4 @@
-"""What turns have in common: similar texts, the states before, the state after, the action."""
+"""Equivalence of turns: similar texts, the states before, the state after, the action."""
 
 from difflib import SequenceMatcher
 

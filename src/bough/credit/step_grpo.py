@@ -1,4 +1,4 @@
-"""Credit by comparing the paths of a task turn by turn: first turns with first turns, second with second."""
+"""Advantages from comparing the paths of a task turn by turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by the reward of the last turn, broadcast to all turns before it."""
+"""The reward of the last turn as the advantage of all turns before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by comparing only paths of the same structure."""
+"""Advantages from comparing only paths of the same structure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which paths succeeded, as the environment says, and what heads should have said of the places on the way."""
+"""Success of paths, and value targets at the places on the way."""
 
 import numpy as np
 

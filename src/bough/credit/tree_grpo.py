@@ -1,4 +1,4 @@
-"""Credit by comparing paths within a task and within a tree."""
+"""Advantages from comparing paths within a task and within a tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

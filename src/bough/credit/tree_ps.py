@@ -1,4 +1,4 @@
-"""Credit by how much a step changed the mean outcome."""
+"""Advantages of steps: the change of the mean outcome over each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

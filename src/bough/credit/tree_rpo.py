@@ -1,4 +1,4 @@
-"""Credit by comparing the branches of each fork."""
+"""Advantages from comparing the branches of each fork."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

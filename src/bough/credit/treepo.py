@@ -1,4 +1,4 @@
-"""Credit by comparing a path with all that passed through each of the places it came by."""
+"""Advantages from comparing a path with all paths through each of its nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by how much better a place is than the beginning, and than the fork before."""
+"""Advantages of nodes: value minus the values of the root and of the fork before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Credit by a critic, turn by turn."""
+"""Generalised advantage estimation over turns, with a critic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ class TurnPpo:
 
         delta_t = r_t + discount * V_(t+1) - V_t        A_t = delta_t + discount * lam * A_(t+1)
 
-    Every token of the turn gets A_t; the goal A_t + V_t stands at its first token, and nowhere else has the critic one.
-    Two turns with rewards 0 and 1, values 0.2 and 0.6, discount 0.9 and lam 0.8:
+    Every token of the turn gets A_t; the target A_t + V_t stands at its first token, and nowhere else has the critic
+    one. Two turns with rewards 0 and 1, values 0.2 and 0.6, discount 0.9 and lam 0.8:
 
         A_2 = 1 - 0.6 = 0.4        A_1 = 0.9 * 0.6 - 0.2 + 0.72 * 0.4 = 0.628
 

@@ -1,4 +1,4 @@
-"""Only groups that disagree have something to teach."""
+"""The filter of groups without a non-zero advantage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

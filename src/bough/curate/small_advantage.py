@@ -1,4 +1,4 @@
-"""Paths that would hardly move the policy are not worth their compute."""
+"""The filter of paths with small advantages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

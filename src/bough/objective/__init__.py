@@ -1,4 +1,4 @@
-"""Objectives: losses on columns of trained tokens, in pure torch. No tree, no text, no model."""
+"""Objectives: losses on columns of trained tokens, in pure torch, without trees, texts or models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -43,12 +43,12 @@ class PathIds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ValueInputs:
-    """What one head of a critic says of the state before each token.
+    """Value of the state before each token by one head of a critic, and its regression target.
 
     Attributes:
         value: [M]; carries a gradient.
-        old: [M], what it said before the update.
-        target: [M], what it should have said; nan where nothing is known.
+        old: [M], the value before the update.
+        target: [M], the regression target; nan where there is none.
         scale: One over the part of the optimizer batch, by share, that has a goal: `share * scale` are the weights of a
             mean over the tokens with a goal.
     """
@@ -73,21 +73,21 @@ class LossInputs:
     Attributes:
         logprob: [M], of the policy being trained, at the sampling temperature; carries a gradient.
         rollout_logprob: [M], log-probability under the policy that sampled the token.
-        positive: [M] >= 0, as in `Credited`.
-        negative: [M] <= 0, as in `Credited`.
+        positive: [M] >= 0, mean positive advantage over the paths through the token (`token_advantages`).
+        negative: [M] <= 0, mean negative advantage over the paths through the token.
         loss_weight: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
             losses and metrics of micro-batches add up.
         entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need "entropy".
         reference: [M], log-probability under the frozen reference policy. Need "reference".
         old: [M], log-probability that the learner itself computes with the weights before the update; differs from
-            `behaviour` where the engine computes differently, or sampled with older weights. Need "old".
+            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need "old".
         mean_turn_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first step. Need
             "mean_turn_entropy".
         values: By the name of a head. Need "values".
         expert: [M] bool, tokens that a demonstration wrote; they have no rollout log-probability, an advantage of 1,
             and weights of their own that sum to 1. None when there are none. Need "experts".
         path_ids: The path view's ids. Need "paths".
-        progress: Share of the training that is done, in [0, 1].
+        progress: Fraction of the training that is done, in [0, 1].
     """
 
     logprob: Float[Tensor, " M"]

@@ -1,4 +1,4 @@
-"""Undecided tokens keep their gradient."""
+"""AEPO: a clipped loss that keeps the gradient of high-entropy tokens."""
 
 import math
 from dataclasses import dataclass

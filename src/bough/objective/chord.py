@@ -1,4 +1,4 @@
-"""From imitation to reinforcement by degrees."""
+"""CHORD: a scheduled mixture of imitation and policy gradient."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A bounded weight instead of a cut-off gradient."""
+"""CISPO: a bounded importance weight on the policy gradient."""
 
 import math
 from dataclasses import dataclass

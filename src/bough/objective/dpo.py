@@ -1,4 +1,4 @@
-"""The pairwise loss that needs no reward model, on paths or on single answers."""
+"""DPO and its settings for turns of a tree."""
 
 import math
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from bough.objective.pairs import TIE, Anchor, Pairs
 class Dpo:
     """DPO (arXiv 2305.18290): pairs of paths or answers by advantage, against a reference; needs path view.
 
-    With lead = (log p - log reference) of the winner minus that of the loser, each summed over its tokens, and z =
-    beta * lead:
+    With margin = (log p - log reference) of the winner minus that of the loser, each summed over its tokens, and z =
+    beta * margin:
 
         loss = mean over pairs of - (1 - smoothing) * log sigmoid(z) - smoothing * log sigmoid(-z)
 
@@ -22,7 +22,7 @@ class Dpo:
 
         log p        -1 -2       -3 -1
         reference    -1.5 -1.5   -2 -2
-        lead          1          -2           loss at beta .1: (.644397 + .798139) / 2 = .721268
+        margin        1          -2           loss at beta .1: (.644397 + .798139) / 2 = .721268
 
     The paper trains on a fixed set of pairs; here they are what the policy just wrote. Each pair of the optimizer step
     weighs alike, so tasks that tie weigh nothing, and with `choice="all"` large mixed groups weigh most. Trinity-RFT
@@ -33,7 +33,8 @@ class Dpo:
     Attributes:
         beta: How strongly the policy is held to the reference, > 0.
         smoothing: How likely a preference is taken to be the wrong way round, in [0, .5) (conservative DPO, E.
-            Mitchell, 2023); or "visits", for each pair by how often a search came to its sides (`Duels.doubt`).
+            Mitchell, 2023); or "visits", for each pair by how often a search came to its sides
+            (`PreferencePairs.label_smoothing`).
         pairs: What is compared with what.
         reference: What the policy is held to: the frozen reference "policy", or the "rollout" policy that sampled, by
             its log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).

@@ -1,4 +1,4 @@
-"""Staying undecided."""
+"""The entropy bonus."""
 
 import math
 from dataclasses import dataclass

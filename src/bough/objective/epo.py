@@ -1,4 +1,4 @@
-"""Staying about as undecided as before."""
+"""EPO: an entropy bonus with a penalty outside a band around the mean entropy of earlier steps."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""One ratio for a whole path."""
+"""GSPO: one clipped ratio for a whole path."""
 
 from bough.objective.ppo import PpoClip
 

@@ -1,4 +1,4 @@
-"""Doing as was shown."""
+"""Behaviour cloning."""
 
 import math
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from bough.objective import Loss, LossInputs, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imitation:
-    """Behaviour cloning (Pomerleau 1991): negative log-likelihood, weighted by gain; needs demonstrations, or gains.
+    """Behaviour cloning (Pomerleau 1991): negative log-likelihood, advantage-weighted; needs positive advantages.
 
-    Demonstrations are packed with a gain of 1. What loses is not imitated.
+    Demonstrations have an advantage of 1. Negative advantages have no effect.
 
-    Metrics: `imitation_nll`, nats, weighted by `loss_weight` and gain, before the coefficient.
+    Metrics: `imitation_nll`, nats, weighted by `loss_weight` and the positive advantage, before the coefficient.
 
     Attributes:
         coefficient: Multiplies the loss, >= 0.

@@ -1,4 +1,4 @@
-"""Playing against oneself by pairs, held both to where one began and to where one stands."""
+"""INPO: a squared loss on preference pairs, towards a Nash policy."""
 
 import math
 from dataclasses import dataclass

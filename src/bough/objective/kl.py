@@ -1,4 +1,4 @@
-"""Staying near a reference policy."""
+"""The KL divergence from a reference policy."""
 
 import math
 from dataclasses import dataclass

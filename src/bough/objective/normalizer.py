@@ -1,4 +1,4 @@
-"""Normalisers by name: what each token weighs in the mean over an optimizer batch."""
+"""Normalisers by name: the weight of each token in the mean over an optimizer batch."""
 
 from dataclasses import dataclass
 from typing import Literal

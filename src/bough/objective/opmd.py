@@ -1,4 +1,4 @@
-"""Mirror descent without a ratio."""
+"""OPMD: policy mirror descent without a ratio."""
 
 import math
 from dataclasses import dataclass

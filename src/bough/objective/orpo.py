@@ -1,4 +1,4 @@
-"""Imitating the winner and preferring it, in one loss without a reference."""
+"""ORPO: imitation of the winner and an odds-ratio preference in one loss."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Preferences: which of two paths of a task, or of two answers in one place, did better, and by how much."""
+"""Preference pairs from advantages: of paths of a task, or of answers to one context."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The clipped policy loss."""
+"""PPO's clipped policy loss."""
 
 import math
 from dataclasses import dataclass

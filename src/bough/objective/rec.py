@@ -1,4 +1,4 @@
-"""REINFORCE off-policy: what is kept, how it is weighed, what holds it back."""
+"""REC: off-policy REINFORCE with masks, weights and a regulariser."""
 
 import math
 from dataclasses import dataclass

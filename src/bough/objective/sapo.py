@@ -1,4 +1,4 @@
-"""A gate that closes softly."""
+"""SAPO: a sigmoid of the ratio in place of a clip."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Playing against oneself by win rates: as much likelier as one wins more often than not."""
+"""Self-play by win rates: a squared loss towards the multiplicative-weights update."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Demonstrations beside samples."""
+"""Demonstrations beside samples: a weighted sum of imitation and another loss."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Preference by mean log-probability, which is also how an answer is chosen."""
+"""SimPO: a preference loss on mean log-probabilities, without a reference."""
 
 import math
 from dataclasses import dataclass

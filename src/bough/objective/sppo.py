@@ -1,4 +1,4 @@
-"""Only what the policy still does about as often."""
+"""SPPO: a policy loss that masks tokens whose ratio is out of range."""
 
 import math
 from dataclasses import dataclass

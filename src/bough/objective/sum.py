@@ -1,4 +1,4 @@
-"""Several objectives at once."""
+"""The sum of several objectives."""
 
 from dataclasses import dataclass
 

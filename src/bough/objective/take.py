@@ -1,4 +1,4 @@
-"""Some of the columns, for objectives that hand them on to others."""
+"""Selection of tokens from the inputs of an objective, path ids included."""
 
 from dataclasses import replace
 

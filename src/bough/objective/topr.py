@@ -1,4 +1,4 @@
-"""Learn from success as it is, from failure no more than one still fails."""
+"""TOPR: full weight for positive, truncated importance weight for negative advantages."""
 
 import math
 from dataclasses import dataclass

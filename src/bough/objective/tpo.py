@@ -1,4 +1,4 @@
-"""Preference over a whole list of paths or answers, not over two."""
+"""TPO: a preference loss on a ranked list of paths or answers."""
 
 import math
 from dataclasses import dataclass

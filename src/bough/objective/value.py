@@ -1,4 +1,4 @@
-"""The loss of a critic."""
+"""The clipped value loss of a critic."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""DPO in which clear preferences weigh more."""
+"""DPO weighted by the gap of the advantages."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class WDpo:
     """W-DPO (StepORLM, arXiv 2509.22558): DPO with pairs weighted by their gap in advantage; needs path view.
 
     Experimental: the paper says that pairs are weighted by how much better the winner was judged, and its formula could
-    not be checked. Here, with z = beta * lead as in `Dpo` and g the difference of the two advantages:
+    not be checked. Here, with z = beta * margin as in `Dpo` and g the difference of the two advantages:
 
         loss = - sum over pairs of g * log sigmoid(z) / sum of g
 

@@ -1,4 +1,4 @@
-"""What models other than the policy think of a batch, before anyone is credited."""
+"""Estimates of other models for a batch before credit: a critic's values, reference log-probabilities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How undecided the policy usually is at each turn, over the steps of a training."""
+"""The policy's mean entropy at each turn over earlier steps."""
 
 from collections.abc import Sequence
 

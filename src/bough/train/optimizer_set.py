@@ -1,4 +1,4 @@
-"""Optimizers of a policy, and of a critic beside it: their steps, and what a checkpoint keeps of them."""
+"""The optimizers of a policy and its critic: steps, and state for a checkpoint."""
 
 from collections.abc import Mapping
 from typing import Any

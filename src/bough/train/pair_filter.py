@@ -1,4 +1,4 @@
-"""How different the two sides of a pair must be."""
+"""The filter of preference pairs by the difference of their texts."""
 
 from dataclasses import dataclass
 

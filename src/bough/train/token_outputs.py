@@ -1,4 +1,4 @@
-"""What a model thinks of the trained tokens of a batch."""
+"""A model's outputs at the trained tokens of a batch: log-probabilities, entropies, values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Forward(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenOutputs:
-    """M trained tokens as a model sees them.
+    """A model's outputs at M trained tokens.
 
     Attributes:
         logprob: [M].
@@ -72,7 +72,7 @@ def token_outputs(
         batch: What was to be predicted.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
-        critic: Speaks about the model's hidden states.
+        critic: Maps the model's hidden states to values.
     """
     weight, bias = model.head()
     target = batch.target[page.trained]
@@ -97,7 +97,7 @@ def token_outputs_of_batch(
         reading: The model's, of the batch's forest.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
-        critic: Speaks about the model's hidden states.
+        critic: Maps the model's hidden states to values.
     """
     return in_order(
         token_outputs_per_chunk(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic)

@@ -1,4 +1,4 @@
-"""The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
+"""The trajectory tree: tasks, trees, and the stages a tree goes through. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.build import TreeNode, build

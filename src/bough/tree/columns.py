@@ -1,4 +1,4 @@
-"""Many trees as one set of columns, and back: what lies on disk and in checkpoints."""
+"""Many trees as one set of columns, and back, for files and checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
