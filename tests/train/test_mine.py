@@ -174,7 +174,7 @@ def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
             rows = mine(full.path, paths, messages=messages).rows
             assert list(found.rows) == [row for row, stays in zip(rows, kept, strict=True) if stays]
             assert found.left_out["its sides are too much alike"] == kept.count(False) > 0
-    with pytest.raises(ConfigError, match=r"apart: got Apart\(edits=4, overlap=1\.0\) and steps; need pairs"):
+    with pytest.raises(ConfigError, match=r"apart: got PairFilter\(edits=4, overlap=1\.0\) and steps; need pairs"):
         mine(full.path, what="steps", apart=PairFilter(edits=4))
 
 
