@@ -21,7 +21,7 @@ import update
 from bough.batch import Batch
 from bough.engine.attention import TorchAttention
 from bough.learner import Learner
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.replica import Replica
 from bough.policy.vocabulary import small_tokenizer
@@ -74,7 +74,7 @@ def grow(replica: Replica, sizes: tuple[int, int, int], seed: int) -> None:
 def step(policy: Policy, rows: Batch) -> Callable[[int], object]:
     """An update of a policy."""
     learner = Learner(policy, update.OPTIMIZER, total_updates=1, temperature=1.0)
-    return lambda _: learner.step(rows, PpoClip(), Share())
+    return lambda _: learner.step(rows, PpoClip(), Normalizer())
 
 
 if __name__ == "__main__":

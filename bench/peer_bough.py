@@ -14,7 +14,7 @@ from bough.batch import pack, spared
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Request, Sampling
 from bough.learner import Learner, Optimizer
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Pretrained
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, leaves, path
@@ -22,7 +22,7 @@ from peer_line import Line, arguments
 from peer_shapes import BETAS, CLIP, CLIP_NORM, EPSILON, LEARNING_RATE, SHAPES, SIZES, Shape, reward
 
 OPTIMIZER = Optimizer(learning_rate=LEARNING_RATE, betas=BETAS, clip_norm=CLIP_NORM)
-LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Share(by="path_tokens")
+LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Normalizer(by="path_tokens")
 
 
 async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
@@ -133,7 +133,7 @@ class Run:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
         local = Local(slots=max(shape.nodes), processes=torch.get_num_threads())
         self.engine = local.build(self.policy.replica())
-        optimizer = replace(OPTIMIZER, readers=torch.get_num_threads())
+        optimizer = replace(OPTIMIZER, cpu_workers=torch.get_num_threads())
         self.learner = Learner(self.policy, optimizer, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
 

@@ -141,7 +141,7 @@ def _agent(arguments: argparse.Namespace, recipe: Run, seed: int) -> RunDirector
         objective=ValueClip(clip=None),
         regularizers=(),
         filters=(),
-        optimizer=Optimizer(learning_rate=1e-4, parts=8),
+        optimizer=Optimizer(learning_rate=1e-4, minibatches=8),
         steps=arguments.critic_steps,
     )
     return start(fitted, arguments.out)

@@ -21,7 +21,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM, Pr
 from bough.batch import Batch
 from bough.engine import Local, Request, Sampling
 from bough.learner import Learner
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.replica import Replica
 from bough.policy.vocabulary import small_tokenizer
@@ -137,9 +137,9 @@ def update(policy: Policy, plain: PreTrainedModel, rounds: int) -> str:
     rows = make(policy.vocab_tokens)
     learner = Learner(policy, OPTIMIZER, total_updates=1, temperature=1.0)
     padded = Padded(plain, rows)
-    losses = learner.step(rows, PpoClip(), Share())["loss/total"], padded.step()
+    losses = learner.step(rows, PpoClip(), Normalizer())["loss/total"], padded.step()
     assert abs(losses[0] - losses[1]) < 1e-4, f"the two sides compute different losses: {losses}"
-    step: Callable[[], object] = lambda: learner.step(rows, PpoClip(), Share())  # noqa: E731
+    step: Callable[[], object] = lambda: learner.step(rows, PpoClip(), Normalizer())  # noqa: E731
     return line(f"an update of {TOKENS:,} tokens", [(timed(step), timed(padded.step)) for _ in range(rounds)])
 
 

@@ -31,7 +31,7 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 from bough.batch import Batch, spared
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_meter import allocations
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from machine import machine
@@ -190,7 +190,7 @@ def side(policy: Policy, given: Batch, *, merges: bool, micro_tokens: int) -> Ca
     """An update without the optimizer's step: adds to the gradients, and says the loss."""
     learner = Learner(policy, Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0)
     learner.merges = merges
-    return lambda: learner.backward(given, PpoClip(), Share())["loss/total"]
+    return lambda: learner.backward(given, PpoClip(), Normalizer())["loss/total"]
 
 
 def timed(update: Callable[[], object]) -> float:

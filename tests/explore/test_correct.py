@@ -108,11 +108,11 @@ def test_groups_are_mixed_and_the_suffix_can_be_imitated() -> None:
     failed, righted = counted(tree).tolist()
     shared, own = acts(tree, failed)[0], acts(tree, failed)[3]
     at = int(tree.span[shared])
-    assert credited.gain[at] == pytest.approx(0.7071 / 2, abs=2e-5)
-    assert credited.lose[at] == pytest.approx(-0.7071 / 2, abs=2e-5)
-    assert credited.lose[int(tree.span[own])] == pytest.approx(-0.7071, abs=2e-5)
+    assert credited.positive[at] == pytest.approx(0.7071 / 2, abs=2e-5)
+    assert credited.negative[at] == pytest.approx(-0.7071 / 2, abs=2e-5)
+    assert credited.negative[int(tree.span[own])] == pytest.approx(-0.7071, abs=2e-5)
     teacher = acts(tree, righted)[-1]
-    assert not credited.gain[tree.span[teacher] : tree.span[teacher + 1]].any()
+    assert not credited.positive[tree.span[teacher] : tree.span[teacher + 1]].any()
     (shown,) = teacher_paths([credited])
     batch = pack([credited], experts=[shown])
     assert int(batch.expert.sum()) == 3 * 2, "three moves of a letter and a stop"

@@ -27,8 +27,8 @@ def told(lengths: dict[int, float], length: int = 7) -> Told:
 
 def shared(tree: Tree) -> list[int]:
     """For each pair of neighbours among the paths, how many tokens they share beyond the prompt."""
-    walks = [set(path(tree, int(leaf)).tolist()) - {0} for leaf in leaves(tree)]
-    common = [one & other for one, other in pairwise(walks)]
+    path_index = [set(path(tree, int(leaf)).tolist()) - {0} for leaf in leaves(tree)]
+    common = [one & other for one, other in pairwise(path_index)]
     return [sum(len(tree.tokens_of(node)) for node in nodes) for nodes in common]
 
 

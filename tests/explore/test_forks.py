@@ -15,7 +15,7 @@ from bough.env import InProcessHost
 from bough.explore import Forks
 from bough.reward import EnvReward
 from bough.rollout import Deadlines, Limits, Rollout, TreeBuilder
-from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, steps, turns
+from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, path_view, turns
 
 
 def grown(explorer: Forks, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
@@ -171,7 +171,7 @@ def test_a_path_drawn_from_the_prompt_is_compared_within_its_tree() -> None:
     """One turn each: no path shares anything, and still there are two trees."""
     tree = grown(Forks(), length=1)
     rewarded = Rewarded(tree=tree, channels=EnvReward()([tree])[0])
-    groups = trunk_of(steps([rewarded]))
+    groups = trunk_of(path_view([rewarded]))
     assert sorted(np.bincount(groups).tolist()) == [4, 4]
     assert len(set(zip(trunks(tree), groups.tolist(), strict=True))) == 2
     assert np.isfinite(TreeGrpo()([rewarded])[0].advantage).all()

@@ -17,7 +17,7 @@ from bough.env import InProcessHost, Replay
 from bough.explore import FullTree
 from bough.reward import EnvReward
 from bough.rollout import Limits, PendingAction, Rollout
-from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, steps, turns
+from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, path_view, turns
 
 
 def distinct(request: Request) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ def test_the_example_in_words() -> None:
 
 def test_the_branches_of_a_place_are_a_group() -> None:
     tree = grown(FullTree(width=3, depth=2), length=4)
-    view = steps([Rewarded(tree=tree, channels={})])
+    view = path_view([Rewarded(tree=tree, channels={})])
     groups = place_of(view)
     forked = view.turn < 2
     sizes = [len(np.unique(view.node[forked & (groups == group)])) for group in np.unique(groups[forked])]

@@ -105,7 +105,7 @@ def test_without_an_oracle_it_is_told_how_it_failed() -> None:
 def test_what_was_told_is_not_learned_from_unless_it_is_asked_for() -> None:
     tree = grown(Guided(n=3, again=2), Scripted(script=obeys))
     (credited,) = Grpo()([paid(tree)])
-    assert credited.lose.any(), "those that failed are compared with those that were told"
+    assert credited.negative.any(), "those that failed are compared with those that were told"
     batch = pack([credited])
     assert len(batch.at) == 3 * 3 * 2
     (shown,) = teacher_paths([credited])

@@ -17,14 +17,14 @@ from bough.config import ConfigError
 from bough.context import Window
 from bough.credit import Searched
 from bough.explore.text_similarity import edit_distance
-from bough.export import Apart, export
+from bough.export import PairFilter, export
 from bough.objective import mcts_dpo
 from bough.policy import Pretrained, Tiny
 from bough.rollout import Limits
 from bough.search import mcts
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
 from bough.train import Revise, Run, Warmup, start
-from bough.tree import Credited, steps
+from bough.tree import Credited, path_view
 
 PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
 
@@ -39,7 +39,7 @@ def searching() -> Run:
         credit=Searched(),
         filters=(),
         objective=mcts_dpo(),
-        optimizer=replace(small().world.optimizer, parts=1),
+        optimizer=replace(small().world.optimizer, minibatches=1),
     )
 
 
@@ -116,7 +116,7 @@ def test_examples_are_the_turns_of_good_paths_and_no_others(full: RunDirectory) 
 def test_values_and_steps(full: RunDirectory) -> None:
     values = export(full.path, ["credit=Searched(head=value)"], what="values").rows
     (file,) = full.trees.glob("*.safetensors")
-    views = [steps([each.rewarded]) for each in read_trees(file, Credited)]
+    views = [path_view([each.rewarded]) for each in read_trees(file, Credited)]
     assert len(values) == sum(len(set(view.place.tolist())) for view in views), "each place once"
     assert all(-1 <= row["value"] <= 1 and row["head"] == "value" for row in values)
     paths = export(full.path, ["credit=Process(label=hard)"], what="steps").rows
@@ -169,14 +169,14 @@ def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
     sides = [(said(row["chosen"]), said(row["rejected"])) for row in whole]
     far = [edit_distance(one, other) >= 6 for one, other in sides]
     others = [not set(one.split()) & set(other.split()) for one, other in sides]
-    for apart, kept in ((Apart(edits=6), far), (Apart(overlap=0.0), others)):
+    for apart, kept in ((PairFilter(edits=6), far), (PairFilter(overlap=0.0), others)):
         for messages in (False, True):
             found = export(full.path, paths, messages=messages, apart=apart)
             rows = export(full.path, paths, messages=messages).rows
             assert list(found.rows) == [row for row, stays in zip(rows, kept, strict=True) if stays]
             assert found.left_out["its sides are too much alike"] == kept.count(False) > 0
-    with pytest.raises(ConfigError, match=r"apart: got Apart\(edits=4, overlap=1\.0\) and steps; need pairs"):
-        export(full.path, what="steps", apart=Apart(edits=4))
+    with pytest.raises(ConfigError, match=r"apart: got PairFilter\(edits=4, overlap=1\.0\) and steps; need pairs"):
+        export(full.path, what="steps", apart=PairFilter(edits=4))
 
 
 def test_trees_without_rewards_get_the_runs(full: RunDirectory, tmp_path: Path) -> None:

@@ -52,7 +52,10 @@ def brief(**changes: Any) -> Run:
 CRITIC = UtteranceCritic(width=8, heads=1, steps=2, batch_turns=8, capacity_turns=30, warmup_steps=2)
 RUNS = {
     "archer": brief(
-        hooks=(CRITIC,), credit=Archer(), objective=Reinforce(), optimizer=replace(small().world.optimizer, parts=1)
+        hooks=(CRITIC,),
+        credit=Archer(),
+        objective=Reinforce(),
+        optimizer=replace(small().world.optimizer, minibatches=1),
     ),
     "single stream": brief(hooks=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4),
     "success replay": brief(hooks=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),

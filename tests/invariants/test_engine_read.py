@@ -35,14 +35,14 @@ def trained(batch: Batch) -> Counter[Read]:
     """By the learner."""
     begin = (batch.at - batch.position[batch.at]).tolist()
     return Counter(
-        (tuple(batch.tokens[start:at].tolist()), int(batch.tokens[at]), behaviour)
-        for start, at, behaviour in zip(begin, batch.at.tolist(), batch.behaviour.tolist(), strict=True)
+        (tuple(batch.tokens[start:at].tolist()), int(batch.tokens[at]), rollout_logprob)
+        for start, at, rollout_logprob in zip(begin, batch.at.tolist(), batch.rollout_logprob.tolist(), strict=True)
     )
 
 
 def gap(runtime: Runtime, batch: Batch) -> float:
     """The largest difference between behaviour and learner, nats."""
-    return float((runtime.learner.logprobs(batch) - batch.behaviour).abs().max())
+    return float((runtime.learner.logprobs(batch) - batch.rollout_logprob).abs().max())
 
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Window(turns=64)], ids=str)
@@ -68,7 +68,7 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
             batch = pack(credited)
             assert trained(batch) == written(recorder)
             assert gap(runtime, batch) < 1e-5
-            runtime.learner.step(replace(batch, gain=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
+            runtime.learner.step(replace(batch, positive=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
             await runtime.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
         assert (edits > 0) == (isinstance(context, Window) and context.turns < run.world.limits.turns)

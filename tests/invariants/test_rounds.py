@@ -45,7 +45,7 @@ def rounds() -> Run:
         credit=Filtered(answer=True),
         objective=Imitation(),
         filters=(),
-        optimizer=Optimizer(learning_rate=1e-3, epochs=2, parts=2),
+        optimizer=Optimizer(learning_rate=1e-3, epochs=2, minibatches=2),
         reference="step",
         steps=2,
         batch_tasks=5,

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from bough.batch import Batch, ChunkedForward, chosen_logprobs
-from bough.objective import Columns, Objective
+from bough.objective import LossInputs, Objective
 from bough.policy.model import CausalModel
 
 VOCAB = 13
@@ -46,14 +46,14 @@ def read(batch: Batch) -> tuple[Tensor, Tensor]:
 def loss(objective: Objective, batch: Batch, share: Tensor) -> Tensor:
     """The objective on a batch whose tokens weigh `share`; the reference policy is as unsure as can be."""
     logprob, entropy = read(batch)
-    columns = Columns(
+    columns = LossInputs(
         logprob=logprob,
         entropy=entropy,
-        behaviour=batch.behaviour,
+        rollout_logprob=batch.rollout_logprob,
         reference=torch.full_like(logprob, -2.5).detach(),
-        gain=batch.gain,
-        lose=batch.lose,
-        share=share,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=share,
     )
     return objective(columns).value
 

@@ -52,7 +52,7 @@ def _frozenlake() -> Run:
         filters=(),
         objective=PpoClip(high=0.28),
         regularizers=(Kl(coefficient=0.04),),
-        optimizer=Optimizer(learning_rate=5e-4, parts=2, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
         warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
@@ -74,7 +74,7 @@ def _sokoban() -> Run:
         filters=(),
         objective=PpoClip(high=0.28),
         regularizers=(Kl(coefficient=0.04),),
-        optimizer=Optimizer(learning_rate=2e-4, parts=1, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=2e-4, minibatches=1, warmup_steps=20),
         warmup=Warmup(demonstrations=150, epochs=10, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
@@ -95,7 +95,7 @@ def _textworld() -> Run:
         rewards=(EnvReward(), InvalidAction(penalty=0.02)),
         objective=PpoClip(high=0.28),
         regularizers=(Entropy(coefficient=0.01),),
-        optimizer=Optimizer(learning_rate=4e-4, parts=4, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=4e-4, minibatches=4, warmup_steps=20),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=2e-3, batch_tokens=1024),
         steps=175,
         batch_tasks=16,
@@ -138,7 +138,7 @@ def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct(
 EVERY_ROUND = Evaluation(tasks=Tasks(split="test", count=300), every=1)
 PAIRS: Mapping[str, object] = {
     "regularizers": (),
-    "optimizer": Optimizer(learning_rate=2e-4, parts=1, warmup_steps=0, epochs=4),
+    "optimizer": Optimizer(learning_rate=2e-4, minibatches=1, warmup_steps=0, epochs=4),
     "credit": Searched(),
     "reference": "step",
     "steps": 3,
@@ -149,7 +149,7 @@ ROUNDS: Mapping[str, object] = {
     "critic": ValueHead(),
     "objective": Sum(terms=(Imitation(), ValueClip(clip=None))),
     "regularizers": (),
-    "optimizer": Optimizer(learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, parts=24),
+    "optimizer": Optimizer(learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, minibatches=24),
     "steps": 3,
     "batch_tasks": 256,
     "evaluation": EVERY_ROUND,
@@ -204,7 +204,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": puct(width=4, simulations=40, revisit=False),
-            "credit": Filtered(most=2, goals=Searched(head="value")),
+            "credit": Filtered(most=2, value_targets=Searched(head="value")),
         },
     ),
     "rest_mcts_sokoban": (
@@ -212,7 +212,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": _mcts(50, revisit=False),
-            "credit": Filtered(most=2, goals=RestMcts(head="value")),
+            "credit": Filtered(most=2, value_targets=RestMcts(head="value")),
         },
     ),
 }

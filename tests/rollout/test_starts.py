@@ -47,8 +47,8 @@ def test_what_was_played_again_is_not_learned_from() -> None:
     credited = Grpo()([Rewarded(tree=tree, channels=EnvReward()([tree])[0]) for tree in trees])
     batch = pack(credited)
     assert len(batch.at) == 6 * 2
-    assert credited[0].gain.any()
-    assert not credited[0].gain[~trees[0].sampled].any()
+    assert credited[0].positive.any()
+    assert not credited[0].positive[~trees[0].sampled].any()
 
 
 def test_it_costs_turns() -> None:

@@ -14,7 +14,7 @@ from bough.credit import Grpo
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
 from bough.explore import EntropyForks, Forks
-from bough.objective import Columns, Dpo, Imitation, Loss, Need, PpoClip, SftMix, Sum
+from bough.objective import Dpo, Imitation, Loss, LossInputs, Need, PpoClip, SftMix, Sum
 from bough.policy import ValueHead
 from bough.search import a_star, puct
 from bough.train import Demonstrations, Revise, Run, start
@@ -39,7 +39,7 @@ class Asks:
     needs: frozenset[Need]
     ratio: str = "token"
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         return PpoClip()(columns)
 
 
@@ -84,7 +84,7 @@ REFUSED = [
     ),
     ({"credit": needy("mark.switch")}, "needs turns annotated with 'switch'; got the parser Plain with no annotations"),
     ({"credit": needy("entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
-    ({"objective": asks("usual_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
+    ({"objective": asks("mean_turn_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
     ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
     ({"objective": asks("experts")}, "set demonstrations.count"),
     (

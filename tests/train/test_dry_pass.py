@@ -16,7 +16,7 @@ from bough.config import ConfigError, override
 from bough.credit import Gae, Grpo, ReinforcePlusPlus
 from bough.curate import FilterResult
 from bough.explore import Chains
-from bough.objective import Columns, Loss, Need, PpoClip, Sum, ValueClip
+from bough.objective import Loss, LossInputs, Need, PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
 from bough.rollout import Deadlines, paths_of
@@ -96,11 +96,10 @@ class Credits:
             "turned round": lambda: credited[::-1],
             "rewarded": lambda: list(rewarded),
             "none": lambda: None,
-            "negative": lambda: [replace(each, gain=each.gain - 1) for each in credited],
-            "list": lambda: [replace(each, gain=[0.0] * len(each.gain)) for each in credited],  # type: ignore[arg-type]
-            "turns": lambda: [replace(each, by_turn=np.zeros(1)) for each in credited],
-            "leaf": lambda: [replace(each, left_out=np.array([0])) for each in credited],
-            "goal": lambda: [replace(credited[0], goals={"value": whole[1:]}), *credited[1:]],
+            "list": lambda: [replace(each, path_advantage=[0.0]) for each in credited],  # type: ignore[arg-type]
+            "entries": lambda: [replace(each, path_advantage=np.zeros(1)) for each in credited],
+            "leaf": lambda: [replace(each, excluded_leaves=np.array([0])) for each in credited],
+            "goal": lambda: [replace(credited[0], value_targets={"value": whole[1:]}), *credited[1:]],
         }
         return made[self.returned]()  # type: ignore[return-value]
 
@@ -115,14 +114,13 @@ class Credits:
         ),
         ("rewarded", "credit=Credits: got Rewarded at place 0; need one Credited"),
         ("none", "credit=Credits: got NoneType; need a list with one Credited"),
-        ("negative", r"credit=Credits: Credited.gain: got float32 of shape \(\d+,\), or a value of the wrong sign"),
-        ("list", "credit=Credits: Credited.gain: got list, or a value"),
+        ("list", "credit=Credits: Credited.path_advantage: got list, or a value"),
         (
-            "turns",
-            r"credit=Credits: Credited.by_turn: got float64 of shape \(1,\), or an infinite value; need 8 numbers",
+            "entries",
+            r"credit=Credits: Credited.path_advantage: got float64 of shape \(1,\), or a value that is not finite",
         ),
-        ("leaf", r"credit=Credits: Credited.left_out: got \[0\]; need leaves of counted paths"),
-        ("goal", r"credit=Credits: Credited.goals\['value'\]: got float64 of shape"),
+        ("leaf", r"credit=Credits: Credited.excluded_leaves: got \[0\]; need leaves of counted paths"),
+        ("goal", r"credit=Credits: Credited.value_targets\['value'\]: got float64 of shape"),
     ],
 )
 def test_a_credit_rule_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:
@@ -174,7 +172,7 @@ class Loses:
     returned: str
     needs: frozenset[Need] = frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         made = {
             "number": lambda: 1.0,
             "constant": lambda: Loss(value=torch.zeros(()), metrics={}),

@@ -84,7 +84,7 @@ def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> N
     first = [read_trees(each.trees_of(EPOCHS + 1), Credited) for each in (now, behind)]
     for one, other in zip(*first, strict=True):
         assert np.array_equal(one.tree.token, other.tree.token)
-        assert np.array_equal(one.gain, other.gain)
+        assert np.array_equal(one.positive, other.positive)
     measured = read_metrics(behind.metrics)[-2]
     assert {"time/grow/engine_s", "time/grow/env_s", "time/grow/idle_s", "time/learn_s"} <= measured.keys()
     idle = float(measured["time/grow/idle_s"])
@@ -101,7 +101,7 @@ def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest
     learn = Learner.learn
 
     def slowly(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
-        if self.settings.parts == 2:
+        if self.settings.minibatches == 2:
             time.sleep(0.5)
         return learn(self, *given, **named)
 
@@ -138,7 +138,7 @@ def test_an_adviser_hears_of_one_update_at_a_time(tmp_path: Path, monkeypatch: p
     learn = Learner.learn
 
     def idles(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
-        if self.settings.parts == 2 and self.updates == 2:
+        if self.settings.minibatches == 2 and self.updates == 2:
             return {"policy/gap": 0.0, "optimizer/gradient_norm": 0.0}
         return learn(self, *given, **named)
 
@@ -160,7 +160,7 @@ def test_an_error_in_the_update_stops_the_run_with_its_own_message(
 
     def breaks(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
         threads.append(threading.current_thread().name)
-        if self.updates == 2 and self.settings.parts == 2:
+        if self.updates == 2 and self.settings.minibatches == 2:
             raise Diverged("update 2: got a loss of nan")
         return learn(self, *given, **named)
 

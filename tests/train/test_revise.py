@@ -208,7 +208,7 @@ def test_a_run_learns_from_its_mistakes(tmp_path: object) -> None:
         credit=Filtered(),
         objective=Imitation(),
         demonstrations=Demonstrations(revise=Revise(thought="no")),
-        optimizer=replace(small().world.optimizer, parts=1),
+        optimizer=replace(small().world.optimizer, minibatches=1),
     )
     directory = start(run, tmp_path, terminal=False)  # type: ignore[arg-type]
     revised = [row["train/revisions"] for row in read_metrics(directory.metrics) if "train/revisions" in row]

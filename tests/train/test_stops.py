@@ -20,7 +20,7 @@ from bough.engine import Completion, Engine, EngineFault, Local, Request
 from bough.engine.model import Model
 from bough.env import FrozenLake, State, Step
 from bough.learner import Diverged
-from bough.objective import Columns, Loss, PpoClip
+from bough.objective import Loss, LossInputs, PpoClip
 from bough.rollout import DeadlineExceeded
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
 from bough.train import Checkpointing, Evaluation, Health, NoLearningSignal, Run, Tasks, read_heldout, resume, start
@@ -73,7 +73,7 @@ class FaultyLocal:
 class Exploding(PpoClip):
     """A loss that is nan from its second value on while `fault` is set: the first is that of the dry pass."""
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         loss = PpoClip.__call__(self, columns)
         if "nan" not in fault:
             return loss
@@ -248,7 +248,7 @@ def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, 
 
 def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = brief()
-    run = run.replace(optimizer=replace(run.world.optimizer, learning_rate=1e39, parts=1))
+    run = run.replace(optimizer=replace(run.world.optimizer, learning_rate=1e39, minibatches=1))
     with pytest.raises(Diverged, match="update 0: got weights that are not finite after it"):
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
@@ -258,7 +258,7 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
 
 
 def test_more_steps(tmp_path: Path) -> None:
-    run = brief(steps=2, optimizer=replace(small().world.optimizer, schedule="linear", parts=1))
+    run = brief(steps=2, optimizer=replace(small().world.optimizer, schedule="linear", minibatches=1))
     directory = start(run, tmp_path, terminal=False)
     rate = run.world.optimizer.learning_rate
     assert [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]] == [rate, rate / 2]

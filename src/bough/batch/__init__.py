@@ -1,7 +1,7 @@
 """Batches: trees as rows of tokens, packed so that a model computes each token once."""
 
 from bough.batch.attention import Attend
-from bough.batch.batch import Batch, Part
+from bough.batch.batch import Batch, MiniBatch
 from bough.batch.chunk import Chunk
 from bough.batch.chunked_forward import FEW, ChunkedForward, ChunkOutput, spared
 from bough.batch.logprob import chosen_logprobs, logits_at_once
@@ -12,11 +12,11 @@ __all__ = [
     "FEW",
     "Attend",
     "Batch",
-    "Chunk",
-    "ChunkOutput",
-    "ChunkedForward",
     "PackedPrefixTree",
-    "Part",
+    "ChunkOutput",
+    "MiniBatch",
+    "ChunkedForward",
+    "Chunk",
     "chosen_logprobs",
     "logits_at_once",
     "pack",

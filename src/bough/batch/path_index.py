@@ -8,7 +8,19 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from bough.tree import EXPLORER, STUB, TRUNCATED_BY, Credited, Floats, Ints, Steps, acts_info, join, steps
+from bough.tree import (
+    EXPLORER,
+    STUB,
+    TRUNCATED_BY,
+    Credited,
+    Floats,
+    Ints,
+    PathView,
+    action_info,
+    included,
+    join,
+    join_advantages,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -18,13 +30,13 @@ class PathIndex:
     Attributes:
         trained: [E] int64, index among the batch's trained tokens.
         path: [E] int64, ascending from 0.
-        turn: [E] int64, ascending from 0: index among the turns of all paths.
-        advantage: [E] float32, the path's advantage at the token.
-        task: [P] int64, the path's task.
-        fork: [K] int64; turns with the same number respond to the same context.
+        turn: [E] int64, ascending from 0: which turn of all turns of all paths.
+        advantage: [E] float32, that the path gives to the token.
+        task: [P] int64, which task a path is of.
+        context_id: [K] int64; turns with the same number were written in answer to the very same context.
         path_of_turn: [K] int64.
-        answer: [K] int64; turns with the same number are the same tokens in response to the same context.
-        visits: [K] float32, a search's visits of the state after the turn; 0 without a search.
+        response_id: [K] int64; turns with the same number are the same words in answer to the very same context.
+        visits: [K] float32, how often a search came to the place that a turn led to; 0 where none counted.
         end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped.
     """
 
@@ -33,9 +45,9 @@ class PathIndex:
     turn: Int[Tensor, " E"]
     advantage: Float[Tensor, " E"]
     task: Int[Tensor, " P"]
-    fork: Int[Tensor, " K"]
+    context_id: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
-    answer: Int[Tensor, " K"]
+    response_id: Int[Tensor, " K"]
     visits: Float[Tensor, " K"]
     end: Int[Tensor, " P"]
 
@@ -45,7 +57,7 @@ class PathIndex:
         return 1.0 / self.path.bincount(minlength=len(self.task))[self.path].double()
 
     def take(self, trained: Int[Tensor, " m"]) -> "PathIndex":
-        """The paths of some trees, whose trained tokens must all be in `trained`; numbered by their place there."""
+        """The paths of some trees, all of whose trained tokens are among `trained`, numbered as these."""
         place = torch.full((int(self.trained.max()) + 1 if len(self.trained) else 0,), -1, device=self.trained.device)
         inside = trained[trained < len(place)]
         place[inside] = torch.arange(len(trained), device=place.device)[trained < len(place)]
@@ -57,9 +69,9 @@ class PathIndex:
             turn=turn,
             advantage=self.advantage[kept],
             task=self.task[paths],
-            fork=self.fork[turns],
+            context_id=self.context_id[turns],
             path_of_turn=torch.searchsorted(paths, self.path_of_turn[turns]),
-            answer=self.answer[turns],
+            response_id=self.response_id[turns],
             visits=self.visits[turns],
             end=self.end[paths],
         )
@@ -75,61 +87,39 @@ def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " 
     return ids[new > 0], new.cumsum(0) - 1
 
 
-def path_index(credited: Sequence[Credited], origin: Ints) -> PathIndex:
+def index_paths(credited: Sequence[Credited], view: PathView, origin: Ints) -> PathIndex:
     """The paths of a batch.
 
     Args:
         credited: The trees.
-        origin: [M] int64, each trained token's index among the tokens of all trees.
-
-    Raises:
-        ValueError: when paths through a token disagree and their credit rule gives no advantage a turn.
+        view: `path_view` of their `rewarded`.
+        origin: [M] int64, which token of all the trees' tokens each trained token of the batch is.
     """
-    view = steps([each.rewarded for each in credited])
-    words = view.words
+    tokens = view.path_tokens
     slot = np.full(int(view.lengths.sum()), -1, dtype=np.int64)
     slot[origin] = np.arange(len(origin))
-    stays = slot[words.token] >= 0
-    left_out = np.concatenate([at + each.left_out for at, each in zip(view.offset, credited, strict=False)])
-    stays &= ~np.isin(view.leaf, left_out)[view.path[words.step]]
-    token, step = words.token[stays], words.step[stays]
+    stays = (slot[tokens.token] >= 0) & included(credited, view)
+    token, step = tokens.token[stays], tokens.step[stays]
+    advantage = join_advantages(credited)[stays].astype(np.float32)
     turns, turn = np.unique(step, return_inverse=True)
     paths, path = np.unique(view.path[step], return_inverse=True)
-    fork = _fork(view)
+    context = _context_ids(view)
     return PathIndex(
         trained=torch.as_tensor(slot[token]),
         path=torch.as_tensor(path),
         turn=torch.as_tensor(turn),
-        advantage=torch.as_tensor(_advantage(credited, view)[stays]),
+        advantage=torch.as_tensor(advantage),
         task=torch.as_tensor(view.task[paths]),
-        fork=torch.as_tensor(fork[turns]),
+        context_id=torch.as_tensor(context[turns]),
         path_of_turn=torch.as_tensor(np.searchsorted(paths, view.path[turns])),
-        answer=torch.as_tensor(_answer(view, fork)[turns]),
+        response_id=torch.as_tensor(_response_ids(view, context)[turns]),
         visits=torch.as_tensor(_visits(view)[turns]),
         end=torch.as_tensor(_ends(view)[paths]),
     )
 
 
-def _advantage(credited: Sequence[Credited], view: Steps) -> Floats:
-    """[E] float32: the advantage of each path at each of its tokens."""
-    words, nothing = view.words, np.zeros(0, dtype=np.float32)
-    gain = np.concatenate([nothing, *(each.gain for each in credited)])[words.token]
-    lose = np.concatenate([nothing, *(each.lose for each in credited)])[words.token]
-    turns = np.bincount(view.tree[view.path], minlength=len(credited)).tolist()
-    said = (np.full(n, np.nan) if c.by_turn is None else c.by_turn for c, n in zip(credited, turns, strict=True))
-    by_turn = np.concatenate([nothing, *said])[words.step]
-    silent = np.isnan(by_turn)
-    if mixed := len(np.unique(words.token[silent & (gain > 0) & (lose < 0)])):
-        raise ValueError(
-            f"pack: got {mixed} tokens about which the paths through them disagree, from a rule whose credit differs "
-            "within a turn; need one advantage a turn for a loss over whole turns or paths. Grow chains, or take a "
-            "loss over tokens"
-        )
-    return np.where(silent, gain + lose, by_turn).astype(np.float32)
-
-
-def _ends(view: Steps) -> Ints:
-    """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `PathIndex.end`."""
+def _ends(view: PathView) -> Ints:
+    """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `Walks.end`."""
     trees: list[int] = view.tree.tolist()
     leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
     infos = [view.rewarded[tree].tree.info[leaf] for tree, leaf in zip(trees, leaves, strict=True)]
@@ -138,27 +128,27 @@ def _ends(view: Steps) -> Ints:
     return np.where(success, 1, np.where(open_ends, 0, -1)).astype(np.int64)
 
 
-def _visits(view: Steps) -> Floats:
+def _visits(view: PathView) -> Floats:
     """[S] float32: the info "visits" of each turn."""
-    said, which = acts_info(view, "visits", 0)
+    said, which = action_info(view, "visits", 0)
     numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in said]
     return np.asarray(numbers, dtype=np.float32)[which]
 
 
-def _fork(view: Steps) -> Ints:
-    """[S] int64: the node before a turn; one number for all first turns of a task."""
+def _context_ids(view: PathView) -> Ints:
+    """[S] int64: the node a turn was acted from; all first turns of a task count as acted from one place."""
     root = view.offset[:-1][view.tree[view.path]]
     first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
     first[view.task[::-1]] = view.offset[:-1][view.tree[::-1]]
     return np.where(view.place == root, first[view.task[view.path]], view.place)
 
 
-def _answer(view: Steps, fork: Ints) -> Ints:
-    """[S] int64: the same number for the same tokens in response to the same context, compared token by token."""
+def _response_ids(view: PathView, context: Ints) -> Ints:
+    """[S] int64: the same number for the same tokens written in the same context, compared place by place."""
     first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
     token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
     kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))
-    group = np.unique(fork[first_at] * (longest + 1) + length, return_inverse=True)[1]
+    group = np.unique(context[first_at] * (longest + 1) + length, return_inverse=True)[1]
     left, fresh = np.arange(len(first_at)), len(first_at)
     for place in range(longest):
         _, which, crowd = np.unique(group[left], return_inverse=True, return_counts=True)

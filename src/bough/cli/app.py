@@ -124,9 +124,9 @@ def mine_trees(
 
     bough mine runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
     """
-    from bough.export import Apart, export
+    from bough.export import PairFilter, export
 
-    apart = Apart(edits=edits, overlap=overlap)
+    apart = PairFilter(edits=edits, overlap=overlap)
     found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
     for reason, count in found.left_out.items():
         typer.echo(f"left out: {count} {reason}")

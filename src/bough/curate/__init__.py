@@ -1,4 +1,4 @@
-"""Curation: which groups are worth learning from."""
+"""Curation: filters of groups and paths, replay and curricula."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

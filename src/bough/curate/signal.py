@@ -1,4 +1,4 @@
-"""Only groups that disagree have something to teach."""
+"""The filter of groups without a non-zero advantage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,4 +34,5 @@ class NonZeroAdvantage:
         return FilterResult(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
 
     def _teaches(self, credited: Credited) -> bool:
-        return bool(np.any(credited.gain > self.tolerance) or np.any(credited.lose < -self.tolerance))
+        largest = np.maximum(credited.positive, -credited.negative).max(initial=0.0)
+        return bool(largest > self.tolerance)

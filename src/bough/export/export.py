@@ -14,17 +14,17 @@ from bough.config import unknown
 from bough.config.config import ConfigError
 from bough.config.override import override
 from bough.credit import compute_credit
-from bough.export.pair_filter import ANY, Apart
+from bough.export.pair_filter import ANY, PairFilter
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
-from bough.objective import Columns, Objective, Pairs, Share
-from bough.objective.pairs import Bundles, Duels
+from bough.objective import LossInputs, Normalizer, Objective, Pairs
+from bough.objective.pairs import PreferencePairs, TurnSets
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.start import load_run
-from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node, turn_start
+from bough.tree import Credited, Ints, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.usercode.origin import place
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class _Sieve:
     """Rows, and what fell through."""
 
     teller: Transcriber
-    apart: Apart
+    apart: PairFilter
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
@@ -70,7 +70,7 @@ def export(
     *,
     what: str = "pairs",
     messages: bool = False,
-    apart: Apart = ANY,
+    apart: PairFilter = ANY,
     trees: Path | None = None,
     out: Path | None = None,
 ) -> Exported:
@@ -164,7 +164,7 @@ def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
     """What would be learned from; goals are not needed, and what critics thought is not there."""
     from bough.batch import pack
 
-    return pack([replace(each, goals={}) for each in kept], paths=paths)
+    return pack([replace(each, value_targets={}) for each in kept], paths=paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,16 +199,22 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
 
     batch = _packed(kept, paths=True)
     nothing = torch.zeros(len(batch.at))
-    columns = Columns(logprob=nothing, behaviour=batch.behaviour, gain=batch.gain, lose=batch.lose, share=nothing)
-    duels = pairs(by_path(columns, batch, Share()), "mine")
-    units = duels.units
-    thing, sizes = "tasks" if pairs.unit == "path" else "places", units.group.bincount()
+    columns = LossInputs(
+        logprob=nothing,
+        rollout_logprob=batch.rollout_logprob,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=nothing,
+    )
+    found = pairs(by_path(columns, batch, Normalizer()), "mine")
+    candidates = found.candidates
+    thing, sizes = "tasks" if pairs.unit == "path" else "places", candidates.group.bincount()
     alone = int((sizes < 2).sum())
-    tied = len(sizes) - alone - int((units.group[duels.won].bincount() > 0).sum())
+    tied = len(sizes) - alone - int((candidates.group[found.won].bincount() > 0).sum())
     sieve.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
     sieve.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
-    winners, losers = (_sides(side, duels, batch, kept) for side in (duels.winner, duels.loser))
-    for winner, loser, gap in zip(winners, losers, duels.gap.numpy().tolist(), strict=True):
+    winners, losers = (_sides(side, found, batch, kept) for side in (found.winner, found.loser))
+    for winner, loser, gap in zip(winners, losers, found.gap.numpy().tolist(), strict=True):
         sieve.add(_pair, winner, loser, gap, sieve.apart)
 
 
@@ -216,20 +222,20 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 """A tree, and the actions of one path."""
 
 
-def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
+def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
     """The turns of each bundle as nodes of a tree, the last of each turn."""
-    assert batch.walks is not None
-    places, turn_of = _Places.of(kept), batch.walks.turn
-    last = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)), right=True) - 1
-    token = batch.origin[batch.walks.trained[last]].numpy()
+    assert batch.path_index is not None
+    places, turn_of = _Places.of(kept), batch.path_index.turn
+    last = torch.searchsorted(turn_of, torch.arange(len(pairs.candidates.path_ids.path_of_turn)), right=True) - 1
+    token = batch.origin[batch.path_index.trained[last]].numpy()
     sides: list[_Side] = []
     for number in range(side.count):
-        at = token[side.turn[side.bundle == number].numpy()]
+        at = token[side.turn[side.set_id == number].numpy()]
         sides.append((kept[int(places.tree[at[0]])].tree, [int(node) for node in places.node[at]]))
     return sides
 
 
-def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
+def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
     prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
         raise NotRepresentable("its sides were written after different texts")
@@ -253,13 +259,13 @@ def _pairs_of(piece: object) -> Iterator[Pairs]:
 
 def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     del run
-    batch, view = _packed(kept, paths=False), steps([each.rewarded for each in kept])
+    batch, view = _packed(kept, paths=False), path_view([each.rewarded for each in kept])
     trained = np.zeros(len(view.sampled), dtype=np.bool_)
-    gain = np.zeros(len(trained), dtype=np.float32)
-    trained[batch.origin.numpy()], gain[batch.origin.numpy()] = True, batch.gain.numpy()
-    step, token = view.words.step, view.words.token
+    positive = np.zeros(len(trained), dtype=np.float32)
+    trained[batch.origin.numpy()], positive[batch.origin.numpy()] = True, batch.positive.numpy()
+    step, token = view.path_tokens.step, view.path_tokens.token
     count = np.bincount(step[trained[token]], minlength=len(view.node))
-    weight = np.bincount(step, gain[token], len(view.node)) / np.maximum(count, 1)
+    weight = np.bincount(step, positive[token], len(view.node)) / np.maximum(count, 1)
     once = np.unique(view.node, return_index=True)[1]
     for at in once[count[once] > 0].tolist():
         if weight[at] > 0:
@@ -275,7 +281,7 @@ def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
 
 
 def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
-    if kept and not any(each.goals for each in kept):
+    if kept and not any(each.value_targets for each in kept):
         raise ConfigError(
             f"credit={type(run.method.credit).__name__}: has no goals for value heads; need a rule that does, such as "
             "credit='Searched(head=value)'"
@@ -283,7 +289,7 @@ def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
         tree, nodes = each.tree, token_node(each.tree)
         seen: set[tuple[str, int, int]] = set()
-        for name, goal in each.goals.items():
+        for name, goal in each.value_targets.items():
             for token in np.flatnonzero(~np.isnan(goal)).tolist():
                 node = int(nodes[token])
                 written = token - int(tree.span[node])
@@ -299,19 +305,20 @@ def _value(teller: Transcriber, tree: Tree, node: int, written: int, value: floa
 
 def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
-        if each.by_turn is None:
+        advantage = each.turn_advantage
+        if advantage is None:
             raise ConfigError(
                 f"credit={type(run.method.credit).__name__}: credits tokens, not turns; need a rule for turns, such as "
                 "credit='Process(label=hard)'"
             )
-        view = steps([each.rewarded])
+        view = path_view([each.rewarded])
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
             nodes = view.node[at].tolist()
-            if leaf in each.left_out or not nodes:
+            if leaf in each.excluded_leaves or not nodes:
                 sieve.left_out["paths without turns, or that nothing learns from"] += 1
                 continue
-            sieve.add(_path, each.tree, nodes, each.by_turn[at].tolist())
+            sieve.add(_path, each.tree, nodes, advantage[at].tolist())
 
 
 def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:

@@ -1,4 +1,4 @@
-"""Some of the paths of a tree, before anyone is credited."""
+"""A selection of the paths of a tree before credit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

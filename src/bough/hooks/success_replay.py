@@ -1,4 +1,4 @@
-"""Successes kept for the day on which nobody succeeds."""
+"""Replay of successful paths in groups without a success."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

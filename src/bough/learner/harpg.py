@@ -8,8 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from bough.objective import Columns, Loss, Need, Objective
-from bough.objective.spans import span_sums, walk_of
+from bough.objective import Loss, LossInputs, Need, Objective
+from bough.objective.spans import path_ids_of, span_sums
 
 
 class Harpg(torch.optim.Optimizer):
@@ -164,21 +164,21 @@ class Displaced:
         own: frozenset[Need] = frozenset({"paths", "old"})
         return self._objective.needs | own
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        walk, old = walk_of(columns, "Harpg"), columns.old
+        path_ids, old = path_ids_of(columns, "Harpg"), columns.old
         if old is None:
             raise ValueError("Harpg: got columns without `old`; need the log-probabilities under the sampling weights")
         moved = columns.logprob.detach() - old
         if columns.expert is not None:
             # Demonstrations do not depend on the weights.
             moved = moved.masked_fill(columns.expert, 0.0)
-        weight = span_sums(moved, walk.path, len(walk.task)).exp()[walk.path]
+        weight = span_sums(moved, path_ids.path, len(path_ids.task)).exp()[path_ids.path]
         return self._objective(
             replace(
                 columns,
-                share=columns.share * weight,
-                behaviour=columns.behaviour + moved,
+                loss_weight=columns.loss_weight * weight,
+                rollout_logprob=columns.rollout_logprob + moved,
                 old=columns.logprob.detach(),
             )
         )

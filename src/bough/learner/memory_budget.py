@@ -53,7 +53,7 @@ class MemoryBudget:
             copies=copies,
             cache_tokens=most or 0,
             entropy=entropy,
-            readers=settings.readers,
+            cpu_workers=settings.cpu_workers,
         )
         # What foreseeing has loaded is the program's.
         self._gauge = Gauge(policy.device, there)

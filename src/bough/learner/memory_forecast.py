@@ -56,9 +56,9 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(forest: PackedPrefixTree, max_tokens: int, readers: int = 1) -> "Extent":
+    def of(forest: PackedPrefixTree, max_tokens: int, cpu_workers: int = 1) -> "Extent":
         """When it is read in stretches of at most so many tokens, by so many readers."""
-        chapters = forest.chunk_groups(max_tokens, readers)
+        chapters = forest.chunk_groups(max_tokens, cpu_workers)
         stretches = [each for some in chapters for each in some]
         bounds = np.searchsorted(np.sort(forest.at), [each.first for each in stretches] + [len(forest)])
         return Extent(
@@ -246,7 +246,7 @@ class Memory:
         path_tokens: Most tokens of a text.
         appetite: Of a stretch.
         entropy: Whether entropies are learned from.
-        readers: How many stretches are read at the same time.
+        cpu_workers: How many stretches are read at the same time.
     """
 
     always: Mapping[str, int]
@@ -254,11 +254,11 @@ class Memory:
     path_tokens: int
     appetite: Appetite
     entropy: bool
-    readers: int
+    cpu_workers: int
 
     def bytes(self, extent: Extent, cache_tokens: int) -> int:
         """With stretches of that extent and so many tokens in the engine's cache."""
-        reading = self.readers * self.appetite.bytes(extent, entropy=self.entropy)
+        reading = self.cpu_workers * self.appetite.bytes(extent, entropy=self.entropy)
         return sum(self.always.values()) + self.appetite.pair_bytes * cache_tokens + reading
 
     def most(self, tokens: int) -> int:
@@ -302,7 +302,7 @@ def foresee(
     copies: Mapping[str, int],
     cache_tokens: int,
     entropy: bool,
-    readers: int = 1,
+    cpu_workers: int = 1,
 ) -> Memory:
     """Measure a policy.
 
@@ -311,11 +311,11 @@ def foresee(
         copies: Bytes by name of what there is besides: the engine's copy, a reference.
         cache_tokens: Most tokens whose keys and values the engine holds.
         entropy: Whether entropies are learned from.
-        readers: How many stretches are read at the same time, each with gradients of its own.
+        cpu_workers: How many stretches are read at the same time, each with gradients of its own.
     """
     learned = nbytes(policy.parameters().values())
     always = {"weights": nbytes(policy.weights().values()), **copies, "moments": 2 * learned}
-    always["gradients"] = readers * learned
+    always["gradients"] = cpu_workers * learned
     always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
     return Memory(
         always=always,
@@ -323,7 +323,7 @@ def foresee(
         path_tokens=policy.context_tokens,
         appetite=appetite(policy),
         entropy=entropy,
-        readers=readers,
+        cpu_workers=cpu_workers,
     )
 
 

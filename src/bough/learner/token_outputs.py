@@ -1,4 +1,4 @@
-"""What a model thinks of the trained tokens of a batch."""
+"""A model's outputs at the trained tokens of a batch: log-probabilities, entropies, values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,8 +37,8 @@ class Forward(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """M trained tokens as a model sees them.
+class TokenOutputs:
+    """A model's outputs at M trained tokens.
 
     Attributes:
         logprob: [M].
@@ -55,7 +55,7 @@ class Seen:
         return [self.logprob, *([] if self.entropy is None else [self.entropy]), *self.values.values()]
 
 
-def look(
+def token_outputs(
     model: Forward,
     page: ChunkOutput,
     batch: Batch,
@@ -63,7 +63,7 @@ def look(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> Seen:
+) -> TokenOutputs:
     """The trained tokens of a page.
 
     Args:
@@ -72,15 +72,15 @@ def look(
         batch: What was to be predicted.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
-        critic: Speaks about the model's hidden states.
+        critic: Maps the model's hidden states to values.
     """
     weight, bias = model.head()
     target = batch.target[page.trained]
     logprob, nats = chosen_logprobs(page.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
-    return Seen(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
+    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
 
 
-def survey(
+def token_outputs_of_batch(
     model: Forward,
     batch: Batch,
     reading: ChunkedForward,
@@ -88,7 +88,7 @@ def survey(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> Seen:
+) -> TokenOutputs:
     """All trained tokens of a batch, without gradients.
 
     Args:
@@ -97,13 +97,15 @@ def survey(
         reading: The model's, of the batch's forest.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
-        critic: Speaks about the model's hidden states.
+        critic: Maps the model's hidden states to values.
     """
-    return in_order(looks(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic))
+    return in_order(
+        token_outputs_per_chunk(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic)
+    )
 
 
 @torch.no_grad()
-def looks(
+def token_outputs_per_chunk(
     model: Forward,
     batch: Batch,
     reading: ChunkedForward,
@@ -111,12 +113,12 @@ def looks(
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> list[tuple[Tensor, Seen]]:
+) -> list[tuple[Tensor, TokenOutputs]]:
     """The pages of a reading one by one: which trained tokens, and what the model thinks of them; see `survey`."""
     # A page that trains nothing gives every column its dtype, also when there are no others.
     blank = ChunkOutput(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
-        (page.trained, look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
+        (page.trained, token_outputs(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
         for page in chain([blank], reading.forward())
     ]
 
@@ -139,13 +141,13 @@ def values_of(model: Forward, critic: Critic, forest: PackedPrefixTree, max_toke
     return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
 
 
-def in_order(pages: Sequence[tuple[Tensor, Seen]]) -> Seen:
+def in_order(pages: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
     """All trained tokens of a batch, from its pages in any order."""
     order = torch.cat([trained for trained, _ in pages]).argsort()
     columns = zip(*(seen.columns() for _, seen in pages), strict=True)
     logprob, *others = (torch.cat(column)[order] for column in columns)
     nats = others.pop(0) if pages[0][1].entropy is not None else None
-    return Seen(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
+    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
 
 
 def read(model: Forward, forest: PackedPrefixTree, max_tokens: int) -> ChunkedForward:

@@ -1,7 +1,7 @@
 """DAPO (arXiv 2503.14476)."""
 
 from bough.curate import NonZeroAdvantage
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.reward import Overlong
 from bough.train import Run, World
 
@@ -21,5 +21,5 @@ def dapo(world: World, *, low: float = 0.2, high: float = 0.28) -> Run:
         filters=(NonZeroAdvantage(),),
         max_sampling_rounds=10,
         objective=PpoClip(low=low, high=high),
-        normalizer=Share(by="path_tokens"),
+        normalizer=Normalizer(by="path_tokens"),
     )

@@ -20,6 +20,6 @@ def guided(world: World, *, n: int = 8, again: int = 4) -> Run:
         regularizers=(),
         filters=(NonZeroAdvantage(),),
         objective=Dpo(pairs=Pairs(choice="best_worst")),
-        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, parts=1),
+        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, minibatches=1),
         demonstrations=Demonstrations(from_trees=True),
     )

@@ -2,7 +2,7 @@
 
 from bough import credit
 from bough.explore import OracleMatch, Slate
-from bough.objective import Share
+from bough.objective import Normalizer
 from bough.train import Run, World
 
 
@@ -14,5 +14,5 @@ def slate(world: World) -> Run:
     and a mean in which every candidate counts once are the paper's.
     """
     return world.run(
-        explorer=Slate(quality=OracleMatch()), credit=credit.SlateCredit(), normalizer=Share(by="unique_tokens")
+        explorer=Slate(quality=OracleMatch()), credit=credit.SlateCredit(), normalizer=Normalizer(by="unique_tokens")
     )

@@ -21,5 +21,5 @@ def step_dpo(world: World) -> Run:
         regularizers=(),
         filters=(NonZeroAdvantage(),),
         objective=objective.step_dpo(),
-        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, parts=1),
+        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, minibatches=1),
     )

@@ -1,10 +1,10 @@
-"""From imitation to reinforcement by degrees."""
+"""CHORD: a scheduled mixture of imitation and policy gradient."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
 
@@ -31,8 +31,8 @@ class Chord:
         objective: For what was sampled.
         peak: Highest mu, in [0, 1].
         valley: mu at the end, in [0, peak].
-        warm: Share of the training in which mu rises.
-        decay: Share of the training in which it falls.
+        warm: Normalizer of the training in which mu rises.
+        decay: Normalizer of the training in which it falls.
         phi: How demonstrated tokens are weighed.
     """
 
@@ -58,7 +58,7 @@ class Chord:
         """What the objective needs, and demonstrations."""
         return frozenset({*self.objective.needs, "experts"})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The mixture at the present progress."""
         likely = columns.logprob.detach().exp()
         match self.phi:

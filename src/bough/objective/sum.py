@@ -1,10 +1,10 @@
-"""Several objectives at once."""
+"""The sum of several objectives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Sum:
         """Everything that a term needs."""
         return frozenset[Need]().union(*(term.needs for term in self.terms))
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The sum.
 
         Raises:

@@ -25,7 +25,7 @@ def pretrained(world: World, *, path: str, lora: bool = False, context_tokens: i
     warmup_rate, rate = (1e-3, 2e-4) if lora else (5e-5, 2e-5)
     return world.replace(
         policy=Pretrained(path=path, context_tokens=context_tokens, lora=Lora() if lora else None),
-        optimizer=replace(world.optimizer, learning_rate=rate, parts=1, warmup_steps=0, micro_tokens=2048),
+        optimizer=replace(world.optimizer, learning_rate=rate, minibatches=1, warmup_steps=0, micro_tokens=2048),
         warmup=replace(world.warmup, epochs=2, learning_rate=warmup_rate, batch_tokens=1024),
         execution=replace(world.execution, engine=Local(slots=64, cache_tokens=CACHE_TOKENS), threads=0),
     )

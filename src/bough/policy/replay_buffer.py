@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Ints, Outcome, Rewarded, context, steps
+from bough.tree import Ints, Outcome, Rewarded, context, path_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,7 +46,7 @@ class Turn:
 
 def turns_of(rewarded: Rewarded) -> Iterator[tuple[int, Turn]]:
     """Yield each turn of the counted paths of a tree once, with its last node."""
-    tree, view = rewarded.tree, steps([rewarded])
+    tree, view = rewarded.tree, path_view([rewarded])
     nodes, once = np.unique(view.node, return_index=True)
     last = view.last
     for node, at in zip(nodes.tolist(), once.tolist(), strict=True):

@@ -80,7 +80,7 @@ def _check_credit(run: Run) -> None:
 def _check_objective(run: Run) -> None:
     """What the objective asks for, and whether it can tell demonstrations from samples."""
     loss = run.loss.needs
-    if "usual_entropy" in loss and not run.world.sampling.entropies:
+    if "mean_turn_entropy" in loss and not run.world.sampling.entropies:
         raise ConfigError("the objective: needs the entropies of what was sampled; set sampling.entropies=true")
     if "values" in loss and run.method.critic is None:
         raise ConfigError("the objective has a loss on values; got no critic; set critic=ValueHead()")

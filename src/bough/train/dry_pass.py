@@ -14,7 +14,7 @@ from bough.context import PromptedParser
 from bough.credit import compute_credit, needs_of
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
-from bough.learner.loss_inputs import Aids
+from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import paths_of
 from bough.train.loop import apply_filters, reward
 from bough.train.run import Run
@@ -169,14 +169,14 @@ def _check_group(run: Run, credited: Sequence[Credited]) -> None:
 
 
 def _has_advantage(credited: Credited) -> bool:
-    return bool(credited.gain.any() or credited.lose.any())
+    return not credited.is_zero
 
 
 def _with_advantage(credited: Credited) -> Credited:
     """The tree with advantages of both signs, for a tree to which the rule gives none."""
     paths = len(counted(credited.tree))
     made = spread_paths(credited.rewarded, np.where(np.arange(paths) % 2 == 0, 1.0, -1.0))
-    return replace(made, goals=credited.goals)
+    return replace(made, value_targets=credited.value_targets)
 
 
 def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
@@ -188,8 +188,8 @@ def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]
         return
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % runtime.policy.vocab_tokens).to(runtime.policy.device)
-    aids = Aids(reference=runtime.policy if "reference" in needs else None)
-    metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, aids=aids)
+    context = ObjectiveContext(reference=runtime.policy if "reference" in needs else None)
+    metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(

@@ -18,8 +18,8 @@ from bough.curate import Filter, select
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.learner.learner import Diverged
-from bough.learner.loss_inputs import Aids
-from bough.reward import Reward, pay
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.reward import Reward, compute_rewards
 from bough.rollout import DeadlineExceeded, Rollouts
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
@@ -29,7 +29,7 @@ from bough.train.runtime import Runtime
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
-from bough.train.turn_entropy import add_entropies, usual
+from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Rewarded, Tree, derive, groups
 
@@ -131,17 +131,17 @@ async def _step(
     ready, divergence = runtime.hooks.ready, _still
     batch = _pack(runtime, data, experts, seed, watch, metrics) if ready else None
     if ready:
-        lively = 0 if batch is None else sum(bool(each.gain.any() or each.lose.any()) for each in data.kept)
+        lively = 0 if batch is None else sum(not each.is_zero for each in data.kept)
         progress.health = next_health(progress.health, lively=lively, success=metrics["train/success"])
     if batch is not None:
         with watch("learn"):
             stale = run.world.execution.staleness > 0 and newest(data.kept) < runtime.learner.updates
-            before = runtime.learner.logprobs(batch) if stale and run.method.hooks else batch.behaviour
+            before = runtime.learner.logprobs(batch) if stale and run.method.hooks else batch.rollout_logprob
         learned = await _learn(runtime, recorder, progress, watch, batch, prefetched)
         if runtime.budget is not None:
             metrics |= runtime.budget.note(runtime.learner.extent)
         metrics |= learned
-        divergence = partial(runtime.learner.divergence, replace(batch, behaviour=before))
+        divergence = partial(runtime.learner.divergence, replace(batch, rollout_logprob=before))
         if stale:
             # The sampling weights are overwritten, so this is drift, not the engine gap; the canary checks the engine.
             metrics["policy/drift"] = metrics.pop("policy/gap")
@@ -185,16 +185,16 @@ async def _learn(
 ) -> dict[str, float]:
     """Update the policy; meanwhile, where the run allows it, trees of the next step grow."""
     run, step = runtime.run, progress.step
-    aids = Aids(
+    context = ObjectiveContext(
         reference=runtime.reference.model,
-        usual_entropy=usual(progress.entropies, runtime.policy.device),
+        mean_turn_entropy=mean_turn_entropies(progress.entropies, runtime.policy.device),
         progress=(step - 1 - run.warmup_steps) / run.world.schedule.steps,
     )
 
     def update() -> dict[str, float]:
         with watch("learn"):
             seed = derive(run.seed, "step", step)
-            return runtime.learner.learn(batch, run.loss, run.method.normalizer, seed=seed, aids=aids)
+            return runtime.learner.learn(batch, run.loss, run.method.normalizer, seed=seed, context=context)
 
     if not run.world.execution.staleness or step == run.warmup_steps + run.world.schedule.steps:
         return update()
@@ -300,7 +300,7 @@ async def _evaluate(runtime: Runtime, recorder: RunRecorder, step: int) -> Heldo
 
 def reward(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     """Reward the trees of each task together."""
-    return [rewarded for group in groups(trees) for rewarded in pay(group, rewards)]
+    return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards)]
 
 
 def apply_filters(credited: Sequence[Credited], admits: Sequence[Filter]) -> tuple[list[Credited], dict[str, int]]:

@@ -58,7 +58,7 @@ class Checkpointable(Protocol):
 
 
 MANY_CUT = 0.05
-"""Share of cut actions from which an evaluation reports them in a line."""
+"""Normalizer of cut actions from which an evaluation reports them in a line."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 

@@ -10,7 +10,7 @@ from bough.config.finite import INFINITE
 from bough.context import Context, Parser, Renderer, Turn
 from bough.credit import Credit, Searched, compute_credit, needs_of
 from bough.rollout import NodeDraft, TreeBuilder
-from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, steps
+from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, path_view
 
 ROUNDING = 1e-9
 """Falls of a value by less are sums in another order."""
@@ -127,13 +127,14 @@ class Revise:
 
     def _paths(self, credited: Credited) -> list["_Path"]:
         """The paths of a tree on which something was done."""
-        tree, view = credited.tree, steps([credited.rewarded])
-        if credited.by_turn is None:
+        tree, view = credited.tree, path_view([credited.rewarded])
+        advantage = credited.turn_advantage
+        if advantage is None:
             raise ValueError(
                 f"Revise.blame: got {type(self.blame).__name__}, which credits tokens, not turns; need a rule for "
                 "turns, such as Searched() or Process()"
             )
-        tokens = np.split(tree.token[view.words.token], np.cumsum(view.tokens)[:-1])
+        tokens = np.split(tree.token[view.path_tokens.token], np.cumsum(view.tokens)[:-1])
         found: list[_Path] = []
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
@@ -145,7 +146,7 @@ class Revise:
                     _Path(
                         leaf=leaf,
                         turns=[tuple(turn.tolist()) for turn in tokens[at]],
-                        credit=credited.by_turn[at].tolist(),
+                        credit=advantage[at].tolist(),
                         seen=seen,
                         worth=float(view.returns[number]),
                     )

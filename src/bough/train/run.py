@@ -14,7 +14,7 @@ from bough.env import Env
 from bough.explore import Chains
 from bough.hooks.hook import HookRecipe
 from bough.learner.optimizer import Optimizer
-from bough.objective import Objective, PpoClip, Share, add
+from bough.objective import Normalizer, Objective, PpoClip, add
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
@@ -78,7 +78,7 @@ class RunSettings(WorldSettings, total=False):
     credit: Credit
     max_sampling_rounds: int
     objective: Objective
-    normalizer: Share
+    normalizer: Normalizer
     critic: ValueHead | None
     reference: Literal["start", "step"]
     demonstrations: Demonstrations
@@ -174,7 +174,7 @@ class Method:
     credit: Credit = Grpo()
     max_sampling_rounds: int = 1
     objective: Objective = PpoClip()
-    normalizer: Share = Share()
+    normalizer: Normalizer = Normalizer()
     critic: ValueHead | None = None
     reference: Literal["start", "step"] = "start"
     demonstrations: Demonstrations = Demonstrations()

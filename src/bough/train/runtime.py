@@ -108,7 +108,7 @@ class Runtime:
         self.learner = Learner(
             self.policy,
             run.world.optimizer,
-            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.parts,
+            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
             temperature=run.world.sampling.temperature,
             critic=self.critic,
             seed=derive(run.seed, "optimizer") % 2**31,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from bough.batch import pack_demonstrations
 from bough.learner.learner import Learner
-from bough.objective import Imitation, Share
+from bough.objective import Imitation, Normalizer
 from bough.train.recorder import RunRecorder
 from bough.train.runtime import Runtime
 from bough.train.stopwatch import Stopwatch
@@ -27,23 +27,23 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     with watch("grow"):
         trees = await runtime.demonstrate(settings.demonstrations, "warmup.demonstrations")
     batch = pack_demonstrations(trees).to(runtime.policy.device)
-    parts = max(1, round(batch.tokens.numel() / settings.batch_tokens))
+    minibatches = max(1, round(batch.tokens.numel() / settings.batch_tokens))
     optimizer = replace(
         run.world.optimizer,
         learning_rate=settings.learning_rate,
         momentum="adam",
         schedule="linear",
         epochs=1,
-        parts=parts,
+        minibatches=minibatches,
         warmup_steps=0,
     )
-    learner = Learner(runtime.policy, optimizer, total_updates=settings.epochs * parts, temperature=1.0)
+    learner = Learner(runtime.policy, optimizer, total_updates=settings.epochs * minibatches, temperature=1.0)
     for epoch in range(1, settings.epochs + 1):
         # Ctrl-C is noticed where the event loop runs.
         await asyncio.sleep(0)
         with watch("learn"):
             seed = derive(run.seed, "warm-up", epoch)
-            metrics = learner.learn(batch, Imitation(), Share(), seed=seed)
+            metrics = learner.learn(batch, Imitation(), Normalizer(), seed=seed)
         metrics.pop("policy/gap")
         recorder.log(metrics | watch.metrics() | {"phase": "warmup"})
         if epoch < settings.epochs:

@@ -89,7 +89,11 @@ def _row(at: int, turn: Turn, strongest: float) -> str:
     answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
     paid = "".join(f"<div>{escape(name)} {typeset(signed(value))}</div>" for name, value in turn.rewards.items())
     # Branches that disagree at shared tokens are told apart: their mean may be 0 while both sides pull.
-    sides = f"<small>{typeset(f'{signed(turn.gain)} / {signed(turn.lose)}')}</small>" if turn.gain and turn.lose else ""
+    sides = (
+        f"<small>{typeset(f'{signed(turn.positive)} / {signed(turn.negative)}')}</small>"
+        if turn.positive and turn.negative
+        else ""
+    )
     mean = typeset(signed(turn.advantage))
     advantage = "" if turn.action is None else f"<span class={_tint(turn, strongest)}>{mean}</span>"
     return (

@@ -17,7 +17,7 @@ from bough.tree.walk import sum_at
 
 # Without slots, so that what many rules ask for is computed once.
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Steps:
+class PathView:
     """P counted paths of a batch of trees, and their S turns. A turn that paths share stands here once for each.
 
     Paths stand in the order of the trees and of `counted(tree)`; the turns of a path lie together, first to last. Nodes
@@ -119,18 +119,18 @@ class Steps:
         return list(compress(everything, acts.tolist())), (np.cumsum(acts) - 1)[self.node]
 
     @cached_property
-    def words(self) -> "Words":
+    def path_tokens(self) -> "PathTokens":
         """The tokens of every turn, in the order they were written."""
         lengths = self.lengths
         count = lengths[self.piece]
         piece = np.repeat(np.arange(len(self.piece)), count)
         place = np.arange(len(piece)) - np.repeat(np.cumsum(count) - count, count)
         token = (np.cumsum(lengths) - lengths)[self.piece][piece] + place
-        return Words(token=token, step=self.piece_step[piece])
+        return PathTokens(token=token, step=self.piece_step[piece])
 
     def token_at(self, step: Ints, offset: Ints | int = 0) -> Ints:
         """[n] int64: the index in the batch of token `offset` [n] of turn `step` [n], counted over its pieces."""
-        return self.words.token[self._begin[step] + offset]
+        return self.path_tokens.token[self._begin[step] + offset]
 
     @cached_property
     def _begin(self) -> Ints:
@@ -138,12 +138,12 @@ class Steps:
         return np.cumsum(self.tokens) - self.tokens
 
     @cached_property
-    def by_node(self) -> "Steps":
+    def by_node(self) -> "PathView":
         """The same paths with each `ACTION` node as a step, for rules over segments."""
         return self._split(np.ones(len(self.piece), dtype=np.bool_))
 
     @cached_property
-    def by_fork(self) -> "Steps":
+    def by_fork(self) -> "PathView":
         """The same paths with turns split at the forks inside them, for rules that value nodes.
 
         A turn without a fork inside is one step, whatever its number of pieces.
@@ -154,7 +154,7 @@ class Steps:
         begins[1:] = (np.diff(self.piece_step) > 0) | (through[1:] != through[:-1])
         return self._split(begins)
 
-    def _split(self, begins: Bools) -> "Steps":
+    def _split(self, begins: Bools) -> "PathView":
         """The pieces [Q] as steps; a piece whose `begins` is False joins the step of the piece before."""
         step = np.cumsum(begins) - 1
         whole = self.piece_step[begins]
@@ -194,7 +194,7 @@ class Steps:
         return np.concatenate([np.zeros(0), *columns])[self.leaf]
 
 
-def steps(rewarded: Sequence[Rewarded]) -> Steps:
+def path_view(rewarded: Sequence[Rewarded]) -> PathView:
     """The path view of a batch."""
     trees = [each.tree for each in rewarded]
     offset = np.cumsum([0, *(tree.nodes for tree in trees)])
@@ -220,7 +220,7 @@ def steps(rewarded: Sequence[Rewarded]) -> Steps:
     acted = turns[owner] > 0
     tree = np.searchsorted(offset, leaf, side="right") - 1
     first = walked[begins]
-    return Steps(
+    return PathView(
         rewarded=tuple(rewarded),
         task=_tasks(rewarded)[tree],
         tree=tree,
@@ -242,7 +242,7 @@ def steps(rewarded: Sequence[Rewarded]) -> Steps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Words:
+class PathTokens:
     """The E action tokens of every turn of every path: the path view, token by token.
 
     Attributes:
@@ -254,13 +254,13 @@ class Words:
     step: Ints
 
 
-def steps_info(view: Steps, name: str) -> list[object]:
+def turn_info(view: PathView, name: str) -> list[object]:
     """S values: the entry `name` in the `info` of each turn, None where it is missing."""
-    said, which = acts_info(view, name)
+    said, which = action_info(view, name)
     return [said[act] for act in which.tolist()]
 
 
-def acts_info(view: Steps, name: str, default: object = None) -> tuple[list[object], Ints]:
+def action_info(view: PathView, name: str, default: object = None) -> tuple[list[object], Ints]:
     """What the infos of the `ACTION` nodes on paths say under `name`, each once, and [S] which of them a turn has."""
     infos, which = view.infos
     return [info.get(name, default) for info in infos], which

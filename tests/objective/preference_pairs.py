@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bough.objective import Columns, Walk
+from bough.objective import LossInputs, PathIds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,8 +16,8 @@ class T:
     reference: Sequence[float] | None = None
     old: Sequence[float] | None = None
     advantage: float | None = None
-    fork: int | None = None
-    answer: int | None = None
+    context_id: int | None = None
+    response_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,39 +48,42 @@ def pair(winner: Sequence[float], loser: Sequence[float], task: int = 0, **refer
 class _Laid:
     path: list[int] = field(default_factory=list)
     turn: list[int] = field(default_factory=list)
-    fork: list[int] = field(default_factory=list)
-    answer: list[int] = field(default_factory=list)
+    context_id: list[int] = field(default_factory=list)
+    response_id: list[int] = field(default_factory=list)
     path_of_turn: list[int] = field(default_factory=list)
     columns: dict[str, list[float]] = field(default_factory=lambda: {n: [] for n in ("p", "r", "o", "a")})
 
 
-def lay(paths: Sequence[P]) -> Columns:
+def lay(paths: Sequence[P]) -> LossInputs:
     """The path view of some paths. Turns that name no fork have places of their own; the first have their task's."""
     laid = _Laid()
     for number, path in enumerate(paths):
         for place, turn in enumerate(path.turns):
-            alone = 1000 + len(laid.fork)
-            laid.fork.append(turn.fork if turn.fork is not None else alone if place else path.task)
-            laid.answer.append(alone if turn.answer is None else turn.answer)
+            alone = 1000 + len(laid.context_id)
+            laid.context_id.append(turn.context_id if turn.context_id is not None else alone if place else path.task)
+            laid.response_id.append(alone if turn.response_id is None else turn.response_id)
             laid.path_of_turn.append(number)
             for index, logprob in enumerate(turn.logprob):
                 laid.path.append(number)
-                laid.turn.append(len(laid.fork) - 1)
+                laid.turn.append(len(laid.context_id) - 1)
                 laid.columns["p"].append(logprob)
                 laid.columns["r"].append(logprob if turn.reference is None else turn.reference[index])
                 laid.columns["o"].append(logprob if turn.old is None else turn.old[index])
                 laid.columns["a"].append(path.advantage if turn.advantage is None else turn.advantage)
     p, r, o, a = (torch.tensor(column, dtype=torch.float64) for column in laid.columns.values())
-    ids = {name: torch.tensor(getattr(laid, name), dtype=torch.int64) for name in ("path", "turn", "fork", "answer")}
-    return Columns(
+    ids = {
+        name: torch.tensor(getattr(laid, name), dtype=torch.int64)
+        for name in ("path", "turn", "context_id", "response_id")
+    }
+    return LossInputs(
         logprob=p.requires_grad_(),
-        behaviour=p.detach().clone(),
-        gain=a.clamp(min=0),
-        lose=a.clamp(max=0),
-        share=torch.full_like(p, 1 / max(1, len(p))).detach(),
+        rollout_logprob=p.detach().clone(),
+        positive=a.clamp(min=0),
+        negative=a.clamp(max=0),
+        loss_weight=torch.full_like(p, 1 / max(1, len(p))).detach(),
         reference=r,
         old=o,
-        walk=Walk(
+        path_ids=PathIds(
             task=torch.tensor([path.task for path in paths], dtype=torch.int64),
             path_of_turn=torch.tensor(laid.path_of_turn, dtype=torch.int64),
             **ids,

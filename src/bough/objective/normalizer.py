@@ -1,4 +1,4 @@
-"""Normalisers by name: what each token weighs in the mean over an optimizer batch."""
+"""Normalisers by name: the weight of each token in the mean over an optimizer batch."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +9,7 @@ from bough.lazy import Tensor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Normalizer:
     """The weight of each trained token, over a whole optimizer batch before it is split into micro-batches.
 
     A batch has P paths; path p has |p| trained tokens; n[t] paths run through token t; U tokens are trained. A token
@@ -34,11 +34,11 @@ class Share:
     def __post_init__(self) -> None:
         if (self.by == "constant") != (self.horizon_tokens is not None):
             raise ValueError(
-                f"Share: got by={self.by!r} with horizon_tokens={self.horizon_tokens}; need horizon_tokens with "
+                f"Normalizer: got by={self.by!r} with horizon_tokens={self.horizon_tokens}; need horizon_tokens with "
                 "by='constant', and only there"
             )
         if self.horizon_tokens is not None and self.horizon_tokens < 1:
-            raise ValueError(f"Share.horizon_tokens: got {self.horizon_tokens}; need at least 1")
+            raise ValueError(f"Normalizer.horizon_tokens: got {self.horizon_tokens}; need at least 1")
 
     def __call__(
         self, paths: Int[Tensor, " M"], inverse_length: Float[Tensor, " M"], even: Bool[Tensor, " M"]
@@ -57,17 +57,17 @@ class Share:
         """
         match self.by:
             case "path_tokens":
-                share = paths / paths.sum()
+                loss_weight = paths / paths.sum()
             case "paths":
                 if not bool(even.all()):
                     raise ValueError(
-                        f"Share(by='paths'): got {int((~even).sum())} trained tokens shared by paths of different "
+                        f"Normalizer(by='paths'): got {int((~even).sum())} trained tokens shared by paths of different "
                         "lengths; need chains, or branches of one length. Use by='path_tokens' or by='unique_tokens'"
                     )
-                share = inverse_length / inverse_length.sum()
+                loss_weight = inverse_length / inverse_length.sum()
             case "unique_tokens":
-                share = inverse_length.new_full(paths.shape, 1.0 / max(len(paths), 1))
+                loss_weight = inverse_length.new_full(paths.shape, 1.0 / max(len(paths), 1))
             case "constant":
                 assert self.horizon_tokens is not None  # by __post_init__
-                share = paths / (inverse_length.sum() * self.horizon_tokens)
-        return share.float()
+                loss_weight = paths / (inverse_length.sum() * self.horizon_tokens)
+        return loss_weight.float()
