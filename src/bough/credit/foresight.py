@@ -29,7 +29,7 @@ class Foresight:
 
     Attributes:
         base: The advantages of paths: what came of their subgoals.
-        rest: Normalizer of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
+        rest: Fraction of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"mark.subgoal"})

@@ -33,7 +33,7 @@ class Searched:
 
     Attributes:
         relative: Whether the worth of the place is taken off.
-        guess: Normalizer of the rating in a value, in [0, 1].
+        guess: Weight of the rating in a value, in [0, 1].
         head: Name of the value head that learns the values; None for none.
     """
 

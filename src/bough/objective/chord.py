@@ -31,8 +31,8 @@ class Chord:
         objective: For what was sampled.
         peak: Highest mu, in [0, 1].
         valley: mu at the end, in [0, peak].
-        warm: Normalizer of the training in which mu rises.
-        decay: Normalizer of the training in which it falls.
+        warm: Fraction of the training in which mu rises.
+        decay: Fraction of the training in which it falls.
         phi: How demonstrated tokens are weighed.
     """
 

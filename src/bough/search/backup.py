@@ -28,7 +28,7 @@ class MeanBackup:
     Attributes:
         gamma: Discount of a turn, in (0, 1].
         own: Whether the value of an inner node itself counts.
-        inertia: Normalizer of the q before in the q after, with `own=False`, in [0, 1).
+        inertia: Weight of the q before in the q after, with `own=False`, in [0, 1).
     """
 
     gamma: float = 1.0
