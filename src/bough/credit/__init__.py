@@ -12,8 +12,8 @@ from bough.tree import Credited, Rewarded, StageError, describe, is_column, step
 class Credit(Protocol):
     """Turns rewards into one advantage per sampled token. Sees the whole batch; trees of one task form a group.
 
-    A rule that cannot do with rewards and paths alone says so in a field or constant `needs` (see `needs_of`), so that
-    a run which does not have it ends before its first rollout.
+    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
+    that does not give it raises a ConfigError before its first rollout.
     """
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
@@ -66,18 +66,6 @@ def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
                 f"{piece}: Credited.by_turn: got {describe(each.by_turn)}, or an infinite value; need {count} numbers, "
                 f"one for each turn of each counted path (task {each.tree.task.id})"
             )
-
-
-def needs_of(rule: Credit) -> frozenset[str]:
-    """What a rule needs beyond rewards and paths.
-
-    "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": the critic's values of the final
-    states of truncated paths (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
-    "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
-    "channel.NAME": a reward that pays this channel.
-    """
-    return frozenset(getattr(rule, "needs", ()))
 
 
 def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
@@ -167,7 +155,6 @@ __all__ = [
     "dr_grpo",
     "lite_ppo",
     "loop",
-    "needs_of",
     "ntpo",
     "opo",
     "rec",

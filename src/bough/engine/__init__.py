@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -48,6 +50,11 @@ class Sampling:
             raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
         if self.alternatives < 0:
             raise ValueError(f"Sampling.alternatives: got {self.alternatives}; need 0 (none) or more")
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Entropies, when completions carry them."""
+        return frozenset({ENTROPIES, MEAN_TURN_ENTROPY} if self.entropies else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

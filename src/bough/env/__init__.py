@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from bough.tree import Outcome, Task
+from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
 
@@ -104,6 +105,14 @@ class Oracle(Protocol):
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Actions that lead from `state` to success, shortest or expert; None when there are none."""
         ...
+
+
+def env_gives(env: Env) -> frozenset[Need]:
+    """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
+    forks = frozenset() if env.branching is Branching.NONE else frozenset({FORKS})
+    if isinstance(env, Gives):
+        return gives_of(env) | forks
+    return forks | (frozenset({ORACLE}) if isinstance(env, Oracle) else frozenset[Need]())
 
 
 class EnvFault(Exception):

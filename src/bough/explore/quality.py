@@ -9,6 +9,7 @@ from bough.explore.asking import Reader, Words, check_places, story
 from bough.rollout.budget import Spent
 from bough.rollout.cursor import Draft
 from bough.rollout.rollout import Player
+from bough.tree.needs import ORACLE, Need
 
 QUALITY = "quality"
 """In the info of an action that was judged before it was done: how good it was found."""
@@ -49,7 +50,7 @@ class Advised:
     An oracle knows one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("set quality=Proper()")})
 
     async def __call__(self, player: Player, draft: Draft) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""

@@ -24,6 +24,7 @@ from bough.objective import Columns, Loss, Need, Objective, Share
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import StageError, describe
+from bough.tree.needs import CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
 class Diverged(RuntimeError):
@@ -77,7 +78,7 @@ class Learner:
             self._check(batch)
         totals: dict[str, float] = {}
         steps = 0
-        old = self.logprobs(batch) if "old" in objective.needs else None
+        old = self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         for epoch in range(self.settings.epochs):
             for part in batch.parts(self.settings.parts, seed + epoch):
                 own = None if old is None else old[part.trained]
@@ -150,11 +151,11 @@ class Learner:
         weight = shares(batch, share)
         aids = replace(aids, scale=scales(batch, weight))
         forest = self._forest(batch)
-        reference = self._reference(aids.reference, batch, forest) if "reference" in objective.needs else None
+        reference = self._reference(aids.reference, batch, forest) if REFERENCE in needs_of(objective) else None
         given = _Given(batch=batch, share=weight, old=old, reference=reference)
         if self.settings.memory_gib is not None:
             self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.readers)
-        learn = self._over_paths if "paths" in objective.needs else self._over_tokens
+        learn = self._over_paths if PATHS in needs_of(objective) else self._over_tokens
         with self._crew.gathered():
             metrics, gap = learn(forest, given, objective, share, aids)
         read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
@@ -195,9 +196,9 @@ class Learner:
         def work(reader: Reader, reading: Reading) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
             for page in reading.backward():
-                seen, part = self._look(reader, page, given.batch, objective.needs), given.take(page.trained)
+                seen, part = self._look(reader, page, given.batch, needs_of(objective)), given.take(page.trained)
                 gap += _gap(seen, part.batch)
-                _add(metrics, _descend(objective, part.columns(seen, objective.needs, aids)))
+                _add(metrics, _descend(objective, part.columns(seen, needs_of(objective), aids)))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
@@ -210,15 +211,15 @@ class Learner:
         self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
     ) -> tuple[dict[str, float], float]:
         """The loss of all that was seen, then its gradient page by page."""
-        seen = self._survey(forest, given.batch, objective.needs)
+        seen = self._survey(forest, given.batch, needs_of(objective))
         leaves = [leaf.requires_grad_() for leaf in seen.columns()]
-        columns = given.columns(seen, objective.needs, aids)
+        columns = given.columns(seen, needs_of(objective), aids)
         metrics = _descend(objective, by_path(columns, given.batch, share))
         slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
         def work(reader: Reader, reading: Reading) -> None:
             for page in reading.backward():
-                outputs = self._look(reader, page, given.batch, objective.needs).columns()
+                outputs = self._look(reader, page, given.batch, needs_of(objective)).columns()
                 pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
                 torch.autograd.backward(outputs, pulls)
 
@@ -227,7 +228,7 @@ class Learner:
 
     def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
-        extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
+        extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         try:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
             return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
@@ -276,8 +277,8 @@ class Learner:
         return in_order([*chain(*self._crew.read(work, forest, self.settings.micro_tokens))])
 
     def _wanted(self, reader: Reader, needs: frozenset[Need]) -> "_Wanted":
-        critic = reader.critic if "values" in needs else None
-        return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
+        critic = reader.critic if CRITIC in needs else None
+        return {"temperature": self._temperature, "entropy": ENTROPY in needs, "critic": critic}
 
     def _reference(self, reference: Forward | None, batch: Batch, forest: Forest) -> Tensor:
         if reference is None:

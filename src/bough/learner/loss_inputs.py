@@ -9,6 +9,7 @@ from torch import Tensor
 from bough.batch import Batch
 from bough.learner.token_outputs import Forward, Seen
 from bough.objective import Columns, Head, Need, Share, Walk
+from bough.tree.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def by_token(
     Raises:
         ValueError: when the objective needs the values of a critic, and there is none.
     """
-    if "values" in needs and not seen.values:
+    if CRITIC in needs and not seen.values:
         raise ValueError("got an objective on values, and no critic; need `critic=ValueHead()` in the run")
     usual = aids.usual_entropy
     nothing = torch.full_like(seen.logprob, torch.nan).detach()
@@ -76,7 +77,7 @@ def by_token(
         share=share,
         entropy=seen.entropy,
         old=old,
-        usual_entropy=nothing if usual is None and "usual_entropy" in needs else usual,
+        usual_entropy=nothing if usual is None and MEAN_TURN_ENTROPY in needs else usual,
         values={
             name: Head(
                 value=value,
@@ -86,7 +87,7 @@ def by_token(
             )
             for name, value in seen.values.items()
         },
-        expert=batch.expert if "experts" in needs else None,
+        expert=batch.expert if DEMONSTRATIONS in needs else None,
         progress=aids.progress,
     )
 

@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from bough.tree.needs import ON_POLICY, PATHS, Need
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
@@ -55,6 +57,14 @@ class Optimizer:
     recompute: bool = False
     readers: int = 1
     compile: bool = False
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """For gradients at the sampling weights, samples of the current weights; for Hessian-vector products, paths."""
+        if self.momentum == "adam":
+            return frozenset()
+        sampled = ON_POLICY.or_else("optimizer.momentum='adam'")
+        return frozenset({sampled, PATHS} if self.momentum == "harpg" else {sampled})
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):

@@ -32,6 +32,7 @@ from bough.train.teacher_paths import taught
 from bough.train.turn_entropy import add_entropies, usual
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Rewarded, Tree, derive, groups
+from bough.tree.needs import PATHS, needs_of
 
 STOPS = (DeadRun, Diverged, Stuck, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""
@@ -238,7 +239,7 @@ def _pack(
     run = shop.run
     with watch("learn"):
         shown = _shown(shop, harvest.kept, experts, seed, metrics)
-        paths = "paths" in run.loss.needs or run.world.optimizer.momentum == "harpg"
+        paths = PATHS in needs_of(run.loss) | needs_of(run.world.optimizer)
         batch = pack(harvest.kept, paths=paths, experts=shown)
     if not len(batch.at):
         metrics["groups/dropped_untrained"] = float(len(groups(harvest.kept)))

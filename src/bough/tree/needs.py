@@ -1,0 +1,258 @@
+"""Needs and gives: typed values that the pieces of a run declare, and that are compared before the run is built."""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Protocol, TypeVar, cast, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a piece can need and another can give. Equal by class, text and name.
+
+    Attributes:
+        text: What it is, as an error names it after "needs".
+        remedy: What the user changes where it is missing.
+        source: The field of the run that gives it, such as "parser" or "sampling.entropies"; "" when any field may.
+        name: Of the head, estimate, annotation or channel; "" for other needs.
+    """
+
+    text: str
+    remedy: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)
+    name: str = ""
+
+    def or_else(self, alternative: str) -> "Need":
+        """The same need, with a second remedy that only the declaring piece has."""
+        return replace(self, remedy=f"{self.remedy}, or {alternative}")
+
+
+class Head(Need):
+    """A head of a critic."""
+
+    __slots__ = ()
+
+
+class Estimate(Need):
+    """An estimate that a hook adds to trees."""
+
+    __slots__ = ()
+
+
+class Annotation(Need):
+    """An annotation of turns by a parser."""
+
+    __slots__ = ()
+
+
+class Channel(Need):
+    """A channel of rewards."""
+
+    __slots__ = ()
+
+
+STATE_KEYS = Need(
+    "states with keys", "set State.key in the environment, or take a piece that compares no states", source="env"
+)
+FORKS = Need(
+    "an environment that steps a state more than once", "set env=Replay(env=...), or explorer=Chains()", source="env"
+)
+ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", source="env")
+ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", source="sampling.entropies")
+MEAN_TURN_ENTROPY = Need(
+    "mean entropies of earlier steps at the same turn", "set sampling.entropies=true", source="sampling.entropies"
+)
+CRITIC = Need("a critic", "set critic=ValueHead() and an objective with ValueClip", source="critic")
+FINAL_VALUES = Need("a critic's values of the final states of truncated paths", "set critic=ValueHead()", "critic")
+CANDIDATE_SCORES = Need(
+    "scores of actions before they are executed", "set explorer=Slate(quality=...)", source="explorer"
+)
+ON_POLICY = Need("rollouts of the current weights", "set staleness=0", source="staleness")
+DEMONSTRATIONS = Need(
+    "demonstrations beside samples",
+    "set demonstrations.count, demonstrations.revise, or with a teacher in the explorer demonstrations.from_trees",
+    source="demonstrations.count",
+)
+SEPARATE_DEMONSTRATIONS = Need(
+    "for demonstrations.count an objective that separates demonstrations from samples",
+    "set objective=Chord(...) or SftMix(...), or warmup.demonstrations",
+    source="objective",
+)
+TEACHER_TURNS = Need(
+    "for demonstrations.from_trees an objective that learns from a teacher's turns",
+    "set objective=Dpo() or Imitation(), or one that separates demonstrations (Chord, SftMix)",
+    source="objective",
+)
+REVISED_PATHS = Need(
+    "for demonstrations.revise an objective that learns from revised paths",
+    "set objective=Imitation(), or one that separates demonstrations (Chord, SftMix)",
+    source="objective",
+)
+KL_IN_REWARD = Need(
+    "a KL in the reward, which gives each token its own advantage",
+    "put the KL into the loss (regularizers=(Kl(...),))",
+    source="credit",
+)
+PATHS = Need("the path view")
+ENTROPY = Need("the policy's entropy at each token")
+REFERENCE = Need("log-probabilities of a reference policy")
+OLD_LOGPROBS = Need("log-probabilities of the weights before the update")
+
+OF_EVERY_RUN = frozenset({PATHS, ENTROPY, REFERENCE, OLD_LOGPROBS})
+"""Computed for any piece that needs them."""
+
+
+def value_head(name: str) -> Head:
+    """A head of the critic."""
+    remedy = f"set critic=ValueHead(heads=(..., {name!r})) and an objective with ValueClip"
+    return Head(f"the head {name!r} of a critic", remedy, "critic", name)
+
+
+def annotation(name: str) -> Annotation:
+    """An annotation that a parser finds in a turn: a key of `Parsed.marks` and `Parsed.spans`."""
+    return Annotation(f"turns annotated with {name!r}", "set a parser that finds it", "parser", name)
+
+
+def estimate(name: str) -> Estimate:
+    """An estimate that a hook adds to `Rewarded.estimates`."""
+    return Estimate(f"the estimate {name!r} of a hook", "add a hook that gives it to hooks=(...)", "hooks", name)
+
+
+def channel(name: str) -> Channel:
+    """A channel of `Rewarded.channels`."""
+    return Channel(f"the reward channel {name!r}", "add a reward that pays it to rewards=(...)", "rewards", name)
+
+
+@runtime_checkable
+class Needs(Protocol):
+    """A piece that needs more than every run has."""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What it needs itself, without the needs of the pieces in its fields."""
+        ...
+
+
+@runtime_checkable
+class Gives(Protocol):
+    """A piece that meets needs of other pieces. A wrapper gives what it passes on from the piece inside it."""
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """What the rest of the run can rely on."""
+        ...
+
+
+@runtime_checkable
+class Conflicts(Protocol):
+    """A piece that works only in a run that lacks something."""
+
+    @property
+    def conflicts(self) -> frozenset[Need]:
+        """What no other piece may give."""
+        ...
+
+
+@runtime_checkable
+class Shields(Protocol):
+    """A wrapper that meets needs of the pieces inside it."""
+
+    @property
+    def shields(self) -> frozenset[Need]:
+        """Needs of the pieces inside it that the rest of the run need not meet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece at its place in a run.
+
+    Attributes:
+        place: Its field, such as "explorer.evaluate" or "rewards[1]".
+        value: The piece.
+        shielded: The needs that a wrapper around it meets.
+    """
+
+    place: str
+    value: object
+    shielded: frozenset[Need] = frozenset()
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What it needs of the run."""
+        own = _declared(self.value, "needs", self.value.needs) if isinstance(self.value, Needs) else frozenset[Need]()
+        return own - self.shielded
+
+
+def pieces(value: object, place: str = "") -> Iterator[Piece]:
+    """A piece and all pieces inside it, through the fields of dataclasses and through tuples.
+
+    Args:
+        value: The piece.
+        place: Its field.
+    """
+    return _pieces(Piece(place=place, value=value))
+
+
+def _pieces(piece: Piece) -> Iterator[Piece]:
+    value = piece.value
+    if isinstance(value, tuple | list):
+        inner = [(f"[{number}]", each) for number, each in enumerate(cast("Iterable[object]", value))]
+    elif isinstance(value, type | str | int | float | None):
+        return
+    else:
+        yield piece
+        own = fields(value) if is_dataclass(value) else ()
+        inner = [(f".{each.name}", getattr(value, each.name)) for each in own if each.init]
+    shielded = piece.shielded
+    if isinstance(value, Shields):
+        shielded |= _declared(value, "shields", value.shields)
+    for name, each in inner:
+        yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
+
+
+def needs_of(value: object) -> frozenset[Need]:
+    """What a piece and the pieces inside it need.
+
+    Raises:
+        TypeError: when a piece declares something else than a set of `Need`.
+    """
+    return frozenset[Need]().union(*(piece.needs for piece in pieces(value)))
+
+
+def gives_of(value: object) -> frozenset[Need]:
+    """What a piece gives; nothing for a piece that declares nothing.
+
+    Raises:
+        TypeError: when it declares something else than a set of `Need`.
+    """
+    return _declared(value, "gives", value.gives) if isinstance(value, Gives) else frozenset()
+
+
+def conflicts_of(value: object) -> frozenset[Need]:
+    """What may not be in a piece's run.
+
+    Raises:
+        TypeError: when it declares something else than a set of `Need`.
+    """
+    return _declared(value, "conflicts", value.conflicts) if isinstance(value, Conflicts) else frozenset()
+
+
+Kind = TypeVar("Kind", bound=Need)
+
+
+def names_of(needs: Iterable[Need], kind: type[Kind]) -> list[str]:
+    """The names of the needs of one kind, such as `Head`, sorted."""
+    return sorted(each.name for each in needs if isinstance(each, kind))
+
+
+def _declared(piece: object, member: str, value: object) -> frozenset[Need]:
+    """Check a declaration: a typo in it is an error."""
+    if not isinstance(value, AbstractSet) or not all(
+        isinstance(each, Need) for each in cast("Iterable[object]", value)
+    ):
+        raise TypeError(
+            f"{type(piece).__name__}.{member}: got {value!r}; need a frozenset of values of bough.tree.needs, such as "
+            "frozenset({STATE_KEYS})"
+        )
+    return frozenset(cast("AbstractSet[Need]", value))
