@@ -68,6 +68,16 @@ def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
             )
 
 
+@runtime_checkable
+class Compares(Protocol):
+    """A rule whose advantages are relative to something else than a task's other paths."""
+
+    @property
+    def compares(self) -> Literal["task", "batch", "nothing"]:
+        """See `compares_with`."""
+        ...
+
+
 def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     """What an advantage is relative to, which says what gets exactly zero; a rule's field or constant `compares`.
 
@@ -76,7 +86,7 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     A batch of paths that are all alike gets zero, a path alone in its task may not. "nothing": a number given from
     outside, such as a critic's value.
     """
-    return getattr(rule, "compares", "task")
+    return rule.compares if isinstance(rule, Compares) else "task"
 
 
 from bough.credit.archer import Archer  # noqa: E402

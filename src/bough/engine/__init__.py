@@ -150,12 +150,28 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class Caching(Protocol):
+    """An engine that keeps keys and values in the memory of the policy's device."""
+
+    @property
+    def cache_tokens(self) -> int:
+        """Most tokens whose keys and values it keeps."""
+        ...
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens whose keys and values it keeps now."""
+        ...
+
+
 # Last, because every piece imports the protocol from above. None needs torch before it is built.
 from bough.engine.local import Local  # noqa: E402
 from bough.engine.openai import OpenAi  # noqa: E402
 from bough.engine.scripted import Mishap, Scripted  # noqa: E402
 
 __all__ = [
+    "Caching",
     "Completion",
     "Engine",
     "EngineFault",

@@ -109,10 +109,19 @@ class Oracle(Protocol):
 
 def env_gives(env: Env) -> frozenset[Need]:
     """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
-    forks = frozenset() if env.branching is Branching.NONE else frozenset({FORKS})
-    if isinstance(env, Gives):
-        return gives_of(env) | forks
-    return forks | (frozenset({ORACLE}) if isinstance(env, Oracle) else frozenset[Need]())
+    forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
+    oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) else ())
+    return forks | (gives_of(env) if isinstance(env, Gives) else oracle)
+
+
+@runtime_checkable
+class HashedData(Protocol):
+    """An environment made of data files."""
+
+    @property
+    def data_hash(self) -> str:
+        """SHA-256 of the files, for the run's manifest."""
+        ...
 
 
 class EnvFault(Exception):

@@ -50,7 +50,7 @@ class Advised:
     An oracle knows one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("set quality=Proper()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=Proper()")})
 
     async def __call__(self, player: Player, draft: Draft) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""

@@ -116,11 +116,10 @@ class Learner:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
         else:
             metrics = self._gradient_change(batch, objective, share, along, aids=aids)
-        # Clipping would break the sum of gradient changes in N-HARPG.
-        norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
+        norm = self._clip(self._weights.values(), self.settings.policy_clip_norm)
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
-            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
+            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters(), self.settings.clip_norm)
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
             self._descent.forget()
             raise Diverged(
@@ -231,7 +230,7 @@ class Learner:
         extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         try:
             metrics = self.backward(batch, objective, share, aids=aids, old=old)
-            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
+            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values(), self.settings.clip_norm)}
         finally:
             self._descent.forget()
             self.extent = extent
@@ -245,9 +244,9 @@ class Learner:
         moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
-    def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
-        """Scale a gradient down to the norm `most`, `clip_norm` by default; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
+    def _clip(self, weights: Iterable[Tensor], most: float) -> float:
+        """Scale a gradient down to the norm `most`; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), most))
 
     def finite(self) -> bool:
         """Whether all trained weights are finite."""

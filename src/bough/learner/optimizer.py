@@ -66,6 +66,11 @@ class Optimizer:
         sampled = ON_POLICY.or_else("optimizer.momentum='adam'")
         return frozenset({sampled, PATHS} if self.momentum == "harpg" else {sampled})
 
+    @property
+    def policy_clip_norm(self) -> float:
+        """`clip_norm`, or inf with "harpg": clipping breaks its sum of gradient changes."""
+        return math.inf if self.momentum == "harpg" else self.clip_norm
+
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):
             if not 0 < getattr(self, name) < math.inf:

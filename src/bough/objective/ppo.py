@@ -6,7 +6,7 @@ from typing import Literal
 
 from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
-from bough.objective.spans import Ratio, span_log_ratio
+from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
 from bough.tree.needs import KL_IN_REWARD, PATHS
 
 
@@ -62,7 +62,7 @@ class PpoClip:
     @property
     def conflicts(self) -> frozenset[Need]:
         """A ratio over a turn or a path takes one advantage for all its tokens."""
-        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else("set ratio='token'")})
+        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
     def __call__(self, columns: Columns) -> Loss:
         """The loss."""

@@ -6,7 +6,7 @@ from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
 from bough.tree.needs import ON_POLICY
 
-REMEDY = "set objective=Tis(objective=Reinforce()) or an objective with a ratio, such as PpoClip"
+REMEDY = "objective=Tis(objective=Reinforce()), or an objective with a ratio, such as PpoClip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

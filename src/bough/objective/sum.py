@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from bough.lazy import Tensor, torch
 from bough.objective import Columns, Loss, Need, Objective
@@ -34,7 +35,7 @@ class Sum:
         """What each term gives; if a term separates demonstrations, what it gives."""
         given = [gives_of(term) for term in self.terms]
         separate = [each for each in given if SEPARATE_DEMONSTRATIONS in each]
-        return frozenset.intersection(*(separate or given))
+        return reduce(lambda one, other: one & other, separate or given)
 
     def __call__(self, columns: Columns) -> Loss:
         """The sum.

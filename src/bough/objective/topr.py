@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bough.lazy import torch
 from bough.objective import Columns, Loss, Need
-from bough.objective.spans import Ratio, span_log_ratio
+from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
 from bough.tree.needs import KL_IN_REWARD, PATHS
 
 
@@ -56,7 +56,7 @@ class Topr:
     @property
     def conflicts(self) -> frozenset[Need]:
         """A ratio over a turn or a path takes one advantage for all its tokens."""
-        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else("set ratio='token'")})
+        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
     def __call__(self, columns: Columns) -> Loss:
         """The loss."""

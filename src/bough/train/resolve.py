@@ -1,7 +1,8 @@
 """Compares what the pieces of a run need with what they give."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
+from typing import cast
 
 from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
@@ -77,16 +78,16 @@ def check_channels(run: Run, channels: frozenset[str]) -> None:
 def _pieces(run: Run) -> Iterator[Piece]:
     """Every piece of a run, at the place that the user can set."""
     for name, path in leaf_fields(Run).items():
-        yield from pieces(reduce(getattr, path, run), name)
+        yield from pieces(_at(run, path), name)
 
 
 def _given(run: Run) -> frozenset[Need]:
     """What the run gives: its groups of settings, the environment, the loss, and the pieces in its other fields."""
     paths = leaf_fields(Run).values()
-    groups = [reduce(getattr, path, run) for path in dict.fromkeys(path[:-1] for path in paths)]
+    groups = [_at(run, path) for path in dict.fromkeys(path[:-1] for path in paths)]
     found = OF_EVERY_RUN | env_gives(run.world.env) | gives_of(run.loss)
-    for value in (*groups, *(reduce(getattr, path, run) for path in paths if path[-1] not in APART)):
-        found = found.union(*map(gives_of, value if isinstance(value, tuple) else (value,)))
+    for value in (*groups, *(_at(run, path) for path in paths if path[-1] not in APART)):
+        found = found.union(*map(gives_of, _each(value)))
     return found
 
 
@@ -107,12 +108,21 @@ def _source(run: Run, need: Need) -> str:
     if not need.source:
         return "no piece that gives it"
     name, *inner = need.source.split(".")
-    value = reduce(getattr, (*leaf_fields(Run)[name], *inner), run)
-    values = value if isinstance(value, tuple) else (value,)
+    value = _at(run, (*leaf_fields(Run)[name], *inner))
+    values = _each(value)
     shown = [repr(each) if isinstance(each, int | str | None) else type(each).__name__ for each in values]
     text = f"({', '.join(shown)})" if isinstance(value, tuple) else shown[0]
     names = names_of(frozenset[Need]().union(*map(gives_of, values)), type(need)) if need.name else []
     return f"{need.source}={text}" + (f", which gives {', '.join(map(repr, names))}" if names else "")
+
+
+def _at(run: Run, path: Sequence[str]) -> object:
+    return reduce(getattr, path, cast("object", run))
+
+
+def _each(value: object) -> tuple[object, ...]:
+    """The pieces of a field that holds several, or the one piece of another field."""
+    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
 
 
 def _sorted(needs: frozenset[Need]) -> list[Need]:

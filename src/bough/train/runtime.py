@@ -32,7 +32,7 @@ from bough.train.run import Run
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.tree import Rewarded, Task, Tree, counted, derive
-from bough.tree.needs import ENTROPY, FINAL_VALUES, REFERENCE, Head, names_of, needs_of
+from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
 from bough.view import cause
 
 CLOSE_S = 60.0
@@ -292,7 +292,7 @@ class Workshop:
             return None
         micro_tokens, alone = (
             self.run.world.optimizer.micro_tokens,
-            getattr(self.run.world.execution.engine, "deterministic", False),
+            BATCH_INVARIANCE in gives_of(self.run.world.execution.engine),
         )
         return Valuer(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
 

@@ -23,6 +23,7 @@ from bough.tree.needs import (
 
 if TYPE_CHECKING:
     from bough.engine.model import Model
+    from bough.policy.chat import ChatRenderer
     from bough.policy.policy import Policy
 
 
@@ -32,6 +33,15 @@ class PolicyRecipe(Protocol):
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> "Policy":
         """The policy. `texts` show the environment's language; `assets` is a folder for files that a run keeps."""
+        ...
+
+
+@runtime_checkable
+class RendererRecipe(Protocol):
+    """A policy recipe that can build the renderer without the model."""
+
+    def renderer(self, assets: Path) -> "ChatRenderer":
+        """The renderer of the policy whose files are in `assets`."""
         ...
 
 

@@ -67,6 +67,9 @@ FINAL_VALUES = Need("a critic's values of the final states of truncated paths", 
 CANDIDATE_SCORES = Need(
     "scores of actions before they are executed", "set explorer=Slate(quality=...)", source="explorer"
 )
+BATCH_INVARIANCE = Need(
+    "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", "engine"
+)
 ON_POLICY = Need("rollouts of the current weights", "set staleness=0", source="staleness")
 DEMONSTRATIONS = Need(
     "demonstrations beside samples",
@@ -74,17 +77,17 @@ DEMONSTRATIONS = Need(
     source="demonstrations.count",
 )
 SEPARATE_DEMONSTRATIONS = Need(
-    "for demonstrations.count an objective that separates demonstrations from samples",
+    "an objective that separates demonstrations from samples, for demonstrations.count",
     "set objective=Chord(...) or SftMix(...), or warmup.demonstrations",
     source="objective",
 )
 TEACHER_TURNS = Need(
-    "for demonstrations.from_trees an objective that learns from a teacher's turns",
+    "an objective that learns from a teacher's turns, for demonstrations.from_trees",
     "set objective=Dpo() or Imitation(), or one that separates demonstrations (Chord, SftMix)",
     source="objective",
 )
 REVISED_PATHS = Need(
-    "for demonstrations.revise an objective that learns from revised paths",
+    "an objective that learns from revised paths, for demonstrations.revise",
     "set objective=Imitation(), or one that separates demonstrations (Chord, SftMix)",
     source="objective",
 )
