@@ -104,16 +104,27 @@ def _title(piece: Piece) -> str:
 
 
 def _source(run: Run, need: Need) -> str:
-    """The field that can give a need, its value, and what the value gives of this kind."""
-    if not need.source:
-        return "no piece that gives it"
-    name, *inner = need.source.split(".")
-    value = _at(run, (*leaf_fields(Run)[name], *inner))
-    values = _each(value)
-    shown = [repr(each) if isinstance(each, int | str | None) else type(each).__name__ for each in values]
-    text = f"({', '.join(shown)})" if isinstance(value, tuple) else shown[0]
+    """The fields that can give a need, with their values, and what the values give of this kind."""
+    found = {source: _at(run, _path(source)) for source in need.sources}
+    shown = [f"{source}={_text(value)}" for source, value in found.items() if value != () or len(found) == 1]
+    values = [each for value in found.values() for each in _each(value)]
     names = names_of(frozenset[Need]().union(*map(gives_of, values)), type(need)) if need.name else []
-    return f"{need.source}={text}" + (f", which gives {', '.join(map(repr, names))}" if names else "")
+    gives = f", which gives {', '.join(map(repr, names))}" if names else ""
+    return (" with ".join(shown) or "no piece that gives it") + gives
+
+
+def _text(value: object) -> str:
+    """The class of a piece, a plain value as it is."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_text, _each(cast('object', value))))})"
+    return repr(value) if isinstance(value, int | str | None) else type(value).__name__
+
+
+def _path(field: str) -> tuple[str, ...]:
+    (name, *inner), known = field.split("."), leaf_fields(Run)
+    if name not in known:
+        raise TypeError(f"Need.sources: got {field!r}; need fields of a run, such as 'parser'")
+    return (*known[name], *inner)
 
 
 def _at(run: Run, path: Sequence[str]) -> object:

@@ -13,13 +13,13 @@ class Need:
     Attributes:
         text: What it is, as an error names it after "needs".
         remedy: What the user changes where it is missing.
-        source: The field of the run that gives it, such as "parser" or "sampling.entropies"; "" when any field may.
+        sources: The fields of the run that give it, such as "parser" or "sampling.entropies"; empty when any may.
         name: Of the head, estimate, annotation or channel; "" for other needs.
     """
 
     text: str
     remedy: str = field(default="", compare=False)
-    source: str = field(default="", compare=False)
+    sources: tuple[str, ...] = field(default=(), compare=False)
     name: str = ""
 
     def or_else(self, alternative: str) -> "Need":
@@ -52,49 +52,51 @@ class Channel(Need):
 
 
 STATE_KEYS = Need(
-    "states with keys", "set State.key in the environment, or take a piece that compares no states", source="env"
+    "states with keys", "set State.key in the environment, or take a piece that compares no states", sources=("env",)
 )
 FORKS = Need(
-    "an environment that steps a state more than once", "set env=Replay(env=...), or explorer=Chains()", source="env"
+    "an environment that steps a state more than once",
+    "set env=Replay(env=...), or explorer=Chains()",
+    sources=("env",),
 )
-ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", source="env")
-ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", source="sampling.entropies")
+ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
+ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", sources=("sampling.entropies",))
 MEAN_TURN_ENTROPY = Need(
-    "mean entropies of earlier steps at the same turn", "set sampling.entropies=true", source="sampling.entropies"
+    "mean entropies of earlier steps at the same turn", "set sampling.entropies=true", sources=("sampling.entropies",)
 )
-CRITIC = Need("a critic", "set critic=ValueHead() and an objective with ValueClip", source="critic")
-FINAL_VALUES = Need("a critic's values of the final states of truncated paths", "set critic=ValueHead()", "critic")
+CRITIC = Need("a critic", "set critic=ValueHead() and an objective with ValueClip", sources=("critic",))
+FINAL_VALUES = Need("a critic's values of the final states of truncated paths", "set critic=ValueHead()", ("critic",))
 CANDIDATE_SCORES = Need(
-    "scores of actions before they are executed", "set explorer=Slate(quality=...)", source="explorer"
+    "scores of actions before they are executed", "set explorer=Slate(quality=...)", sources=("explorer",)
 )
 BATCH_INVARIANCE = Need(
-    "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", "engine"
+    "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", ("engine",)
 )
-ON_POLICY = Need("rollouts of the current weights", "set staleness=0", source="staleness")
+ON_POLICY = Need("rollouts of the current weights", "set staleness=0", sources=("staleness",))
 DEMONSTRATIONS = Need(
     "demonstrations beside samples",
     "set demonstrations.count, demonstrations.revise, or with a teacher in the explorer demonstrations.from_trees",
-    source="demonstrations.count",
+    sources=("demonstrations.count",),
 )
 SEPARATE_DEMONSTRATIONS = Need(
     "an objective that separates demonstrations from samples, for demonstrations.count",
     "set objective=Chord(...) or SftMix(...), or warmup.demonstrations",
-    source="objective",
+    sources=("objective", "regularizers"),
 )
 TEACHER_TURNS = Need(
     "an objective that learns from a teacher's turns, for demonstrations.from_trees",
     "set objective=Dpo() or Imitation(), or one that separates demonstrations (Chord, SftMix)",
-    source="objective",
+    sources=("objective", "regularizers"),
 )
 REVISED_PATHS = Need(
     "an objective that learns from revised paths, for demonstrations.revise",
     "set objective=Imitation(), or one that separates demonstrations (Chord, SftMix)",
-    source="objective",
+    sources=("objective", "regularizers"),
 )
 KL_IN_REWARD = Need(
     "a KL in the reward, which gives each token its own advantage",
     "put the KL into the loss (regularizers=(Kl(...),))",
-    source="credit",
+    sources=("credit",),
 )
 PATHS = Need("the path view")
 ENTROPY = Need("the policy's entropy at each token")
@@ -108,22 +110,22 @@ OF_EVERY_RUN = frozenset({PATHS, ENTROPY, REFERENCE, OLD_LOGPROBS})
 def value_head(name: str) -> Head:
     """A head of the critic."""
     remedy = f"set critic=ValueHead(heads=(..., {name!r})) and an objective with ValueClip"
-    return Head(f"the head {name!r} of a critic", remedy, "critic", name)
+    return Head(f"the head {name!r} of a critic", remedy, ("critic",), name)
 
 
 def annotation(name: str) -> Annotation:
     """An annotation that a parser finds in a turn: a key of `Parsed.marks` and `Parsed.spans`."""
-    return Annotation(f"turns annotated with {name!r}", "set a parser that finds it", "parser", name)
+    return Annotation(f"turns annotated with {name!r}", "set a parser that finds it", ("parser",), name)
 
 
 def estimate(name: str) -> Estimate:
     """An estimate that a hook adds to `Rewarded.estimates`."""
-    return Estimate(f"the estimate {name!r} of a hook", "add a hook that gives it to hooks=(...)", "hooks", name)
+    return Estimate(f"the estimate {name!r} of a hook", "add a hook that gives it to hooks=(...)", ("hooks",), name)
 
 
 def channel(name: str) -> Channel:
     """A channel of `Rewarded.channels`."""
-    return Channel(f"the reward channel {name!r}", "add a reward that pays it to rewards=(...)", "rewards", name)
+    return Channel(f"the reward channel {name!r}", "add a reward that pays it to rewards=(...)", ("rewards",), name)
 
 
 @runtime_checkable
