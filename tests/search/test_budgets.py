@@ -14,10 +14,11 @@ from tests.explore.stage import STOP, World, grove
 from tests.search.game import Counted, Game, Steps, answer, search
 
 from bough import explore
+from bough import search as search_room
 from bough.cli.catalogue import entries
+from bough.config.kinds import wrong_kind
 from bough.engine import Mishap, Request, Scripted
 from bough.env import Branching, Env, EnvFault, Inline, Replay, State, Step
-from bough.explore import search as search_room
 from bough.rollout import Explorer, Growth, Limits, Player
 from bough.search import Admissible, Best, Level, Mean, Nothing, Search, Worth
 from bough.tree import Outcome, Task, Tree
@@ -36,7 +37,7 @@ def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
             made_one = piece()
         except TypeError:
             continue  # needs more than its defaults
-        if getattr(made_one, "forks", None) is not None or entry.name in ("BestOf", "Chains"):
+        if not wrong_kind(Explorer, type(made_one)):
             made[entry.name] = made_one
     return made
 

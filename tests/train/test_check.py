@@ -376,13 +376,14 @@ def test_a_piece_of_the_user(tmp_path: Path) -> None:
             "frozenset({Need('luck', sources=('parsers',))})",
             "Need.sources: got 'parsers'; need fields of a run, such as 'parser'",
         ),
+        ("STATE_KEYS", "frozenset({STATE_KEYS} if self.similarty else ())", "has no attribute 'similarty'"),
         ("STATE_KEYS", "STATE_KEYS", r"Mine.needs: got Need\(.*; need a frozenset of values of bough.tree.needs"),
     ],
 )
 def test_a_typo_in_a_need_is_an_error(tmp_path: Path, imported: str, needs: str, message: str) -> None:
     file = tmp_path / "mine.py"
     file.write_text(USER.format(imported=imported, needs=needs))
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises((ConfigError, AttributeError), match=message):
         check(override(small(), [f"credit={file}:Mine()"]))
 
 

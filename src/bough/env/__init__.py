@@ -109,9 +109,10 @@ class Oracle(Protocol):
 
 def env_gives(env: Env) -> frozenset[Need]:
     """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
+    declared = gives_of(env)
     forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
-    oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) else ())
-    return forks | (gives_of(env) if isinstance(env, Gives) else oracle)
+    oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) and not isinstance(env, Gives) else ())
+    return declared | forks | oracle
 
 
 @runtime_checkable

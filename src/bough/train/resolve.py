@@ -13,6 +13,7 @@ from bough.tree.needs import (
     STATE_KEYS,
     Channel,
     Need,
+    NeedsError,
     Piece,
     conflicts_of,
     gives_of,
@@ -40,7 +41,7 @@ def resolve(run: Run) -> None:
                     raise ConfigError(
                         f"{_title(piece)}: does not fit {need.text}; got {_source(run, need)}; {need.remedy}"
                     )
-    except TypeError as error:
+    except NeedsError as error:
         raise ConfigError(str(error)) from error
 
 
@@ -106,7 +107,7 @@ def _title(piece: Piece) -> str:
 def _source(run: Run, need: Need) -> str:
     """The fields that can give a need, with their values, and what the values give of this kind."""
     found = {source: _at(run, _path(source)) for source in need.sources}
-    shown = [f"{source}={_text(value)}" for source, value in found.items() if value != () or len(found) == 1]
+    shown = [f"{source}={_text(value)}" for source, value in found.items() if value or len(found) == 1]
     values = [each for value in found.values() for each in _each(value)]
     names = names_of(frozenset[Need]().union(*map(gives_of, values)), type(need)) if need.name else []
     gives = f", which gives {', '.join(map(repr, names))}" if names else ""
@@ -115,7 +116,7 @@ def _source(run: Run, need: Need) -> str:
 
 def _text(value: object) -> str:
     """The class of a piece, a plain value as it is."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return f"({', '.join(map(_text, _each(cast('object', value))))})"
     return repr(value) if isinstance(value, int | str | None) else type(value).__name__
 
@@ -123,7 +124,7 @@ def _text(value: object) -> str:
 def _path(field: str) -> tuple[str, ...]:
     (name, *inner), known = field.split("."), leaf_fields(Run)
     if name not in known:
-        raise TypeError(f"Need.sources: got {field!r}; need fields of a run, such as 'parser'")
+        raise NeedsError(f"Need.sources: got {field!r}; need fields of a run, such as 'parser'")
     return (*known[name], *inner)
 
 
@@ -133,8 +134,8 @@ def _at(run: Run, path: Sequence[str]) -> object:
 
 def _each(value: object) -> tuple[object, ...]:
     """The pieces of a field that holds several, or the one piece of another field."""
-    return cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,)
+    return tuple(cast("Sequence[object]", value)) if isinstance(value, tuple | list) else (value,)
 
 
 def _sorted(needs: frozenset[Need]) -> list[Need]:
-    return sorted(needs, key=lambda need: (need.text, need.name))
+    return sorted(needs, key=lambda need: need.text)

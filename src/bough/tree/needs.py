@@ -1,8 +1,9 @@
 """Needs and gives: typed values that the pieces of a run declare, and that are compared before the run is built."""
 
+import inspect
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 
@@ -25,6 +26,10 @@ class Need:
     def or_else(self, alternative: str) -> "Need":
         """The same need, with a second remedy that only the declaring piece has."""
         return replace(self, remedy=f"{self.remedy}, or {alternative}")
+
+
+class NeedsError(TypeError):
+    """A piece declares something else than a set of `Need`, or a need a field that no run has."""
 
 
 class Head(Need):
@@ -185,8 +190,7 @@ class Piece:
     @property
     def needs(self) -> frozenset[Need]:
         """What it needs of the run."""
-        own = _declared(self.value, "needs", self.value.needs) if isinstance(self.value, Needs) else frozenset[Need]()
-        return own - self.shielded
+        return _declared(self.value, "needs") - self.shielded
 
 
 def pieces(value: object, place: str = "") -> Iterator[Piece]:
@@ -209,9 +213,7 @@ def _pieces(piece: Piece) -> Iterator[Piece]:
         yield piece
         own = fields(value) if is_dataclass(value) else ()
         inner = [(f".{each.name}", getattr(value, each.name)) for each in own if each.init]
-    shielded = piece.shielded
-    if isinstance(value, Shields):
-        shielded |= _declared(value, "shields", value.shields)
+    shielded = piece.shielded | _declared(value, "shields")
     for name, each in inner:
         yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
 
@@ -220,7 +222,7 @@ def needs_of(value: object) -> frozenset[Need]:
     """What a piece and the pieces inside it need.
 
     Raises:
-        TypeError: when a piece declares something else than a set of `Need`.
+        NeedsError: when a piece declares something else than a set of `Need`.
     """
     return frozenset[Need]().union(*(piece.needs for piece in pieces(value)))
 
@@ -229,18 +231,18 @@ def gives_of(value: object) -> frozenset[Need]:
     """What a piece gives; nothing for a piece that declares nothing.
 
     Raises:
-        TypeError: when it declares something else than a set of `Need`.
+        NeedsError: when it declares something else than a set of `Need`.
     """
-    return _declared(value, "gives", value.gives) if isinstance(value, Gives) else frozenset()
+    return _declared(value, "gives")
 
 
 def conflicts_of(value: object) -> frozenset[Need]:
     """What may not be in a piece's run.
 
     Raises:
-        TypeError: when it declares something else than a set of `Need`.
+        NeedsError: when it declares something else than a set of `Need`.
     """
-    return _declared(value, "conflicts", value.conflicts) if isinstance(value, Conflicts) else frozenset()
+    return _declared(value, "conflicts")
 
 
 Kind = TypeVar("Kind", bound=Need)
@@ -251,12 +253,15 @@ def names_of(needs: Iterable[Need], kind: type[Kind]) -> list[str]:
     return sorted(each.name for each in needs if isinstance(each, kind))
 
 
-def _declared(piece: object, member: str, value: object) -> frozenset[Need]:
-    """Check a declaration: a typo in it is an error."""
-    if not isinstance(value, AbstractSet) or not all(
-        isinstance(each, Need) for each in cast("Iterable[object]", value)
-    ):
-        raise TypeError(
+def _declared(piece: object, member: str) -> frozenset[Need]:
+    """What a piece declares in a member of `Needs`, `Gives`, `Conflicts` or `Shields`; nothing without the member."""
+    # Before Python 3.12 isinstance hides an AttributeError of a property: a typo in it.
+    if inspect.getattr_static(piece, member, MISSING) is MISSING:
+        return frozenset()
+    value = getattr(piece, member)
+    needs = cast("AbstractSet[object]", value) if isinstance(value, AbstractSet) else {None}
+    if not all(isinstance(each, Need) for each in needs):
+        raise NeedsError(
             f"{type(piece).__name__}.{member}: got {value!r}; need a frozenset of values of bough.tree.needs, such as "
             "frozenset({STATE_KEYS})"
         )
