@@ -271,6 +271,6 @@ def test_no_environment_at_all(bough: Bough, tmp_path: Path) -> None:
 def test_a_warmup_without_an_oracle(bough: Bough, tmp_path: Path) -> None:
     (tmp_path / "world.py").write_text(WORLD)
     error = bough("train", "world.py", *ONE_STEP, "warmup.demonstrations=2", folder=tmp_path).error(USAGE)
-    assert "task train-0: got no plan from the environment" in error
-    assert "or a run without a warm-up (warmup.demonstrations=0)" in error
+    assert "warmup=Warmup: needs an environment with an oracle; got env=Count" in error
+    assert "give the environment a method `plan(state)`, or warmup.demonstrations=0" in error
     bough("train", "world.py", *ONE_STEP, "health.dead_batches=9", folder=tmp_path).fine()

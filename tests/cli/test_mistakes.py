@@ -146,7 +146,7 @@ CHANGES = [
     ("credit=EnvReward", "credit: unknown name 'EnvReward'; need one of Archer*Grpo"),
     ("credit=pieces.py:Nothing()", "credit: unknown name 'Nothing'; need one of *Fewer*in pieces.py"),
     ("credit=gone.py:Rule()", "credit: there is no file gone.py; need path/to/file.py:name"),
-    ("credit=Gae()", "credit=Gae: needs the head 'value' of a critic; got no critic; give the run critic=ValueHead("),
+    ("credit=Gae()", "credit=Gae: needs the head 'value' of a critic; got critic=None; set critic=ValueHead("),
     ("explorer=LabelParser", "explorer: got LabelParser*need an Explorer*offered: BestOf, Chains"),
     ("explorer=mtcs()", "explorer: unknown name 'mtcs'; did you mean 'mcts'?"),
     ("explorer=mcts(widht=3)", "explorer.widht: unknown name 'widht'; did you mean 'width'? in mcts"),

@@ -17,13 +17,14 @@ from bough.objective import Imitation
 from bough.rollout import Limits, Rollout
 from bough.search import mcts
 from bough.train import Checkpointing, Run, resume, start
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
     """A search that breaks after so many trees, once."""
 
-    forks: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
     grown: ClassVar[list[str]] = []
     fuse: ClassVar[list[int]] = []
 

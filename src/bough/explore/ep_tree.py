@@ -8,6 +8,7 @@ from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,7 @@ class EpTree:
         retries: How often what fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 6
     spots: int = 2

@@ -11,6 +11,7 @@ from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import PRUNED, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -82,8 +83,7 @@ class Latr:
         retries: How often what fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     paths: int = 8
     share: float = 1.0
