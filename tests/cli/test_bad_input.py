@@ -65,7 +65,7 @@ def test_a_recipe_of_ones_own(bough: Bough, tmp_path: Path) -> None:
         (tmp_path / "other").mkdir(exist_ok=True)
         (tmp_path / "other" / "mine.py").write_text(text)
         error = bough("train", "other/mine.py", folder=tmp_path).error(USAGE)
-        assert "recipe 'other/mine.py': other/mine.py cannot be imported: " in error
+        assert "method 'other/mine.py': other/mine.py cannot be imported: " in error
         assert told in error
 
 

@@ -65,7 +65,7 @@ def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path:
             ("LabelParser", "RolloutRunner", "DirectLlmCall", "FirstOracleMistake", "Dream"),
         ),
         ("search", ("mcts", "BestOf", "Search"), ("Uct", "Judge", "Mean")),
-        ("evaluate", ("Judge", "Rollouts"), ("mcts", "Uct")),
+        ("evaluate", ("Judge", "RolloutValue"), ("mcts", "Uct")),
         ("env", ("FrozenLake", "Replay"), ("Inline", "Workers")),
         ("parser", ("Plain", "Tagged"), ("Full",)),
         ("hooks", ("Tracker", "UtteranceCritic"), ("NonZeroAdvantage", "ValueHead")),
