@@ -213,7 +213,7 @@ def _pieces(piece: Piece) -> Iterator[Piece]:
         yield piece
         own = fields(value) if is_dataclass(value) else ()
         inner = [(f".{each.name}", getattr(value, each.name)) for each in own if each.init]
-    shielded = piece.shielded | _declared(value, "shields")
+    shielded = piece.shielded | _declared(piece.value, "shields")
     for name, each in inner:
         yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
 
