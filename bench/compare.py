@@ -150,7 +150,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1, help="runs at the same time")
     parser.add_argument("--out", type=Path, default=Path("runs/compare"))
     parser.add_argument("--one", nargs=2, metavar=("METHOD", "SEED"), help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def _directory(arguments: argparse.Namespace, method: str, seed: int | str) -> RunDirectory:

@@ -73,7 +73,9 @@ def table(measured: dict[str, Credit], groups: int, rounds: int) -> str:
     short = Shape(groups=groups)
     batch = forest(short, needs)
     spent = {name: times(rule, batch, rounds) for name, rule in measured.items()}
-    of_tokens = [name for name, rule in measured.items() if rule(forest(Shape(groups=1), needs))[0].by_turn is None]
+    of_tokens = [
+        name for name, rule in measured.items() if rule(forest(Shape(groups=1), needs))[0].turn_advantage is None
+    ]
     del batch
     long = Shape(groups=groups, tokens=10)
     batch = forest(long, needs) if of_tokens else []

@@ -1,6 +1,7 @@
-"""What reinforcement adds to the warm-up: a recipe on several seeds, success on held-out tasks before and after.
+"""What reinforcement adds to the warm-up, on several seeds: success on held-out tasks before and after.
 
     python bench/gains.py grpo_frozenlake --seeds 3
+    python bench/gains.py gigpo --on sokoban --seeds 3
 
 Prints a Markdown table. Runs that are already in the output folder are read, not repeated.
 """
@@ -23,7 +24,8 @@ from machine import machine
 def main() -> None:
     arguments = _arguments()
     rows: list[str] = []
-    runs = [RunDirectory(path=arguments.out / f"{arguments.recipe}_seed{seed}") for seed in range(arguments.seeds)]
+    label = "_".join(filter(None, (arguments.method, arguments.on)))
+    runs = [RunDirectory(path=arguments.out / f"{label}_seed{seed}") for seed in range(arguments.seeds)]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         taken = list(pool.map(partial(_train, arguments), runs, range(arguments.seeds)))
     for seed, (directory, minutes) in enumerate(zip(runs, taken, strict=True)):
@@ -31,7 +33,7 @@ def main() -> None:
         first, last = results[min(results)], results[max(results)]
         gain = 100 * (_rate(last) - _rate(first))
         rows.append(f"| {seed} | {_cell(first)} | {_cell(last)} | **{gain:+.1f}** | {minutes:.1f} |")
-    print(f"`{arguments.recipe}` {' '.join(arguments.changes)}\n".replace(" \n", "\n"))
+    print(f"`{label}` {' '.join(arguments.changes)}\n".replace(" \n", "\n"))
     print("| seed | after warm-up | after reinforcement | gain, points | minutes |")
     print("|---|---|---|---|---|")
     print("\n".join(rows))
@@ -41,19 +43,21 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("recipe")
+    parser.add_argument("method", help="a recipe, or a method with --on")
+    parser.add_argument("--on", help="a world")
     parser.add_argument("changes", nargs="*", help="fields to change, as for `bough train`")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=1, help="seeds that train at the same time")
     parser.add_argument("--out", type=Path, default=Path("runs"))
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def _train(arguments: argparse.Namespace, directory: RunDirectory, seed: int) -> float:
     """Train one seed, unless it is done, as a process of its own; returns its minutes."""
     timing = directory.path / "minutes.json"
     if not timing.is_file():
-        command = [sys.executable, "-m", "bough", "train", arguments.recipe, f"seed={seed}"]
+        command = [sys.executable, "-m", "bough", "train", arguments.method, f"seed={seed}"]
+        command += ["--on", arguments.on] if arguments.on else []
         begin = time.perf_counter()
         subprocess.run(
             [*command, f"name={directory.path.name}", *arguments.changes, f"--out={arguments.out}"],

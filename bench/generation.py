@@ -27,9 +27,10 @@ from torch import Tensor
 from transformers import PreTrainedModel, Qwen3Config, Qwen3ForCausalLM
 
 from bough.engine import Engine, Local, Request, Sampling
+from bough.engine.attention import TorchAttention
 from bough.engine.model import Attend, Model
-from bough.policy.causal import Causal
-from bough.policy.probe import probe
+from bough.policy.check_architecture import check_architecture
+from bough.policy.model import CausalModel
 from bough.policy.replica import Replica
 from machine import machine
 from page import section
@@ -132,14 +133,14 @@ class Clock:
         tokens: Int[Tensor, " U"],
         positions: Int[Tensor, " U"],
         attend: Attend,
-        wanted: Int[Tensor, " m"] | None = None,
-        last: Attend | None = None,
+        rows: Int[Tensor, " m"] | None = None,
+        attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
         """The model's, clocked; the attention apart."""
         begin = time.perf_counter()
         self.began_s.append((begin, len(tokens)))
-        clocked = None if last is None else self._clocked(last)
-        hidden = self._model.hidden(tokens, positions, self._clocked(attend), wanted, clocked)
+        clocked = None if attend_last is None else self._clocked(attend_last)
+        hidden = self._model.hidden(tokens, positions, self._clocked(attend), rows, clocked)
         self.model_s += time.perf_counter() - begin
         return hidden
 
@@ -215,8 +216,8 @@ def models(size: str) -> tuple[Replica, PreTrainedModel]:
     torch.manual_seed(0)
     plain = Qwen3ForCausalLM(config).eval().to("cuda" if torch.cuda.is_available() else "cpu")
     # A causal changes the settings of the model it is given.
-    causal = Causal(copy.deepcopy(plain))
-    return Replica(causal, probe(causal), CONTEXT_TOKENS), plain
+    causal = CausalModel(copy.deepcopy(plain))
+    return Replica(causal, check_architecture(causal), CONTEXT_TOKENS), plain
 
 
 def compare(workload: Workload, replica: Replica, plain: PreTrainedModel, rounds: int) -> str:
@@ -224,7 +225,7 @@ def compare(workload: Workload, replica: Replica, plain: PreTrainedModel, rounds
     times: list[list[float]] = []
     for seed in range(rounds + 1):
         engine = Local(slots=workload.rows).build(replica)
-        with patch("bough.engine.decoder.kernel_for", return_value=None):
+        with patch("bough.engine.decoder.attention_for", return_value=TorchAttention):
             bare = Local(slots=workload.rows).build(replica)
         sides = [timed(lambda: asyncio.run(bough(workload, engine, seed)))]  # noqa: B023
         sides.append(timed(lambda: reread(workload, plain, seed)))  # noqa: B023

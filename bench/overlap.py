@@ -24,7 +24,7 @@ from bough.explore import Chains
 from bough.learner import Optimizer
 from bough.policy import Tiny
 from bough.policy.policy import Policy
-from bough.rollout import Agent, Grove, Limits, Waits
+from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.store import read_metrics
 from bough.train import Checkpointing, Evaluation, Run, Tasks, start
 from bough.train.stopwatch import Stopwatch
@@ -54,7 +54,7 @@ def main() -> None:
             say("|---" * 7 + "|")
             for profile in PROFILES:
                 for processes in (0, 1):
-                    say(asyncio.run(growth(*profile, processes, arguments.trees, arguments.rounds)))
+                    say(asyncio.run(builder(*profile, processes, arguments.trees, arguments.rounds)))
             say(f"\n{machine()}")
     if arguments.only != "growth":
         with section("overlap-training", keep=arguments.write) as say:
@@ -65,17 +65,17 @@ def main() -> None:
             say(f"\n{machine()}")
 
 
-async def growth(name: str, tiny: Tiny, workers: int, processes: int, trees: int, rounds: int) -> str:
+async def builder(name: str, tiny: Tiny, workers: int, processes: int, trees: int, rounds: int) -> str:
     """A line: medians over some rounds, without the first, in which processes start."""
     policy = tiny.build([ENV.instructions, *(ENV.start(task).observation for task in ENV.tasks("train", 64, 0))])
     engine, host = Local(slots=256, processes=processes).build(policy.replica()), Workers(env=ENV, count=workers)
-    grove = _grove(policy, engine, host, trees)
+    runner = _runner(policy, engine, host, trees)
     seen: list[dict[str, float]] = []
     try:
         for number in range(rounds + 1):
             watch = Stopwatch()
             with watch("grow", engine=engine, env=host):
-                await grove.grow(Chains(n=8), ENV.tasks("train", trees, number), seed=number)
+                await runner.run(Chains(n=8), ENV.tasks("train", trees, number), seed=number)
             seen.append(watch.seconds)
     finally:
         await host.close()
@@ -86,15 +86,15 @@ async def growth(name: str, tiny: Tiny, workers: int, processes: int, trees: int
     return f"| {name} | {workers} | {processes or 'none'} | {wall_s:.2f} | {shown} | **{shares[2]:.1%}** |"
 
 
-def _grove(policy: Policy, engine: Engine, host: Host, trees: int) -> Grove:
+def _runner(policy: Policy, engine: Engine, host: Host, trees: int) -> RolloutRunner:
     agent = Agent(engine=engine, renderer=policy.renderer, context=Full(), parser=Plain(), sampling=SAMPLING)
-    return Grove(
+    return RolloutRunner(
         agent=agent,
         host=host,
         instructions=ENV.instructions,
         limits=Limits(turns=ENV.turns + 1),
-        waits=Waits(),
-        at_once=trees,
+        deadlines=Deadlines(),
+        max_concurrent=trees,
     )
 
 

@@ -14,15 +14,15 @@ from bough.batch import pack, spared
 from bough.credit import Grpo
 from bough.engine import Engine, Local, Request, Sampling
 from bough.learner import Learner, Optimizer
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Pretrained
-from bough.rollout.builder import Growth, Node
+from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, leaves, path
 from peer_line import Line, arguments
 from peer_shapes import BETAS, CLIP, CLIP_NORM, EPSILON, LEARNING_RATE, SHAPES, SIZES, Shape, reward
 
 OPTIMIZER = Optimizer(learning_rate=LEARNING_RATE, betas=BETAS, clip_norm=CLIP_NORM)
-LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Share(by="path_tokens")
+LOSS, SHARE = PpoClip(low=CLIP, high=CLIP), Normalizer(by="path_tokens")
 
 
 async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
@@ -30,7 +30,7 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
     texts = shape.texts(seed)
     rounds = seed * sum(shape.nodes)
 
-    async def branch(growth: Growth, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+    async def branch(builder: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
         completion = await engine.generate(
             Request(
                 prompt_tokens=text,
@@ -40,8 +40,8 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
             )
         )
         goes_on = texts.goes_on[turn][node]
-        number = growth.add(
-            Node(
+        number = builder.add(
+            NodeDraft(
                 parent=parent,
                 kind=Kind.ACTION,
                 branch=node,
@@ -55,18 +55,18 @@ async def grow(engine: Engine, shape: Shape, seed: int) -> list[Tree]:
         )
         if goes_on:
             observation = texts.observations[turn][node].tolist()
-            number = growth.add(Node(parent=number, kind=Kind.OBSERVATION, tokens=observation))
-            await fork(growth, number, (*text, *completion.tokens, *observation), turn + 1, node)
+            number = builder.add(NodeDraft(parent=number, kind=Kind.OBSERVATION, tokens=observation))
+            await fork(builder, number, (*text, *completion.tokens, *observation), turn + 1, node)
 
-    async def fork(growth: Growth, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
+    async def fork(builder: TreeBuilder, parent: int, text: tuple[int, ...], turn: int, node: int) -> None:
         first = node * shape.forks[turn]
-        await asyncio.gather(*(branch(growth, parent, text, turn, first + each) for each in range(shape.forks[turn])))
+        await asyncio.gather(*(branch(builder, parent, text, turn, first + each) for each in range(shape.forks[turn])))
 
     async def tree(number: int, prompt: list[int]) -> Tree:
-        growth = Growth(Task(id=str(number)))
-        root = growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=prompt))
-        await fork(growth, root, tuple(prompt), 0, number)
-        return growth.done()
+        builder = TreeBuilder(Task(id=str(number)))
+        root = builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=prompt))
+        await fork(builder, root, tuple(prompt), 0, number)
+        return builder.done()
 
     return await asyncio.gather(*(tree(number, prompt) for number, prompt in enumerate(texts.prompts.tolist())))
 
@@ -129,13 +129,11 @@ def rate(products: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> float:
 class Run:
     """One optimizer step after the other; with an engine process and a reader of batches for each thread."""
 
-    def __init__(self, folder: Path, shape: Shape, *, compiled: bool = False) -> None:
+    def __init__(self, folder: Path, shape: Shape) -> None:
         self.policy = Pretrained(path=str(folder), device="cpu").build()
-        local = Local(slots=max(shape.nodes), compile=compiled, processes=torch.get_num_threads())
+        local = Local(slots=max(shape.nodes), processes=torch.get_num_threads())
         self.engine = local.build(self.policy.replica())
-        if compiled and shape.trains:
-            self.policy.compile()
-        optimizer = replace(OPTIMIZER, readers=torch.get_num_threads())
+        optimizer = replace(OPTIMIZER, cpu_workers=torch.get_num_threads())
         self.learner = Learner(self.policy, optimizer, total_updates=1, temperature=1.0)
         self._shape, self._loop = shape, asyncio.new_event_loop()
 
@@ -162,7 +160,7 @@ class Run:
         packed = time.perf_counter()
         self.learner.learn(batch, LOSS, SHARE, seed=seed)
         learned = time.perf_counter()
-        self.engine.sync(self.policy.weights(), self.learner.updates)
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         end = time.perf_counter()
         return {
             "seconds": end - begin,
@@ -176,14 +174,14 @@ def replay(folder: Path, shape: Shape) -> tuple[list[dict[str, list[int]]], floa
     """The paths of a round, and the loss and its gradient on them, for another library to find the same."""
     run = Run(folder, shape)
     trees = run.trees(seed=0)
-    batch = pack(credit(trees)).to(run.world.policy.device)
+    batch = pack(credit(trees)).to(run.policy.device)
     loss = run.learner.backward(batch, LOSS, SHARE)["loss/total"]
     paths: list[dict[str, list[int]]] = []
     for tree in trees:
         for leaf in leaves(tree).tolist():
             tokens, own = completion(tree, leaf)
             paths.append({"prompt": tree.tokens_of(0).tolist(), "completion": tokens, "own": own})
-    slopes = {name: weight.grad for name, weight in run.world.policy.parameters().items() if weight.grad is not None}
+    slopes = {name: weight.grad for name, weight in run.policy.parameters().items() if weight.grad is not None}
     return paths, loss, slopes
 
 
@@ -191,7 +189,7 @@ def main() -> None:
     given, line = arguments(), Line()
     torch.set_num_threads(given.threads)
     shape = SHAPES[given.shape]
-    run = Run(given.folder, shape, compiled=given.compiled)
+    run = Run(given.folder, shape)
     line.serve(run.step if shape.trains else run.generate)
     asyncio.run(run.execution.engine.close())
 

@@ -116,7 +116,7 @@ def measure(shape: Shape, given: argparse.Namespace, results: dict[str, list[Rou
     rounds = results.setdefault(f"{shape.name} x{given.threads}", [])
     if len(rounds) >= given.rounds:
         return
-    pythons = {"bough": sys.executable, "bough-compiled": sys.executable}
+    pythons = {"bough": sys.executable}
     if shape.trains:
         pythons["trl"] = given.trl_python
     else:
@@ -191,13 +191,13 @@ def page(results: Mapping[str, Sequence[Round]], threads: int) -> str:
     found = {name: results.get(f"{name} x{threads}", []) for name in SHAPES}
     lines = [
         "| optimizer step | tokens: unique / by path | TRL, s | Bough, s (generation, update) | TRL / Bough "
-        "| share of the arithmetic limit | compiled: Bough, s | TRL / Bough | share of the limit |",
-        "|---" * 9 + "|",
+        "| share of the arithmetic limit |",
+        "|---" * 6 + "|",
         *(step_line(SHAPES[name], rounds) for name, rounds in found.items() if rounds and SHAPES[name].trains),
         "",
         "| generation | Bough, tokens/s | `generate` | vLLM | Bough / `generate` | Bough / vLLM "
-        "| both compiled: Bough | vLLM | Bough / vLLM |",
-        "|---" * 9 + "|",
+        "| vLLM compiled | Bough / vLLM compiled |",
+        "|---" * 8 + "|",
         *(
             generation_line(SHAPES[name], rounds)
             for name, rounds in found.items()
@@ -212,25 +212,22 @@ def page(results: Mapping[str, Sequence[Round]], threads: int) -> str:
 def step_line(shape: Shape, rounds: Sequence[Round]) -> str:
     """One line of the first table."""
     tokens = f"{shape.tokens():,} / {shape.tokens(by_path=True):,}"
-    cells = [f"`{shape.name}`", tokens, show(median(rounds, "trl"), ".2f")]
-    for side in ("bough", "bough-compiled"):
-        seconds, grown, updated = (
-            show(median(rounds, side, part), ".2f") for part in ("seconds", "generation", "update")
-        )
-        shares = [each[side]["limit"] / each[side]["update"] for each in rounds if side in each]
-        share = show(statistics.median(shares) if shares else None, ".2f")
-        times = f"**{show(ratio(rounds, 'trl', side), '.2f')}**"
-        cells += [f"{seconds} ({grown}, {updated})", times, share]
-    return f"| {' | '.join(cells)} |"
+    seconds, generation, update = (
+        show(median(rounds, "bough", part), ".2f") for part in ("seconds", "generation", "update")
+    )
+    shares = [each["bough"]["limit"] / each["bough"]["update"] for each in rounds if "bough" in each]
+    share = show(statistics.median(shares) if shares else None, ".2f")
+    times = f"**{show(ratio(rounds, 'trl'), '.2f')}**"
+    trl = show(median(rounds, "trl"), ".2f")
+    return f"| `{shape.name}` | {tokens} | {trl} | {seconds} ({generation}, {update}) | {times} | {share} |"
 
 
 def generation_line(shape: Shape, rounds: Sequence[Round]) -> str:
     """One line of the second table."""
-    plain = [show(median(rounds, side, "rate"), ",.0f") for side in ("bough", "generate", "vllm")]
-    compiled = [show(median(rounds, f"{side}-compiled", "rate"), ",.0f") for side in ("bough", "vllm")]
-    ratios = [ratio(rounds, side) for side in ("generate", "vllm")]
-    bold = [f"**{show(each, '.2f')}**" for each in (*ratios, ratio(rounds, "vllm-compiled", "bough-compiled"))]
-    return f"| `{shape.name}` | {' | '.join([*plain, *bold[:2], *compiled, bold[2]])} |"
+    rates = [show(median(rounds, side, "rate"), ",.0f") for side in ("bough", "generate", "vllm")]
+    bold = [f"**{show(ratio(rounds, side), '.2f')}**" for side in ("generate", "vllm", "vllm-compiled")]
+    compiled = show(median(rounds, "vllm-compiled", "rate"), ",.0f")
+    return f"| `{shape.name}` | {' | '.join([*rates, *bold[:2], compiled, bold[2]])} |"
 
 
 def median(rounds: Sequence[Round], side: str, part: str = "seconds") -> float | None:
@@ -240,9 +237,9 @@ def median(rounds: Sequence[Round], side: str, part: str = "seconds") -> float |
     return statistics.median(values) if values else None
 
 
-def ratio(rounds: Sequence[Round], side: str, ours: str = "bough") -> float | None:
+def ratio(rounds: Sequence[Round], side: str) -> float | None:
     """The median over rounds of how many times as long as ours a side took; None when it was never there."""
-    ratios = [each[side]["seconds"] / each[ours]["seconds"] for each in rounds if {side, ours} <= set(each)]
+    ratios = [each[side]["seconds"] / each["bough"]["seconds"] for each in rounds if {side, "bough"} <= set(each)]
     return statistics.median(ratios) if ratios else None
 
 

@@ -43,7 +43,7 @@ SEARCHES = {
     "best-first": "best_first()",
     "MCTS": "mcts()",
     "PUCT": "puct()",
-    "A*": "Search(select=Best(by=Way),evaluate=CriticTurns(discount=0.9),prune=[Seen],eager=true)",
+    "A*": "Search(select=Best(by=AStarCost),evaluate=CriticTurns(discount=0.9),prune=[DedupeStates],eager=true)",
 }
 
 
@@ -86,7 +86,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("runs/search"))
     parser.add_argument("--curves", type=Path, help="an SVG to draw")
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    return parser.parse_args()
+    return parser.parse_intermixed_args()
 
 
 def _result(arguments: argparse.Namespace, seed: int) -> Path:
@@ -141,7 +141,7 @@ def _agent(arguments: argparse.Namespace, recipe: Run, seed: int) -> RunDirector
         objective=ValueClip(clip=None),
         regularizers=(),
         filters=(),
-        optimizer=Optimizer(learning_rate=1e-4, parts=8),
+        optimizer=Optimizer(learning_rate=1e-4, minibatches=8),
         steps=arguments.critic_steps,
     )
     return start(fitted, arguments.out)

@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--recipes", nargs="+", default=GRPO)
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     with section("stages", keep=arguments.write) as say:
         say(f"| recipe | s a step | {' | '.join(STAGES)} | sampled tokens/s |")
         say("|---" * (len(STAGES) + 3) + "|")

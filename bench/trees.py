@@ -13,8 +13,8 @@ saved is a count of multiplications and additions, forward and backward:
 
 with N weights outside the embeddings, V words, width W, L layers, and pairs of a token and one that it sees; tokens
 that predict nothing are spared the last layer's A weights after attention, where they are a fifth or more (see
-`Arithmetic`). `share` is the measured speed-up over that ratio: with everything in memory, in stretches as long as the
-longest path, and in shorter ones. `memory` is the most that tensors hold during an update in stretches as long as that
+`Arithmetic`). `share` is the measured speed-up over that ratio: with everything in memory, in chunks as long as the
+longest path, and in shorter ones. `memory` is the most that tensors hold during an update in chunks as long as that
 path, besides weights and gradients, over the same for the path alone. Prints a Markdown table.
 """
 
@@ -31,7 +31,7 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 from bough.batch import Batch, spared
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_meter import allocations
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from machine import machine
@@ -100,23 +100,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", choices=SIZES, nargs="+", default=["4M"])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--stretch", type=int, default=1024, help="most tokens of a stretch, in the last columns")
+    parser.add_argument("--chunk", type=int, default=1024, help="most tokens of a chunk, in the last columns")
     parser.add_argument("--shapes", nargs="+", default=list(SHAPES), help="which shapes, by their beginnings")
     parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     chosen = [name for name in SHAPES if any(name.startswith(part) for part in arguments.shapes)]
-    stretches = f"in stretches as long as a path | share | memory | of {arguments.stretch:,}"
+    chunks = f"in chunks as long as a path | share | memory | of {arguments.chunk:,}"
     with section("trees", keep=arguments.write) as say:
-        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {stretches} | share |")
+        say(f"| tree, model | tokens | paths' tokens | saving | speed-up | share | {chunks} | share |")
         say("|---" * 11 + "|")
         for size in arguments.size:
             for name in chosen:
-                say(compare(name, size, arguments.rounds, arguments.stretch))
+                say(compare(name, size, arguments.rounds, arguments.chunk))
         say(f"\n{machine(1)}")
 
 
-def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
+def compare(name: str, of_size: str, rounds: int, chunk: int) -> str:
     """One line of the table."""
     size = SIZES[of_size]
     policy = model(size)
@@ -129,7 +129,7 @@ def compare(name: str, of_size: str, rounds: int, stretch: int) -> str:
         for each, merges, most in (
             (given, True, 10**6),
             (given, True, tokens),
-            (given, True, stretch),
+            (given, True, chunk),
             (given, False, tokens),
             (path, False, tokens),
         )
@@ -190,7 +190,7 @@ def side(policy: Policy, given: Batch, *, merges: bool, micro_tokens: int) -> Ca
     """An update without the optimizer's step: adds to the gradients, and says the loss."""
     learner = Learner(policy, Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0)
     learner.merges = merges
-    return lambda: learner.backward(given, PpoClip(), Share())["loss/total"]
+    return lambda: learner.backward(given, PpoClip(), Normalizer())["loss/total"]
 
 
 def timed(update: Callable[[], object]) -> float:

@@ -26,7 +26,7 @@ from transformers.utils.logging import disable_progress_bar
 from bough.batch import Batch
 from bough.env import FrozenLake
 from bough.learner import Learner, Optimizer
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 from machine import machine
@@ -84,10 +84,10 @@ def compare(workload: Workload, rounds: int) -> str:
     rows = make(workload, policy.vocab_tokens).to(policy.device)
     learner = Learner(policy, OPTIMIZER, total_updates=1, temperature=1.0)
     padded = Padded(plain, rows)
-    losses = learner.step(rows, PpoClip(), Share())["loss/total"], padded.step()
+    losses = learner.step(rows, PpoClip(), Normalizer())["loss/total"], padded.step()
     assert abs(losses[0] - losses[1]) < 1e-4, f"the two sides compute different losses: {losses}"
     # The first step of each is not timed: memory is taken, kernels are chosen.
-    times = [(timed(lambda: learner.step(rows, PpoClip(), Share())), timed(padded.step)) for _ in range(rounds)]
+    times = [(timed(lambda: learner.step(rows, PpoClip(), Normalizer())), timed(padded.step)) for _ in range(rounds)]
     ours, theirs = (statistics.median(side) for side in zip(*times, strict=True))
     ratio = statistics.median(theirs / ours for ours, theirs in times)
     tokens = rows.tokens.numel()
@@ -131,9 +131,15 @@ class Padded:
         self._count = batch.at.numel()
         lengths = batch.row.diff().tolist()
         at_once = max(1, OPTIMIZER.micro_tokens // max(lengths))
-        advantage, behaviour, trained = (torch.zeros(batch.tokens.numel(), device=batch.tokens.device) for _ in "abc")
-        advantage[batch.at], behaviour[batch.at], trained[batch.at] = batch.gain + batch.lose, batch.behaviour, 1.0
-        columns = (batch.tokens, advantage, behaviour, trained, torch.ones_like(batch.tokens))
+        advantage, rollout_logprob, trained = (
+            torch.zeros(batch.tokens.numel(), device=batch.tokens.device) for _ in "abc"
+        )
+        advantage[batch.at], rollout_logprob[batch.at], trained[batch.at] = (
+            batch.positive + batch.negative,
+            batch.rollout_logprob,
+            1.0,
+        )
+        columns = (batch.tokens, advantage, rollout_logprob, trained, torch.ones_like(batch.tokens))
         rows = [torch.split(column, lengths) for column in columns]
         self._micros = [
             tuple(pad_sequence(list(column[first : first + at_once]), batch_first=True) for column in rows)
@@ -152,10 +158,12 @@ class Padded:
         self._adam.step()
         return total
 
-    def _loss(self, tokens: Tensor, advantage: Tensor, behaviour: Tensor, trained: Tensor, real: Tensor) -> Tensor:
+    def _loss(
+        self, tokens: Tensor, advantage: Tensor, rollout_logprob: Tensor, trained: Tensor, real: Tensor
+    ) -> Tensor:
         logits = self._model(input_ids=tokens, attention_mask=real, use_cache=False).logits[:, :-1].float()
         logprob = logits.log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
-        ratio = (logprob - behaviour[:, 1:]).exp()
+        ratio = (logprob - rollout_logprob[:, 1:]).exp()
         value = torch.minimum(ratio * advantage[:, 1:], ratio.clamp(1 - CLIP, 1 + CLIP) * advantage[:, 1:])
         return -(value * trained[:, 1:]).sum() / self._count
 

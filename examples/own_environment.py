@@ -70,7 +70,7 @@ def world() -> World:
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=512),
         limits=Limits(turns=8),
         sampling=Sampling(max_tokens=3),
-        optimizer=Optimizer(learning_rate=1e-3, parts=2),
+        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=64, epochs=15, learning_rate=3e-3, batch_tokens=1024),
         schedule=Schedule(steps=40, batch_tasks=16),
         tasks=Tasks(split="train", count=400),

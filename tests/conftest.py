@@ -48,17 +48,28 @@ def bough() -> Iterator[Bough]:
 
 @pytest.fixture
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A machine without a C++ compiler; PyTorch's operations take the place of code of ours."""
-    from bough.batch import native as batch
-    from bough.engine import native as engine
-    from bough.machine import machine_code
-    from bough.policy import gate, norm, rotate
-
-    def forget() -> None:
-        for known in (machine_code, batch.kernel, engine._kernel, norm._code, gate._code, rotate._code):
-            known.cache_clear()
-
-    forget()
+    """A machine without a C++ compiler: attention runs on PyTorch's operations."""
+    _clear_kernels()
     monkeypatch.setenv("CXX", "no-such-compiler")
     yield
-    forget()
+    _clear_kernels()
+
+
+@pytest.fixture
+def no_kernels(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """`bough.kernels` switched off: everything runs on PyTorch's operations."""
+    _clear_kernels()
+    monkeypatch.setenv("BOUGH_KERNELS", "off")
+    yield
+    _clear_kernels()
+
+
+def _clear_kernels() -> None:
+    """Have the next call load the kernels again."""
+    from bough.kernels.build import load_library
+    from bough.kernels.linear import prefers_onednn
+    from bough.kernels.paged_attention import paged_kernel
+    from bough.kernels.tree_attention import tree_kernel
+
+    for loaded in (load_library, prefers_onednn, paged_kernel, tree_kernel):
+        loaded.cache_clear()

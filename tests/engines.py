@@ -38,11 +38,11 @@ class Front:
     ) -> tuple[tuple[float, ...], ...]:
         return await self.engine.score_each(prompt_tokens, continuations, temperature)
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        self.engine.sync(weights, policy_version)
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        self.engine.load_weights(weights, policy_version)
 
-    def forget(self) -> None:
-        self.engine.forget()
+    def reset_cache(self) -> None:
+        self.engine.reset_cache()
 
     async def close(self) -> None:
         await self.engine.close()
@@ -64,16 +64,16 @@ class Recorder(Front):
 class Unsynced(Front):
     """Weights get lost on the way."""
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         if policy_version == 0:
-            self.engine.sync(weights, policy_version)
+            self.engine.load_weights(weights, policy_version)
 
 
 class Other(Front):
     """Runs with the weights of another model."""
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        self.engine.sync({name: weight * 1.2 for name, weight in weights.items()}, policy_version)
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        self.engine.load_weights({name: weight * 1.2 for name, weight in weights.items()}, policy_version)
 
 
 class Late(Front):

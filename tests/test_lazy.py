@@ -5,7 +5,7 @@ from jaxtyping import TypeCheckError
 
 import bough.train
 from bough.lazy import Tensor, lazy_names, torch
-from bough.objective import Columns
+from bough.objective import LossInputs
 
 
 def test_lazy_torch_has_the_attributes_of_torch() -> None:
@@ -24,9 +24,9 @@ def test_only_tensors_are_instances_of_lazy_tensor() -> None:
 @pytest.mark.parametrize("wrong", [plain.zeros(4), plain.zeros(3, dtype=plain.int64), np.zeros(3)])
 def test_shapes_and_types_stated_with_lazy_tensor_are_checked(wrong: object) -> None:
     three = plain.zeros(3)
-    Columns(logprob=three, behaviour=three, gain=three, lose=three, share=three)
+    LossInputs(logprob=three, rollout_logprob=three, positive=three, negative=three, loss_weight=three)
     with pytest.raises(TypeCheckError):
-        Columns(logprob=three, behaviour=three, gain=three, lose=three, share=wrong)
+        LossInputs(logprob=three, rollout_logprob=three, positive=three, negative=three, loss_weight=wrong)
 
 
 def test_lazy_names_are_imported_from_their_modules() -> None:

@@ -1,7 +1,7 @@
 """Trees for tests: from a list of nodes, from the returns of chains, and at random."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from hypothesis import settings, strategies
@@ -14,8 +14,9 @@ from bough.tree import (
     Outcome,
     Rewarded,
     Source,
-    Task,
     Tree,
+    TreeNode,
+    build,
     counted,
     spread_paths,
     token_node,
@@ -30,46 +31,11 @@ PER_TOKEN = ("token", "logprob", "entropy")
 PROMPT, ACTION, OBSERVATION, EDIT = Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.EDIT
 
 
-@dataclass(frozen=True, kw_only=True)
-class N:
-    """One node; what is not said has the plainest value. Actions are sampled, everything else is forced."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class N(TreeNode):
+    """A node whose sampled tokens have entropies."""
 
-    parent: int
-    kind: Kind
-    tokens: Sequence[int] = (1,)
-    outcome: Outcome = Outcome.OPEN
-    env_reward: float = 0.0
-    logprob: float | Sequence[float] = -0.5
-    source: Source | None = None
-    state_key: int = 0
-    info: dict[str, object] = field(default_factory=dict)
-
-
-def build(*nodes: N, task: str = "task", version: int = 0) -> Tree:
-    """A tree of the given nodes, in their order."""
-    source = [
-        n.source if n.source is not None else Source.SAMPLED if n.kind is ACTION else Source.FORCED for n in nodes
-    ]
-    sampled = [s is Source.SAMPLED for s in source]
-    logprob = [
-        np.broadcast_to(n.logprob, len(n.tokens)) if s else np.full(len(n.tokens), np.nan)
-        for n, s in zip(nodes, sampled, strict=True)
-    ]
-    columns = {
-        "parent": [n.parent for n in nodes],
-        "kind": [n.kind for n in nodes],
-        "span": np.cumsum([0, *(len(n.tokens) for n in nodes)]),
-        "token": [token for n in nodes for token in n.tokens],
-        "logprob": np.concatenate(logprob),
-        "entropy": np.concatenate([np.where(np.isnan(part), np.nan, 0.3) for part in logprob]),
-        "outcome": [n.outcome for n in nodes],
-        "env_reward": [n.env_reward for n in nodes],
-        "state_key": [n.state_key for n in nodes],
-        "source": source,
-        "policy_version": [version if s else -1 for s in sampled],
-    }
-    arrays = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
-    return Tree(task=Task(id=task), info=tuple(n.info for n in nodes), **arrays)
+    entropy: float | Sequence[float] = 0.3
 
 
 def chains(

@@ -6,7 +6,7 @@ from typing import TypeAlias, Unpack, cast
 
 from bough.cli.find import find_run, run_or_directory
 from bough.config import ConfigError, override
-from bough.evaluate import Evaluation, Found
+from bough.evaluate import CheckpointResult, SearchResult
 from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
 from bough.evaluate.search import search as search_heldout
 from bough.store import RunDirectory
@@ -48,7 +48,7 @@ def train(
     Raises:
         ConfigError: when there is no such method, world or field, or the pieces do not fit together.
         StoreError: when the directory exists already, or the disk is full.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     preset = str(policy) if isinstance(policy, str | Path) else None
     if not isinstance(run, Run):
@@ -70,7 +70,7 @@ def resume(run: Trained, changes: Sequence[str] = ()) -> Result:
     Raises:
         StoreError: when there is no run, another process writes to it, or all its checkpoints are damaged.
         ConfigError: when config.json names pieces or fields that do not exist, or a field may not change.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     return Result(directory=resume_run(_directory(run), changes).path)
 
@@ -84,7 +84,7 @@ def load(run: str | Path) -> Result:
     return Result(directory=RunDirectory.open(Path(run)).path)
 
 
-def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> Evaluation:
+def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> CheckpointResult:
     """Measure a trained policy on the run's held-out tasks; nothing in the run's directory is changed.
 
         bough.evaluate(result, ["heldout.tasks.count=500", "heldout.temperature=0"])
@@ -109,7 +109,7 @@ def search(
     *,
     step: int | None = None,
     out: str | Path | None = None,
-) -> Found:
+) -> SearchResult:
     """Solve held-out tasks by search.
 
         bough.search(result, "mcts(width=4)", ["limits.tree_tokens=200"])

@@ -41,9 +41,9 @@ def test_worked_example() -> None:
     assert forest.tokens.tolist() == [7, 8, 1, 2, 9, 4]
     assert forest.at.tolist() == [1, 2, 4, 4, 5]
     assert batch.forest(merge=False).path_tokens == len(batch.forest(merge=False)) == 11
-    assert batch.behaviour.tolist() == pytest.approx([-0.1, -0.2, -0.3, -0.4, -0.5])
-    assert batch.gain.tolist() == [1, 1, 2, 0, 0]
-    assert batch.lose.tolist() == [-0.5, -0.5, 0, -1, -1]
+    assert batch.rollout_logprob.tolist() == pytest.approx([-0.1, -0.2, -0.3, -0.4, -0.5])
+    assert batch.positive.tolist() == [1, 1, 2, 0, 0]
+    assert batch.negative.tolist() == [-0.5, -0.5, 0, -1, -1]
     assert batch.paths.tolist() == [2, 2, 1, 1, 1]
     assert batch.inverse_length.tolist() == pytest.approx([1 / 3 + 1 / 4] * 2 + [1 / 3] + [1 / 4] * 2)
     assert batch.even.tolist() == [False, False, True, True, True]
@@ -76,8 +76,8 @@ def test_teachers_are_context_for_the_policy_and_the_other_way_round() -> None:
     assert (rows(batch), batch.target.tolist()) == ([[7, 1, 2, 9, 3]], [3])
     shown = pack_demonstrations([tree])
     assert (rows(shown), shown.target.tolist()) == ([[7, 1, 2, 9, 3, 9, 4]], [1, 2, 4])
-    assert shown.gain.tolist() == [1, 1, 1]
-    assert shown.lose.tolist() == shown.behaviour.tolist() == [0, 0, 0]
+    assert shown.positive.tolist() == [1, 1, 1]
+    assert shown.negative.tolist() == shown.rollout_logprob.tolist() == [0, 0, 0]
     assert shown.inverse_length.sum().item() == pytest.approx(1.0)
 
 
@@ -86,7 +86,7 @@ def test_a_failed_demonstration_is_not_shown() -> None:
     failed = N(parent=0, kind=ACTION, source=Source.TEACHER, outcome=Outcome.FAILED)
     batch = pack_demonstrations([build(start, failed)])
     assert (batch.rows, len(batch.tokens), len(batch.at)) == (0, 0, 0)
-    assert batch.parts(3, seed=0) == []
+    assert batch.minibatches(3, seed=0) == []
     assert batch.forest().stretches(10) == []
 
 
@@ -147,7 +147,7 @@ def test_taking_rows_loses_nothing(rng: np.random.Generator, hands: int) -> None
     assert sorted(row for part in parts for row in rows(part.batch)) == sorted(rows(batch))
     assert sorted(torch.cat([torch.empty(0), *(part.trained for part in parts)]).tolist()) == list(range(len(batch.at)))
     for part in parts:
-        for name in ("behaviour", "gain", "lose", "paths", "inverse_length", "even", "target"):
+        for name in ("rollout_logprob", "positive", "negative", "paths", "inverse_length", "even", "target"):
             assert torch.equal(getattr(part.batch, name), getattr(batch, name)[part.trained])
         before = [rows(batch)[i] for i in torch.searchsorted(batch.row, batch.at[part.trained], right=True) - 1]
         after = [rows(part.batch)[i] for i in torch.searchsorted(part.batch.row, part.batch.at, right=True) - 1]
@@ -157,7 +157,7 @@ def test_taking_rows_loses_nothing(rng: np.random.Generator, hands: int) -> None
 @given(seeds(), st.integers(1, 6))
 def test_optimizer_steps_get_whole_trees(rng: np.random.Generator, count: int) -> None:
     batch = pack([credited(random_tree(rng, unusual=0.0, task=str(i)), rng) for i in range(4)])
-    parts = batch.parts(count, seed=3)
+    parts = batch.minibatches(count, seed=3)
     assert len(parts) == min(count, 4)
     dealt = [set(part.batch.tree.tolist()) for part in parts]
     assert sorted(tree for hand in dealt for tree in hand) == [0, 1, 2, 3]
@@ -165,13 +165,13 @@ def test_optimizer_steps_get_whole_trees(rng: np.random.Generator, count: int) -
     for part in parts:
         paths = part.batch.inverse_length.sum().item()
         assert paths == pytest.approx(round(paths))
-    again = batch.parts(count, seed=3)
+    again = batch.minibatches(count, seed=3)
     assert all(torch.equal(a.trained, b.trained) for a, b in zip(parts, again, strict=True))
 
 
 def test_other_seeds_deal_other_hands() -> None:
     batch = pack([spread_paths(rewarded(chains([1.0], task=str(i))), np.ones(1)) for i in range(8)])
-    hands = {tuple(sorted(batch.parts(2, seed=seed)[0].batch.tree.tolist())) for seed in range(10)}
+    hands = {tuple(sorted(batch.minibatches(2, seed=seed)[0].batch.tree.tolist())) for seed in range(10)}
     assert len(hands) > 3
 
 
@@ -187,8 +187,8 @@ def test_taking_rows_out_of_order_keeps_them_whole() -> None:
 
 def test_counts_below_one_are_refused() -> None:
     batch = pack([spread_paths(rewarded(branching()), np.asarray([2.0, -1.0]))])
-    with pytest.raises(ValueError, match=r"Batch.parts: got count=0; need at least 1"):
-        batch.parts(0, seed=0)
+    with pytest.raises(ValueError, match=r"Batch.minibatches: got count=0; need at least 1"):
+        batch.minibatches(0, seed=0)
 
 
 def test_moving_keeps_every_column() -> None:

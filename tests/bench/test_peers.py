@@ -122,21 +122,16 @@ def test_ratios_are_medians_of_rounds_and_what_is_missing_is_a_dash():
     rounds = [
         {
             "bough": side(1.0, generation=0.4, update=0.5, limit=0.4),
-            "bough-compiled": side(0.5, generation=0.3, update=0.2, limit=0.1),
             "trl": side(2.0),
         },
         {"bough": side(4.0, generation=3.0, update=0.8, limit=0.4), "trl": side(12.0)},
         {"bough": side(2.0, generation=0.6, update=1.0, limit=0.7), "trl": side(8.0)},
     ]
     line = peers.step_line(SHAPES["step"], rounds)
-    plain, compiled = "2.00 (0.60, 0.80) | **3.00** | 0.70", "0.50 (0.30, 0.20) | **4.00** | 0.50"
-    assert line == f"| `step` | 3,072 / 10,240 | 8.00 | {plain} | {compiled} |"
-    assert peers.step_line(SHAPES["step"], rounds[1:]).endswith("| - (-, -) | **-** | - |")
+    assert line == "| `step` | 3,072 / 10,240 | 8.00 | 2.00 (0.60, 0.80) | **3.00** | 0.70 |"
+    assert peers.step_line(SHAPES["step"], []).endswith("| - | - (-, -) | **-** | - |")
     alone = [{"bough": side(2.0, tokens=100), "generate": side(5.0, tokens=100)}]
-    assert (
-        peers.generation_line(SHAPES["agents"], alone)
-        == "| `agents` | 50 | 20 | - | **2.50** | **-** | - | - | **-** |"
-    )
+    assert peers.generation_line(SHAPES["agents"], alone) == "| `agents` | 50 | 20 | - | **2.50** | **-** | - | **-** |"
 
 
 def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
@@ -159,15 +154,15 @@ def test_rounds_that_are_kept_are_not_run_again(tmp_path, monkeypatch):
     results = {}
     peers.measure(SHAPES["prompts"], given, results)
     # Round 0 is not timed; then the two take turns at being first.
-    sides = ["bough", "bough-compiled", "generate"]
+    sides = ["bough", "generate"]
     assert asked == [(side, seed) for seed in range(3) for side in (sides[::-1] if seed == 2 else sides)]
     kept = json.loads(file.read_text())
     given.rounds = 3
     peers.measure(SHAPES["prompts"], given, kept)
-    assert len(asked) == 9 + 3 + 3
+    assert len(asked) == 6 + 2 + 2
     assert len(json.loads(file.read_text())["prompts x1"]) == 3
     peers.measure(SHAPES["prompts"], given, kept)
-    assert len(asked) == 15
+    assert len(asked) == 10
 
 
 def test_disturbed_rounds_are_run_again_and_not_for_ever():

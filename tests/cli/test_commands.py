@@ -59,7 +59,7 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
 
 def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path: Path) -> None:
     for room, there, absent in (
-        ("explore", ("Chains", "Forks"), ("Words", "Grove", "Aside", "Astray", "Dream")),
+        ("explore", ("Chains", "Forks"), ("Words", "RolloutRunner", "Aside", "Astray", "Dream")),
         ("search", ("mcts", "BestOf", "Search"), ("Uct", "Judge", "Mean")),
         ("evaluate", ("Judge", "Rollouts"), ("mcts", "Uct")),
         ("env", ("FrozenLake", "Replay"), ("Inline", "Workers")),

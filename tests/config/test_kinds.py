@@ -92,7 +92,7 @@ class OfTrees:
 
 @dataclass
 class OfGroves:
-    def __call__(self, one: "Sequence[Grove]") -> None: ...  # type: ignore[name-defined]  # noqa: F821
+    def __call__(self, one: "Sequence[RolloutRunner]") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
 def test_classes_that_fit() -> None:

@@ -10,7 +10,7 @@ from tests.small import run as small
 from bough.config import ConfigError, dump, load, override
 from bough.credit import Grpo, rloo
 from bough.reward import EnvReward
-from bough.search import Look, Search, mcts
+from bough.search import ExecuteAndEvaluate, Search, mcts
 from bough.train import Run
 from bough.usercode import load_module
 
@@ -88,9 +88,10 @@ def test_a_piece_of_a_file_inside_others(mine: Path) -> None:
         override(small(), ["explorer=mcts()", "explorer.evaluate=mine.py:MyValue"]).method.explorer.evaluate.at == 0.5
     )
     searched: Search = override(
-        small(), ["explorer=Search(select=Best(by=Worth), rate=Look(evaluate=mine.py:MyValue(at=.1)))"]
+        small(),
+        ["explorer=Search(select=Best(by=NodeValue), rate=ExecuteAndEvaluate(evaluate=mine.py:MyValue(at=.1)))"],
     ).method.explorer
-    assert searched.rate == Look(evaluate=module.MyValue(at=0.1))
+    assert searched.rate == ExecuteAndEvaluate(evaluate=module.MyValue(at=0.1))
 
 
 @pytest.mark.parametrize("note", ["a, b", "a) and (b", "fade=1", "it's", 'say "x, y"', "[", "a\\b", "don't"])
@@ -143,12 +144,15 @@ def test_a_file_that_cannot_be_imported(mine: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ("explorer=Words", "explorer: got Words, whose __call__ takes (text: str); need an Explorer"),
+        ("explorer=LabelParser", "explorer: got LabelParser, whose __call__ takes (text: str); need an Explorer"),
         ("explorer=Uct", "explorer: got Uct, whose __call__ takes (node: SearchNode); need an Explorer"),
         ("policy=ValueHead", "policy: got ValueHead, whose build takes (width: int); need a PolicyRecipe"),
         ("context=Plain", "context: got Plain, which lacks extend; need a Context; offered: Full, Planned, Window"),
-        ("credit=mcts", "credit: unknown name 'mcts'"),
-        ("rewards.0=Grpo", "rewards.0: unknown name 'Grpo'; need one of EnvReward, "),
+        (
+            "credit=mcts",
+            "credit: got Search, whose __call__ takes async (rollout: Rollout) and returns None; need a Credit",
+        ),
+        ("rewards.0=Grpo", "rewards.0: got Grpo, whose __call__ takes (rewarded: Sequence[Rewarded]); need a Reward"),
         ("rewards=EnvReward", "rewards: got EnvReward; need several pieces, as in [Name"),
         ("credit=[Grpo]", "credit.0: "),
         ("explorer=mtcs()", "explorer: unknown name 'mtcs'; did you mean 'mcts'?"),

@@ -3,17 +3,17 @@ from tests.context.test_contexts import episode
 
 from bough.context import (
     Context,
-    Form,
     Full,
     Parsed,
     Plain,
     PlanAct,
     Planned,
+    PromptedParser,
     Renderer,
     Tagged,
     Turn,
     Window,
-    told,
+    full_instructions,
 )
 from bough.policy import Tiny
 from bough.tree.needs import annotation, gives_of
@@ -95,18 +95,18 @@ def test_what_is_written_is_read() -> None:
         goals.append(found.marks.get("subgoal"))
         past.append(Turn(observation="", action=plan[turn], tokens=(), marks=found.marks))
     assert goals == ["up, left", None, "down, right", None, "up"]
-    assert isinstance(parser, Form)
-    assert told("Go.", parser) == f"Go.\n{parser.instructions}"
-    assert told("Go.", Plain()) == "Go."
+    assert isinstance(parser, PromptedParser)
+    assert full_instructions("Go.", parser) == f"Go.\n{parser.instructions}"
+    assert full_instructions("Go.", Plain()) == "Go."
     with pytest.raises(ValueError, match=r"PlanAct.every: got 0; need at least 1"):
         PlanAct(every=0)
 
 
 def test_tags_are_a_form_too() -> None:
     tagged = Tagged(tag="move")
-    assert isinstance(tagged, Form)
+    assert isinstance(tagged, PromptedParser)
     assert tagged(tagged.write("go up")) == Parsed(action="go up", well_formed=True)
-    assert told("", tagged) == "Write your action between <move> and </move>."
+    assert full_instructions("", tagged) == "Write your action between <move> and </move>."
 
 
 @pytest.mark.parametrize("inner", [Full(), Window(turns=1), Window(turns=2)], ids=str)

@@ -7,12 +7,12 @@ from zlib import crc32
 import numpy as np
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
-from bough.tree import Credited, Floats, Kind, Outcome, Rewarded, Tree, steps
+from bough.tree import Credited, Floats, Kind, Outcome, Rewarded, Tree, path_view
 
 Shape: TypeAlias = Mapping[str, "Shape | float"]
 
 
-def walks(
+def path_index(
     *paths: Sequence[str | None],
     paid: Sequence[Sequence[float]],
     ends: Sequence[str | None] = (),
@@ -96,13 +96,13 @@ def named(credited: Credited) -> dict[str, float]:
 
 def flat(*credited: Credited) -> list[float]:
     """The advantage of each turn of each counted path."""
-    return [float(each) for one in credited for each in (() if one.by_turn is None else one.by_turn)]
+    return [float(each) for one in credited for each in (() if one.turn_advantage is None else one.turn_advantage)]
 
 
 def with_entropy(given: Rewarded, entropy: Sequence[float]) -> Rewarded:
     """The tree with these entropies at the tokens of its turns, turn by turn in the order of `steps`."""
     tree = given.tree
-    node = steps([given]).node
+    node = path_view([given]).node
     columns = tree.columns()
     column: Floats = np.array(tree.entropy)
     for which, nats in zip(node.tolist(), entropy, strict=True):

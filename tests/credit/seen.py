@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
-from bough.tree import Credited, Outcome, Rewarded, steps
+from bough.tree import Credited, Outcome, Rewarded, path_view
 
 
 def turns_of(credited: Credited) -> list[list[float]]:
     """The advantage of each turn of each counted path, for rules that have one a turn."""
-    assert credited.by_turn is not None
-    return [part.tolist() for part in np.split(credited.by_turn, steps([credited.rewarded]).start[1:-1])]
+    assert credited.turn_advantage is not None
+    return [part.tolist() for part in np.split(credited.turn_advantage, path_view([credited.rewarded]).start[1:-1])]
 
 
 def paths_of(credited: Credited) -> list[float]:

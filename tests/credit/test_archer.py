@@ -24,19 +24,19 @@ def test_the_lesser_twin_of_each() -> None:
     tree = chains([0.0], turns=2)
     one = judged(tree, q1={1: 0.7, 3: 0.1}, q2={1: 0.5, 3: 0.4}, v1={1: 0.6, 3: 0.3}, v2={1: 0.2, 3: 0.9})
     credited = Archer()([one])[0]
-    assert credited.by_turn is not None
-    assert credited.by_turn.tolist() == pytest.approx([0.3, -0.2])
+    assert credited.turn_advantage is not None
+    assert credited.turn_advantage.tolist() == pytest.approx([0.3, -0.2])
     nodes = token_node(tree)
-    assert credited.gain[nodes == 1] == pytest.approx(0.3)
-    assert credited.lose[nodes == 3] == pytest.approx(-0.2)
-    assert not credited.gain[(nodes != 1) & (nodes != 3)].any()
+    assert credited.positive[nodes == 1] == pytest.approx(0.3)
+    assert credited.negative[nodes == 3] == pytest.approx(-0.2)
+    assert not credited.positive[(nodes != 1) & (nodes != 3)].any()
 
 
 def test_the_return_of_the_path_is_not_looked_at() -> None:
     values = {name: {1: 0.5} for name in ("q1", "q2")} | {name: {1: 0.2} for name in ("v1", "v2")}
     lost, won = (Archer()([judged(chains([paid]), **values)])[0] for paid in (0.0, 1.0))
-    assert lost.gain.tolist() == won.gain.tolist()
-    assert lost.gain.max() == pytest.approx(0.3)
+    assert lost.positive.tolist() == won.positive.tolist()
+    assert lost.positive.max() == pytest.approx(0.3)
 
 
 def test_a_turn_in_which_nothing_was_written() -> None:
@@ -48,8 +48,8 @@ def test_a_turn_in_which_nothing_was_written() -> None:
     nothing = np.full(1, np.nan)
     one = replace(rewarded(tree), estimates=dict.fromkeys(("q1", "q2", "v1", "v2"), nothing))
     credited = Archer()([one])[0]
-    assert credited.by_turn is not None
-    assert credited.by_turn.tolist() == [0.0]
+    assert credited.turn_advantage is not None
+    assert credited.turn_advantage.tolist() == [0.0]
 
 
 def test_a_run_without_its_critic_is_told() -> None:

@@ -7,7 +7,7 @@ from tests.trees import ACTION, PROMPT, N, build, dressed, random_tree, rewarded
 
 from bough.credit import Empg, Grpo
 from bough.credit.empg import entropy_of
-from bough.tree import Outcome, Source, steps
+from bough.tree import Outcome, Source, path_view
 from bough.tree.needs import ENTROPIES, needs_of
 
 PLAIN = Grpo(std="none")
@@ -39,7 +39,7 @@ def test_turns_are_means_over_their_tokens() -> None:
     entropy[1:] = [0.0, 1.0, 0.5]
     columns = tree.columns() | {"entropy": entropy}
     given_tree = rewarded(type(tree)(task=tree.task, info=tree.info, **columns))  # type: ignore[arg-type]
-    assert entropy_of(steps([given_tree])).tolist() == pytest.approx([0.5])
+    assert entropy_of(path_view([given_tree])).tolist() == pytest.approx([0.5])
 
 
 def test_what_the_policy_did_not_write_is_outside_every_mean() -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bough.batch import pack
 from bough.credit import Grpo, dr_grpo, rloo
-from bough.objective import Columns, PpoClip, Share
+from bough.objective import LossInputs, Normalizer, PpoClip
 from bough.tree import Outcome
 
 # Two states. In the first, action 0 ends the episode and action 1 leads to the second, where both actions end it.
@@ -35,7 +35,7 @@ class World:
         value = sum(paid * sum(self.logprob[s, a] for s, a in enumerate(e)).exp() for e, paid in pairs)
         return torch.autograd.grad(value, self.scores, retain_graph=True)[0]
 
-    def estimate(self, rule: Grpo, share: Share, group: tuple[int, ...]) -> Tensor:
+    def estimate(self, rule: Grpo, share: Normalizer, group: tuple[int, ...]) -> Tensor:
         """Minus the gradient of the loss on one sampled group, through every stage from tree to loss."""
         nodes = [N(parent=-1, kind=PROMPT, tokens=(9,))]
         for number in group:
@@ -50,18 +50,18 @@ class World:
                 nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, tokens=(9,), outcome=ending))
                 place = len(nodes) - 1
         batch = pack(rule([rewarded(build(*nodes))]))
-        columns = Columns(
+        columns = LossInputs(
             logprob=self.logprob.flatten()[batch.target],
             entropy=None,
-            behaviour=batch.behaviour,
+            rollout_logprob=batch.rollout_logprob,
             reference=None,
-            gain=batch.gain,
-            lose=batch.lose,
-            share=share(batch.paths, batch.inverse_length, batch.even),
+            positive=batch.positive,
+            negative=batch.negative,
+            loss_weight=share(batch.paths, batch.inverse_length, batch.even),
         )
         return -torch.autograd.grad(PpoClip()(columns).value, self.scores, retain_graph=True)[0]
 
-    def expected(self, rule: Grpo, share: Share, size: int) -> Tensor:
+    def expected(self, rule: Grpo, share: Normalizer, size: int) -> Tensor:
         """The mean estimate over every group there can be."""
         total = torch.zeros_like(self.scores)
         for group in product(range(len(EPISODES)), repeat=size):
@@ -75,7 +75,7 @@ def turned(one: Tensor, other: Tensor) -> float:
     return (1 - min(cosine, 1.0) ** 2) ** 0.5
 
 
-SUM = Share(by="constant", horizon_tokens=1)
+SUM = Normalizer(by="constant", horizon_tokens=1)
 """A sum over each path, a mean over paths: the normaliser under which a policy gradient is one."""
 
 
@@ -122,7 +122,7 @@ def test_the_standard_deviation_turns_the_gradient_of_shaped_returns() -> None:
 
 def test_the_token_mean_is_biased_by_length() -> None:
     world = World(SKEWED)
-    estimate, exact = world.expected(rloo(), Share(by="path_tokens"), 3), world.exact()
+    estimate, exact = world.expected(rloo(), Normalizer(by="path_tokens"), 3), world.exact()
     assert turned(estimate, exact) > 0.02
 
 
@@ -148,4 +148,4 @@ def test_turns_that_paths_share_are_biased_toward_zero() -> None:
     nodes += [N(parent=2, kind=ACTION, tokens=(a,), env_reward=paid, outcome=end) for a, paid in ((2, 1.0), (3, 0.0))]
     (credited,) = rloo()([rewarded(build(*nodes))])
     assert credited.advantage.tolist() == [0, 0, 0, 1, -1]
-    assert credited.gain[1] == 0.5
+    assert credited.positive[1] == 0.5

@@ -8,27 +8,27 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 
 from bough.batch import pack
 from bough.credit import Filtered, Searched
-from bough.tree import Outcome, counted, steps
+from bough.tree import Outcome, counted, path_view
 from bough.tree.needs import needs_of, value_head
 
 
 def test_what_failed_is_as_if_it_had_not_been() -> None:
     (credited,) = Filtered()([rewarded(chains([1.0, 0.0, 1.0]))])
-    assert credited.left_out.tolist() == counted(credited.tree)[1:2].tolist()
+    assert credited.excluded_leaves.tolist() == counted(credited.tree)[1:2].tolist()
     assert flat(credited) == [1, 0, 1]
     batch = pack([credited])
-    assert batch.gain.tolist() == [1, 1, 1, 1]
+    assert batch.positive.tolist() == [1, 1, 1, 1]
 
 
 def test_shared_turns_gain_once_for_each_path_that_is_kept() -> None:
     tree = branching({"s": {"u": 1, "v": 0, "w": 1}})
     (alone,) = Filtered()([tree])
-    assert alone.gain[1] == 1.0
-    beside = Filtered(goals=Searched(head="value"))
+    assert alone.positive[1] == 1.0
+    beside = Filtered(value_targets=Searched(head="value"))
     (credited,) = beside([tree])
-    assert credited.gain[1] == pytest.approx(2 / 3)
-    assert not len(credited.left_out), "a value head learns from all"
-    assert credited.goals["value"][1] == pytest.approx(2 / 3)
+    assert credited.positive[1] == pytest.approx(2 / 3)
+    assert not len(credited.excluded_leaves), "a value head learns from all"
+    assert credited.value_targets["value"][1] == pytest.approx(2 / 3)
     assert needs_of(beside) == {value_head("value")}
 
 
@@ -43,7 +43,7 @@ def test_the_shortest_of_a_task_first_and_the_same_words_once() -> None:
             place = len(nodes) - 1
         nodes[-1] = replace(nodes[-1], outcome=Outcome.TERMINATED, info={"success": True})
     tree = rewarded(build(*nodes))
-    view = steps([tree])
+    view = path_view([tree])
     assert Filtered(most=1).keeps(view).tolist() == [False, True, False, False]
     assert Filtered(most=2).keeps(view).tolist() == [False, True, False, True]
     assert Filtered(most=9).keeps(view).tolist() == [True, True, False, True]
@@ -55,7 +55,7 @@ def test_only_the_answer_of_a_search_or_what_paid_enough() -> None:
     for paid, info in ((0.5, {"success": True}), (0.9, {"success": True, "answer": True}), (0.2, {"answer": True})):
         nodes.append(N(parent=0, kind=ACTION, env_reward=paid))
         nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=Outcome.TERMINATED, info=info))
-    view = steps([rewarded(build(*nodes))])
+    view = path_view([rewarded(build(*nodes))])
     assert Filtered(answer=True).keeps(view).tolist() == [False, True, False]
     assert Filtered(least=0.5).keeps(view).tolist() == [True, True, False]
 

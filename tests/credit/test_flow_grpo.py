@@ -25,8 +25,8 @@ def test_a_turn_that_is_alone_keeps_its_return_only_in_released_code() -> None:
 def test_it_is_grpo(rng: np.random.Generator) -> None:
     trees = [rewarded(random_tree(rng, task=task)) for task in ("a", "b", "a")]
     for one, other in zip(FlowGrpo()(trees), Grpo()(trees), strict=True):
-        assert np.array_equal(one.gain, other.gain)
-        assert np.array_equal(one.lose, other.lose)
+        assert np.array_equal(one.positive, other.positive)
+        assert np.array_equal(one.negative, other.negative)
 
 
 def test_epsilon_is_positive() -> None:

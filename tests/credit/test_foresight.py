@@ -25,7 +25,7 @@ def test_subgoals_get_the_advantage_and_the_rest_its_share(rest: float) -> None:
     (credited,) = Foresight(rest=rest)([tree])
     shares = np.asarray([1, rest, rest, rest])
     assert credited.advantage[tree.tree.sampled] == pytest.approx([*(HALF * shares), *(-HALF * shares)], abs=2e-5)
-    assert credited.by_turn is None
+    assert credited.turn_advantage is None
 
 
 def test_the_whole_rest_is_the_base() -> None:

@@ -5,7 +5,7 @@ from tests.credit.critics import at_actions, episode, fork, judged
 from tests.trees import dressed, random_tree, seeds
 
 from bough.credit import Gae
-from bough.tree import Kind, Rewarded, Source, steps, token_node
+from bough.tree import Kind, Rewarded, Source, path_view, token_node
 from bough.tree.needs import REFERENCE, needs_of, value_head
 
 PLAIN = Gae(discount=0.9, lam=0.8, whiten=False)
@@ -16,15 +16,15 @@ def test_the_cards_first_case() -> None:
     given_tree = judged(episode([3], [1.0]), value=[0.5, 0.6, 0.7])
     (credited,) = Gae(discount=1.0, lam=0.95)([given_tree])
     assert at_actions(credited.tree, credited.advantage) == pytest.approx([0.991344, 0.017092, -1.008436], abs=2e-5)
-    assert at_actions(credited.tree, credited.goals["value"]) == pytest.approx([0.96575, 0.985, 1.0], abs=2e-5)
+    assert at_actions(credited.tree, credited.value_targets["value"]) == pytest.approx([0.96575, 0.985, 1.0], abs=2e-5)
 
 
 def test_the_cards_second_case() -> None:
     given_tree = judged(episode([2, 2], [0.0, 1.0]), value=[0.2, 0.4, 0.6, 0.8])
     (credited,) = PLAIN([given_tree])
     assert at_actions(credited.tree, credited.advantage) == pytest.approx([0.397658, 0.33008, 0.264, 0.2], abs=2e-5)
-    goals = at_actions(credited.tree, credited.goals["value"])
-    assert goals == pytest.approx([0.597658, 0.73008, 0.864, 1.0], abs=2e-5)
+    value_targets = at_actions(credited.tree, credited.value_targets["value"])
+    assert value_targets == pytest.approx([0.597658, 0.73008, 0.864, 1.0], abs=2e-5)
 
 
 def test_whitening_as_released() -> None:
@@ -44,7 +44,7 @@ def test_observations_have_no_credit_and_are_in_no_mean(gap: int) -> None:
     (credited,) = Gae()([given_tree])
     acts = (credited.tree.kind == Kind.ACTION)[token_node(credited.tree)]
     assert not credited.advantage[~acts].any()
-    assert np.isnan(credited.goals["value"][~acts]).all()
+    assert np.isnan(credited.value_targets["value"][~acts]).all()
     assert credited.advantage[acts].mean() == pytest.approx(0, abs=1e-6)
     assert credited.advantage[acts].std(ddof=1) == pytest.approx(1, abs=1e-6)
     assert at_actions(credited.tree, credited.advantage) == pytest.approx(
@@ -62,7 +62,7 @@ def test_a_teachers_turn_is_as_if_it_had_not_been() -> None:
     (long,), (short,) = PLAIN([three]), PLAIN([two])
     kept = [0, 1, 5, 6]
     assert np.asarray(at_actions(long.tree, long.advantage))[kept].tolist() == at_actions(short.tree, short.advantage)
-    assert np.asarray(at_actions(long.tree, long.goals["value"]))[[2, 3, 4]].tolist() == pytest.approx(
+    assert np.asarray(at_actions(long.tree, long.value_targets["value"]))[[2, 3, 4]].tolist() == pytest.approx(
         [np.nan] * 3, nan_ok=True
     )
     assert not np.asarray(at_actions(long.tree, long.advantage))[[2, 3, 4]].any()
@@ -80,15 +80,15 @@ def test_a_path_without_a_turn_of_the_policy() -> None:
     alone = judged(episode([2], [1.0], sources=[Source.TEACHER]), value=[np.nan, np.nan])
     (credited,) = Gae()([alone])
     assert not credited.advantage.any()
-    assert np.isnan(credited.goals["value"]).all()
+    assert np.isnan(credited.value_targets["value"]).all()
 
 
 def test_a_shared_token_has_the_mean_of_its_paths() -> None:
     tree = fork([0.0], [[1.0], [0.0]])
     (credited,) = Gae(whiten=False)([judged(tree, value=[0.5, 0.5, 0.9, 0.9, 0.1, 0.1])])
-    assert at_actions(tree, credited.gain) == pytest.approx([0.25, 0.25, 0.1, 0.1, 0, 0])
-    assert at_actions(tree, credited.lose) == pytest.approx([-0.25, -0.25, 0, 0, -0.1, -0.1])
-    assert at_actions(tree, credited.goals["value"]) == pytest.approx([0.5, 0.5, 1, 1, 0, 0])
+    assert at_actions(tree, credited.positive) == pytest.approx([0.25, 0.25, 0.1, 0.1, 0, 0])
+    assert at_actions(tree, credited.negative) == pytest.approx([-0.25, -0.25, 0, 0, -0.1, -0.1])
+    assert at_actions(tree, credited.value_targets["value"]) == pytest.approx([0.5, 0.5, 1, 1, 0, 0])
 
 
 def test_the_divergence_is_paid_at_its_token() -> None:
@@ -105,7 +105,7 @@ def test_with_a_value_of_nothing_it_is_the_return_to_go(rng: np.random.Generator
     given_tree = dressed(random_tree(rng, unusual=0.0), rng, {value_head("value")})
     zero = {"value": np.zeros_like(given_tree.estimates["value"])}
     (credited,) = Gae(whiten=False)([Rewarded(tree=given_tree.tree, channels=given_tree.channels, estimates=zero)])
-    view = steps([given_tree])
+    view = path_view([given_tree])
     mass = view.lengths[view.node] > 0
     ahead = np.asarray(
         [
@@ -116,8 +116,8 @@ def test_with_a_value_of_nothing_it_is_the_return_to_go(rng: np.random.Generator
     for node in np.unique(view.node[mass]).tolist():
         mine = ahead[view.node == node]
         here = token_node(given_tree.tree) == node
-        assert credited.gain[here] == pytest.approx(np.maximum(mine, 0).mean(), abs=1e-5)
-        assert credited.lose[here] == pytest.approx(np.minimum(mine, 0).mean(), abs=1e-5)
+        assert credited.positive[here] == pytest.approx(np.maximum(mine, 0).mean(), abs=1e-5)
+        assert credited.negative[here] == pytest.approx(np.minimum(mine, 0).mean(), abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -2,17 +2,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.credit.grown import ended, flat, walks
+from tests.credit.grown import ended, flat, path_index
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Gigpo
 from bough.credit.returns import sum_ahead
-from bough.tree import Outcome, Rewarded, steps
+from bough.tree import Outcome, Rewarded, path_view
 from bough.tree.needs import STATE_KEYS, needs_of
 
 A, B = ("s0", "s1", "s2"), ("s0", "s1", "s3")
-PAIR = walks(A, B, paid=[ended(1, 3), ended(0, 3)])
-UNEQUAL = walks(A, ("s0",), paid=[ended(1, 3), ended(0, 1)])
+PAIR = path_index(A, B, paid=[ended(1, 3), ended(0, 3)])
+UNEQUAL = path_index(A, ("s0",), paid=[ended(1, 3), ended(0, 1)])
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_worked_example(rule: Gigpo, expected: list[float]) -> None:
 
 
 def test_returns_are_discounted_by_turn() -> None:
-    view = steps([PAIR])
+    view = path_view([PAIR])
     ahead = sum_ahead(view.reward, np.full(6, 0.9), view.start)
     assert ahead.tolist() == pytest.approx([0.81, 0.9, 1, 0, 0, 0])
 
@@ -49,28 +49,28 @@ def test_a_path_counts_once_however_many_turns_it_has(rule: Gigpo, expected: lis
 
 
 def test_a_path_alone_in_its_task_gets_zero_but_its_return_in_released_code() -> None:
-    alone = walks(("s0",), paid=[[0.7]])
+    alone = path_index(("s0",), paid=[[0.7]])
     assert flat(*Gigpo()([alone])) == [0.0]
     assert flat(*Gigpo(norm="mean", as_released=True)([alone])) == pytest.approx([0.7])
 
 
 def test_a_later_visit_of_a_state_is_worth_more() -> None:
-    circle = walks(("s", "t", "s"), ("t",), paid=[ended(1, 3), [0.0]])
+    circle = path_index(("s", "t", "s"), ("t",), paid=[ended(1, 3), [0.0]])
     first, between, second, other = flat(*Gigpo(discount=0.5, norm="mean")([circle]))
     assert [first, second] == pytest.approx([0.5 - 0.375, 0.5 + 0.375])
     assert [between, other] == pytest.approx([0.5 + 0.25, -0.5 - 0.25])
 
 
 def test_unknown_states_are_like_no_other() -> None:
-    unknown = walks((None, None), (None, None), paid=[ended(1, 2), ended(0, 2)])
+    unknown = path_index((None, None), (None, None), paid=[ended(1, 2), ended(0, 2)])
     # The two prompts are one node without a key, and still no group.
     assert flat(*Gigpo(norm="mean")([unknown])) == pytest.approx([0.5, 0.5, -0.5, -0.5])
 
 
 def test_states_are_compared_within_a_task() -> None:
-    one, other = walks(("s",), paid=[[1.0]], task="one"), walks(("s",), paid=[[0.0]], task="other")
+    one, other = path_index(("s",), paid=[[1.0]], task="one"), path_index(("s",), paid=[[0.0]], task="other")
     assert flat(*Gigpo()([one, other])) == [0.0, 0.0]
-    same = walks(("s",), paid=[[0.0]], task="one")
+    same = path_index(("s",), paid=[[0.0]], task="one")
     assert flat(*Gigpo(norm="mean")([one, same])) == pytest.approx([1.0, -1.0])
 
 
@@ -84,8 +84,8 @@ def test_turns_that_paths_share_are_in_the_group_once_for_each() -> None:
     nodes += [N(parent=2, kind=ACTION, env_reward=paid, outcome=end) for paid in (1.0, 0.0)]
     (credited,) = Gigpo(norm="mean", discount=1.0)([rewarded(build(*nodes))])
     assert flat(credited) == pytest.approx([1.0, 1.0, -1.0, -1.0])
-    assert credited.gain[1] == pytest.approx(0.5)
-    assert credited.lose[1] == pytest.approx(-0.5)
+    assert credited.positive[1] == pytest.approx(0.5)
+    assert credited.negative[1] == pytest.approx(-0.5)
 
 
 LONG = "the door is open and the lamp is lit. " * 12
@@ -93,7 +93,9 @@ TEXTS = ("a red box on the floor", "a red box on a floor!", "nothing but darknes
 
 
 def test_similar_texts_are_one_state() -> None:
-    apart = walks(("go", TEXTS[0]), ("go", TEXTS[1]), ("go", TEXTS[2]), paid=[ended(1, 2), ended(0, 2), ended(0, 2)])
+    apart = path_index(
+        ("go", TEXTS[0]), ("go", TEXTS[1]), ("go", TEXTS[2]), paid=[ended(1, 2), ended(0, 2), ended(0, 2)]
+    )
     by_key = flat(*Gigpo(norm="mean")([apart]))[1::2]
     by_text = flat(*Gigpo(norm="mean", similarity=0.8)([apart]))[1::2]
     assert by_key == pytest.approx([2 / 3, -1 / 3, -1 / 3])
@@ -105,7 +107,7 @@ def test_similar_texts_are_one_state() -> None:
 def test_a_text_joins_the_first_group_whose_first_text_it_is_like() -> None:
     # 10 letters: each next differs from the one before in 2 more, so the third is like the second only.
     chain = ("abcdefghij", "abcdefghXX", "abcdefYYXX")
-    given = walks(*(("go", text) for text in chain), paid=[ended(1, 2), ended(0, 2), ended(0, 2)])
+    given = path_index(*(("go", text) for text in chain), paid=[ended(1, 2), ended(0, 2), ended(0, 2)])
     by_state = [a - b for a, b in zip(*(flat(*r([given]))[1::2] for r in (_similar(1.0), _similar(0.0))), strict=True)]
     assert by_state == pytest.approx([0.5, -0.5, 0.0])
 
@@ -117,16 +119,16 @@ def _similar(weight: float) -> Gigpo:
 def test_long_texts_are_compared_letter_by_letter() -> None:
     # In texts of 200 letters and more, the matcher of released code overlooks letters that are not rare.
     one, other = "1" + LONG, LONG.replace("lamp", "1amp", 1)
-    given = walks(("go", one), ("go", other), paid=[ended(1, 2), ended(0, 2)])
+    given = path_index(("go", one), ("go", other), paid=[ended(1, 2), ended(0, 2)])
     ours, theirs = Gigpo(norm="mean", similarity=0.95), Gigpo(norm="mean", similarity=0.95, as_released=True)
     assert flat(*ours([given]))[1::2] == pytest.approx([1.0, -1.0])
     assert flat(*theirs([given]))[1::2] == pytest.approx([0.5, -0.5])
 
 
 def test_texts_are_compared_within_a_task_and_no_text_is_like_no_other() -> None:
-    one, other = (walks(("go", "here"), paid=[ended(p, 2)], task=t) for p, t in ((1.0, "one"), (0.0, "other")))
+    one, other = (path_index(("go", "here"), paid=[ended(p, 2)], task=t) for p, t in ((1.0, "one"), (0.0, "other")))
     assert flat(*Gigpo(similarity=0.9)([one, other])) == [0.0] * 4
-    mute = walks(("go", None), ("go", None), paid=[ended(1, 2), ended(0, 2)])
+    mute = path_index(("go", None), ("go", None), paid=[ended(1, 2), ended(0, 2)])
     assert flat(*Gigpo(norm="mean", similarity=0.9)([mute]))[1::2] == pytest.approx([0.5, -0.5])
 
 

@@ -55,8 +55,8 @@ def test_only_what_the_policy_wrote_is_a_paths_length() -> None:
     )
     whole = N(parent=0, kind=ACTION, tokens=(4, 5), outcome=Outcome.TERMINATED)
     (credited,) = opo()([rewarded(build(N(parent=-1, kind=PROMPT), *half, whole))])
-    assert credited.by_turn is not None
-    assert credited.by_turn.tolist() == [0.5, 0.5, -0.5]
+    assert credited.turn_advantage is not None
+    assert credited.turn_advantage.tolist() == [0.5, 0.5, -0.5]
 
 
 def test_paths_of_which_nothing_is_the_policys_have_no_say_in_the_optimal_baseline() -> None:

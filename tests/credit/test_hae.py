@@ -38,9 +38,9 @@ def table(given: Rewarded, rule: Hae) -> np.ndarray:
     return np.asarray(at_actions(given.tree, credited.advantage)).reshape(4, 5)
 
 
-def goals(given: Rewarded, head: str) -> np.ndarray:
+def value_targets(given: Rewarded, head: str) -> np.ndarray:
     (credited,) = RULE([given])
-    return np.asarray(at_actions(given.tree, credited.goals[head])).reshape(4, 5)
+    return np.asarray(at_actions(given.tree, credited.value_targets[head])).reshape(4, 5)
 
 
 def test_the_cards_case() -> None:
@@ -72,7 +72,7 @@ def test_a_truncated_path_goes_on_with_the_planners_value() -> None:
 
 
 def test_goals() -> None:
-    low, high, switch = (goals(card(), head) for head in ("low", "high", "switch"))
+    low, high, switch = (value_targets(card(), head) for head in ("low", "high", "switch"))
     assert low[:, 3] == pytest.approx([0.457187, 0.475, 0.93575, 1.0], abs=2e-5)
     assert high[[0, 2], 0] == pytest.approx([0.837069, 0.95], abs=2e-5)
     assert switch[:, 0] == pytest.approx([0.95**2 * 0.5, 0.95 * 0.5, 0.95, 1.0], abs=2e-5)

@@ -1,14 +1,14 @@
 import pytest
 from hypothesis import given
-from tests.credit.grown import ended, flat, walks
+from tests.credit.grown import ended, flat, path_index
 from tests.trees import dressed, random_tree, seeds
 
 from bough.credit import Gigpo, Hgpo
 from bough.credit.gigpo import episode_part
-from bough.tree import steps
+from bough.tree import path_view
 
 PATHS = (("s0", "s1", "s2"), ("s0", "s1", "s3"), ("s9", "s1", "s4"))
-THREE = walks(*PATHS, paid=[ended(1, 3), ended(0, 3), ended(0.2, 3)])
+THREE = path_index(*PATHS, paid=[ended(1, 3), ended(0, 3), ended(0.2, 3)])
 
 
 @pytest.mark.parametrize("as_released", [False, True])
@@ -33,7 +33,7 @@ def test_a_zero_that_was_earned_counts() -> None:
     """Defect 3 of released code: a turn exactly at the mean of its group is treated as if it had no group."""
     # In state s the three returns are 1, 0.5 and 0; the second and third came by the same state before.
     paths = (("p", "s"), ("q", "s"), ("q", "s"))
-    given_paths = walks(*paths, paid=[ended(1, 2), ended(0.5, 2), ended(0, 2)])
+    given_paths = path_index(*paths, paid=[ended(1, 2), ended(0.5, 2), ended(0, 2)])
     ours, theirs = (
         flat(*Hgpo(discount=1.0, norm="mean", as_released=released)([given_paths])) for released in (False, True)
     )
@@ -52,32 +52,32 @@ def test_alpha_weighs_what_is_shared_for_longer() -> None:
 
 def test_contexts_are_not_longer_than_the_episode() -> None:
     # At the first turn nothing was before; that is not a state which all share.
-    pair = walks(("s", "s"), ("s", "t"), paid=[ended(1, 2), ended(0, 2)])
+    pair = path_index(("s", "s"), ("s", "t"), paid=[ended(1, 2), ended(0, 2)])
     first, second, other, last = flat(*Hgpo(discount=1.0, history=1, norm="mean")([pair]))
     # s is met three times with returns 1, 1, 0. No turn has "s before s" in common with another.
     assert [first, second, other, last] == pytest.approx([1 / 3, 1 / 3, -2 / 3, 0], abs=2e-5)
 
 
 def test_base_of_a_path_alone_in_its_task() -> None:
-    alone = walks(("s", "s"), paid=[ended(1, 2)])
+    alone = path_index(("s", "s"), paid=[ended(1, 2)])
     plain = flat(*Hgpo(discount=0.5, norm="mean")([alone]))
     assert plain == pytest.approx([-0.25, 0.25], abs=2e-5)
     assert flat(*Hgpo(discount=0.5, norm="mean", base=True)([alone])) == plain
-    one_turn = walks(("s",), paid=[[0.7]])
+    one_turn = path_index(("s",), paid=[[0.7]])
     ours, theirs = (Hgpo(norm="mean", base=True, as_released=released) for released in (False, True))
     assert flat(*ours([one_turn])) == [0.0]
     assert flat(*theirs([one_turn])) == pytest.approx([0.7], abs=2e-5)
 
 
 def test_base_is_over_paths() -> None:
-    unequal = walks(("a", "b", "c"), ("d",), paid=[ended(1, 3), [0.0]])
+    unequal = path_index(("a", "b", "c"), ("d",), paid=[ended(1, 3), [0.0]])
     ours, theirs = (flat(*Hgpo(norm="mean", base=True, as_released=released)([unequal])) for released in (False, True))
     assert ours == pytest.approx([0.5, 0.5, 0.5, -0.5], abs=2e-5)
     assert theirs == pytest.approx([0.25, 0.25, 0.25, -0.75], abs=2e-5)
 
 
 def test_unknown_states_are_like_no_other_also_as_history() -> None:
-    pair = walks(("p", None, "s"), ("p", None, "s"), paid=[ended(1, 3), ended(0, 3)])
+    pair = path_index(("p", None, "s"), ("p", None, "s"), paid=[ended(1, 3), ended(0, 3)])
     advantage = flat(*Hgpo(discount=1.0, history=5, norm="mean")([pair]))
     assert advantage == pytest.approx([0.5, 0, 0.5, -0.5, 0, -0.5], abs=2e-5)
     longer = Hgpo(discount=1.0, history=5, norm="mean", alpha=9.0)
@@ -88,7 +88,7 @@ def test_unknown_states_are_like_no_other_also_as_history() -> None:
 def test_without_history_it_is_the_second_term_of_gigpo(rng: object) -> None:
     trees = [dressed(random_tree(rng, task=task), rng) for task in ("a", "b", "a")]  # type: ignore[arg-type]
     gigpo = Gigpo(norm="mean")
-    view = steps(trees)
+    view = path_view(trees)
     whole = episode_part(view, "none", 1e-6, False)
     mine, theirs = (flat(*rule(trees)) for rule in (Hgpo(history=0, norm="mean", epsilon=1e-9), gigpo))
     assert mine == pytest.approx([a - b for a, b in zip(theirs, whole.tolist(), strict=True)], abs=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bough.credit import lite_ppo, rloo
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 from laboratory import Gradients, against, examine, run
 from samples import Sample, sample
 from worlds import WORLDS, Exact, World
@@ -20,8 +20,8 @@ class Myopic:
     """Deliberately wrong: an answer is worth what it is paid at once."""
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        view = steps(rewarded)
-        return spread_steps(view, view.reward - view.reward.mean())
+        view = path_view(rewarded)
+        return spread_turns(view, view.reward - view.reward.mean())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,9 +29,9 @@ class Longwinded:
     """Deliberately wrong: long paths are worth more than they return."""
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        view = steps(rewarded)
+        view = path_view(rewarded)
         worth = view.returns + 0.2 * view.turns
-        return spread_steps(view, (worth - worth.mean())[view.path])
+        return spread_turns(view, (worth - worth.mean())[view.path])
 
 
 def episodes(exact: Exact, start: int) -> list[tuple[float, float, list[tuple[int, int]]]]:
@@ -100,7 +100,7 @@ def test_discounting_is_by_the_turn() -> None:
 @pytest.mark.parametrize("design", ["chains", "branches"])
 def test_samples_return_what_is_expected(world: World, design: str) -> None:
     exact = world.exact
-    returns = steps(sample(world, groups=200, paths=8, design=design, seed=7).rewarded()).returns  # type: ignore[arg-type]
+    returns = path_view(sample(world, groups=200, paths=8, design=design, seed=7).rewarded()).returns  # type: ignore[arg-type]
     assert len(returns) == 1600
     groups = returns.reshape(200, 8).mean(1)
     apart = groups.mean() - np.mean([exact.value[exact.number[start]] for start in world.starts])
@@ -140,11 +140,11 @@ class Oracle:
     drawn: Sample
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        view, exact = steps(rewarded), self.drawn.world.exact
+        view, exact = path_view(rewarded), self.drawn.world.exact
         before = np.searchsorted(self.drawn.tree, int(rewarded[0].tree.task.id))
         last = before + np.cumsum(view.lengths)[view.node] - 1
         first, point, token = self.drawn.first[last], self.drawn.point[last], self.drawn.choice[last]
-        return spread_steps(view, exact.quality[point, token] - exact.value[first])
+        return spread_turns(view, exact.quality[point, token] - exact.value[first])
 
 
 @every_world
@@ -178,5 +178,5 @@ def test_rules_see_a_batch_at_a_time() -> None:
     given = drawn.rewarded()
     apart = [*lite_ppo()(given[:4]), *lite_ppo()(given[4:])]
     together = lite_ppo()(given)
-    assert all(np.array_equal(a.gain, b.gain) for a, b in zip(run(lite_ppo(), drawn), apart, strict=True))
-    assert not all(np.allclose(a.gain, b.gain) for a, b in zip(together, apart, strict=True))
+    assert all(np.array_equal(a.positive, b.positive) for a, b in zip(run(lite_ppo(), drawn), apart, strict=True))
+    assert not all(np.allclose(a.positive, b.positive) for a, b in zip(together, apart, strict=True))

@@ -37,9 +37,11 @@ def with_length(rule: Poad, tokens: int) -> Credited:
 
 def test_how_many_tokens_an_action_has_is_no_measure_of_time() -> None:
     """In the released code lambda decays inside an action: what comes after a long one is far from what was before."""
-    goals = [float(with_length(RULE, tokens).goals["value"][1]) for tokens in (1, 2, 50)]
-    assert goals == pytest.approx([goals[0]] * 3, abs=1e-6)
-    faded = [float(with_length(replace(RULE, as_released=True), tokens).goals["value"][1]) for tokens in (1, 2, 50)]
+    value_targets = [float(with_length(RULE, tokens).value_targets["value"][1]) for tokens in (1, 2, 50)]
+    assert value_targets == pytest.approx([value_targets[0]] * 3, abs=1e-6)
+    faded = [
+        float(with_length(replace(RULE, as_released=True), tokens).value_targets["value"][1]) for tokens in (1, 2, 50)
+    ]
     assert faded[0] > faded[1] > faded[2]
 
 
@@ -62,8 +64,8 @@ def test_the_last_backup_ends_where_a_path_ends() -> None:
 def test_a_shared_token_has_the_mean_of_its_paths() -> None:
     tree = fork([0.0], [[1.0], [0.0]])
     (credited,) = Poad(discount=1.0, lam=1.0, whiten=False)([judged(tree, value=[0.5, 0.5, 0.9, 0.9, 0.1, 0.1])])
-    assert at_actions(tree, credited.gain) == pytest.approx([0.25, 0.25, 0.1, 0.1, 0, 0])
-    assert at_actions(tree, credited.goals["value"]) == pytest.approx([0.5, 0.5, 1, 1, 0, 0])
+    assert at_actions(tree, credited.positive) == pytest.approx([0.25, 0.25, 0.1, 0.1, 0, 0])
+    assert at_actions(tree, credited.value_targets["value"]) == pytest.approx([0.5, 0.5, 1, 1, 0, 0])
 
 
 def test_whitened() -> None:

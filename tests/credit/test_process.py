@@ -7,13 +7,13 @@ from tests.credit.grown import TOY, branching, flat, named
 from tests.trees import random_tree, rewarded, seeds
 
 from bough.credit import Process, RestMcts
-from bough.tree import steps
+from bough.tree import path_view
 from bough.tree.needs import value_head
 
 
 class TestRestMcts:
     def test_worked_example(self) -> None:
-        view = steps([branching(TOY)])
+        view = path_view([branching(TOY)])
         value, before = RestMcts().of_turns(view)
         assert value == pytest.approx([0.5, 1.0, 0.5, 0.25, 0, 0, 0, 0], abs=2e-5)
         assert before == pytest.approx([0, 0.5, 0, 0.5, 0, 0, 0, 0], abs=2e-5)
@@ -21,7 +21,7 @@ class TestRestMcts:
 
     def test_the_goal_is_the_worth_of_the_place(self) -> None:
         (credited,) = RestMcts(head="value")([branching(TOY)])
-        tree, goal = credited.tree, credited.goals["value"]
+        tree, goal = credited.tree, credited.value_targets["value"]
         first = {
             str(tree.info[n]["text"]): float(goal[tree.span[n]]) for n in range(tree.nodes) if "text" in tree.info[n]
         }
@@ -30,12 +30,12 @@ class TestRestMcts:
         assert RestMcts(head="value").needs == {value_head("value")}
 
     def test_values_rise_in_even_steps_along_the_shortest_way(self) -> None:
-        value, _ = RestMcts().of_turns(steps([branching({"a": {"b": {"c": {"d": 1}}}})]))
+        value, _ = RestMcts().of_turns(path_view([branching({"a": {"b": {"c": {"d": 1}}}})]))
         assert value == pytest.approx([0.25, 0.5, 0.75, 1.0])
 
     @given(seeds())
     def test_values_are_in_the_unit_interval_and_1_where_it_succeeds(self, rng: np.random.Generator) -> None:
-        view = steps([rewarded(random_tree(rng, unusual=0.0)) for _ in range(2)])
+        view = path_view([rewarded(random_tree(rng, unusual=0.0)) for _ in range(2)])
         value, _ = RestMcts().of_turns(view)
         assert ((value >= 0) & (value <= 1)).all()
         ends = view.last & np.asarray([self._won(view, path) for path in view.path.tolist()], dtype=np.bool_)
@@ -56,7 +56,7 @@ class TestProcess:
     def test_the_prompt_has_a_label_too(self) -> None:
         for label, root in (("hard", 1.0), ("soft", 0.25)):
             (credited,) = Process(label=label, head="value")([branching(TOY)])  # type: ignore[arg-type]
-            assert credited.goals["value"][credited.tree.span[1]] == pytest.approx(root)
+            assert credited.value_targets["value"][credited.tree.span[1]] == pytest.approx(root)
 
     def test_falls_are_measured_from_what_was_found_and_rises_are_not_paid(self) -> None:
         # Labels 1, .5, .5, 1: released code takes the second fall from 0, and pays .5 and more for the rise.

@@ -145,8 +145,8 @@ def test_shared_tokens_count_once_for_each_path(rng: np.random.Generator) -> Non
     (credited,) = ReinforcePlusPlus(kl=0.1)([given_tree])
     for token in set(tokens):
         mine = whole[np.asarray(tokens) == token]
-        assert credited.gain[token] == pytest.approx(np.maximum(mine, 0).mean(), abs=2e-5)
-        assert credited.lose[token] == pytest.approx(np.minimum(mine, 0).mean(), abs=2e-5)
+        assert credited.positive[token] == pytest.approx(np.maximum(mine, 0).mean(), abs=2e-5)
+        assert credited.negative[token] == pytest.approx(np.minimum(mine, 0).mean(), abs=2e-5)
 
 
 def test_a_batch_that_is_all_alike_has_no_credit() -> None:

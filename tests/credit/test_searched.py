@@ -45,7 +45,7 @@ def test_the_goal_of_a_head_is_the_worth_of_the_place_that_is_read() -> None:
     rule = Searched(head="value")
     assert rule.needs == {value_head("value")}
     (credited,) = rule([searched()])
-    goal = credited.goals["value"]
+    goal = credited.value_targets["value"]
     assert goal[[1, 3, 5]] == pytest.approx([0.65, 0.8, 0.65])
     assert np.isnan(goal[[0, 2, 4, 7]]).all()
 

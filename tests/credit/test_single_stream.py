@@ -7,7 +7,7 @@ import pytest
 from tests.trees import chains, rewarded
 
 from bough.credit import SingleStream
-from bough.tree import Rewarded, steps
+from bough.tree import Rewarded, path_view
 
 
 def tracked(returns: list[float], rate: float, task: str) -> Rewarded:
@@ -16,15 +16,15 @@ def tracked(returns: list[float], rate: float, task: str) -> Rewarded:
 
 
 def of_paths(*trees: Rewarded) -> list[float]:
-    return SingleStream().of_paths(steps(trees)).tolist()
+    return SingleStream().of_paths(path_view(trees)).tolist()
 
 
 def test_the_example_of_the_docstring() -> None:
     batch = [tracked([1.0], 0.5, "a"), tracked([0.0], 0.2, "b"), tracked([1.0], 0.9, "c")]
     assert of_paths(*batch) == pytest.approx([1.044074, -0.949158, -0.094916], abs=2e-5)
     credited = SingleStream()(batch)
-    assert credited[0].gain.max() == pytest.approx(1.044074, abs=2e-5)
-    assert credited[2].lose.min() == pytest.approx(-0.094916, abs=2e-5), "a success that is less than was expected"
+    assert credited[0].positive.max() == pytest.approx(1.044074, abs=2e-5)
+    assert credited[2].negative.min() == pytest.approx(-0.094916, abs=2e-5), "a success that is less than was expected"
 
 
 def test_a_rare_success_counts_more_than_a_usual_one() -> None:

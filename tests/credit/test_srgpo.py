@@ -3,12 +3,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.credit.grown import flat, walks
+from tests.credit.grown import flat, path_index
 from tests.credit.seen import paid
 from tests.trees import chains, random_tree, rewarded
 
 from bough.credit import Srgpo, compares_with
-from bough.tree import Rewarded, counted, steps
+from bough.tree import Rewarded, counted, path_view
 
 
 def both(given: Rewarded) -> Rewarded:
@@ -23,7 +23,7 @@ def ending(given: Rewarded, outcomes: Sequence[float]) -> Rewarded:
     return replace(given, channels={"success": outcome, "step": given.reward})
 
 
-PAIR = ending(walks(("a", "b", "c"), ("a", "b", "d"), paid=[[1, 0, 1], [0, 0, 1]]), [1, 0])
+PAIR = ending(path_index(("a", "b", "c"), ("a", "b", "d"), paid=[[1, 0, 1], [0, 0, 1]]), [1, 0])
 """Step rewards and outcomes of the card."""
 
 
@@ -81,7 +81,7 @@ def test_rewards_are_of_the_step_and_not_to_come() -> None:
 
 def test_groups_are_of_one_size_and_random() -> None:
     trees = [rewarded(random_tree(np.random.default_rng(seed), task=f"{seed // 2}")) for seed in range(20)]
-    view = steps(trees)
+    view = path_view(trees)
     turns = len(view.path)
     assert turns > 100
     sizes = np.bincount(Srgpo(size=16).groups(view))

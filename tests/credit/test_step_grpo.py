@@ -39,7 +39,7 @@ def test_a_shared_turn_stands_once_for_each_path() -> None:
     nodes += [N(parent=0, kind=ACTION, outcome=end)]
     (credited,) = StepGrpo(std="none")([rewarded(build(*nodes))])
     assert list(chain.from_iterable(turns_of(credited))) == pytest.approx([1 / 3, 0.0, 1 / 3, 0.0, -2 / 3])
-    assert credited.gain[1] == pytest.approx(1 / 3)
+    assert credited.positive[1] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize(("field", "value"), [("discount", 1.5), ("discount", -0.1), ("epsilon", 0.0)])
@@ -50,8 +50,8 @@ def test_fields_are_checked(field: str, value: float) -> None:
 
 def test_one_deviation_for_the_whole_batch() -> None:
     """Turns paid 1 and 0, then .1 and 0: the deviation of all four is .485627."""
-    (by_turn,) = StepGrpo()([paid([1.0, 0.1], [0.0, 0.0])])
-    assert list(chain.from_iterable(turns_of(by_turn))) == pytest.approx([HALF, HALF, -HALF, -HALF], abs=2e-5)
+    (turn_advantage,) = StepGrpo()([paid([1.0, 0.1], [0.0, 0.0])])
+    assert list(chain.from_iterable(turns_of(turn_advantage))) == pytest.approx([HALF, HALF, -HALF, -HALF], abs=2e-5)
     (by_batch,) = StepGrpo(std="batch")([paid([1.0, 0.1], [0.0, 0.0])])
     expected = [0.5 / 0.485627, 0.05 / 0.485627, -0.5 / 0.485627, -0.05 / 0.485627]
     assert list(chain.from_iterable(turns_of(by_batch))) == pytest.approx(expected, abs=2e-5)

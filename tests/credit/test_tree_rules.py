@@ -11,7 +11,7 @@ from tests.trees import ACTION, PROMPT, N, build, chains, random_tree, rewarded,
 
 from bough.credit import Arpo, Credit, Grpo, SegmentPo, TreeGrpo, TreePo, TreePs, TreeRl, TreeRpo, dr_grpo
 from bough.credit.segment_po import segments
-from bough.tree import Outcome, Rewarded, steps
+from bough.tree import Outcome, Rewarded, path_view
 
 EVERY = [Arpo(), SegmentPo(certain=1.0), TreeGrpo(), TreePo(), TreePs(), TreeRl(), TreeRpo()]
 FORKED: Shape = {"s": {"tail": 1, "f1": 0, "f2": 0}, "B": 1}
@@ -52,8 +52,8 @@ class TestTreeGrpo:
 
     def test_shared_tokens_have_what_all_their_paths_say(self) -> None:
         (credited,) = TreeGrpo()([self.ONE])
-        assert credited.gain[1] == pytest.approx(2.0676 / 3, abs=2e-5)
-        assert credited.lose[1] == pytest.approx(-2 * 1.4902 / 3, abs=2e-5)
+        assert credited.positive[1] == pytest.approx(2.0676 / 3, abs=2e-5)
+        assert credited.negative[1] == pytest.approx(-2 * 1.4902 / 3, abs=2e-5)
 
 
 class TestTreePo:
@@ -79,19 +79,19 @@ class TestTreePo:
 
     def test_progress(self) -> None:
         (found,) = TreePo(progress=True, whiten=False)([branching(TOY)])
-        assert found.by_turn is not None
+        assert found.turn_advantage is not None
         expected = [1 / 7, 3 / 7, 1 / 7, -3 / 7, -1 / 7, 0, -1 / 7, 0]
-        assert found.by_turn.tolist() == pytest.approx(expected, abs=2e-5)
+        assert found.turn_advantage.tolist() == pytest.approx(expected, abs=2e-5)
         (white,) = TreePo(progress=True)([branching(TOY)])
-        assert white.by_turn is not None
+        assert white.turn_advantage is not None
         # Shared turns count once for each path, as everywhere; all turns here are equally long.
         exact = np.asarray(expected) / (np.repeat(expected, 2).std(ddof=1) + 1e-6)
-        assert white.by_turn.tolist() == pytest.approx(exact.tolist(), abs=2e-5)
+        assert white.turn_advantage.tolist() == pytest.approx(exact.tolist(), abs=2e-5)
 
     def test_prefixes_with_one_path_count_and_the_prompt_is_worth_nothing(self) -> None:
         """Numbers of the released functions: W is (2 * 0.5 + 0 + 0 + 0) / (2 + 1 + 1 + 1)."""
         (found,) = TreePo(progress=True, whiten=False)([rewarded(chains([1.0, 0.0], turns=3))])
-        assert found.by_turn == pytest.approx([0.2, 0, 0, -0.2, 0, 0], abs=2e-6)
+        assert found.turn_advantage == pytest.approx([0.2, 0, 0, -0.2, 0, 0], abs=2e-6)
 
     def test_a_node_is_worth_the_mean_of_its_children(self) -> None:
         """Numbers of the released functions; by its paths a would be worth 0.0208, not 0.15625."""
@@ -251,7 +251,7 @@ def test_tree_ps() -> None:
 @given(seeds())
 def test_rises_add_up_to_the_return_over_the_tasks_mean(rng: np.random.Generator) -> None:
     trees = [rewarded(random_tree(rng, task=task)) for task in ("a", "b", "a")]
-    view = steps(trees)
+    view = path_view(trees)
     if not view.paths:
         return
     total = np.bincount(view.path, flat(*TreePs()(trees)), minlength=view.paths)
@@ -328,7 +328,7 @@ class TestSegmentPo:
         ]
         (credited,) = SegmentPo()([rewarded(build(*nodes))])
         assert credited.advantage[1:].tolist() == [0.5, 0.0, 0.5, -0.5, 0.0, -0.5]
-        assert credited.by_turn is None
+        assert credited.turn_advantage is None
         (whole,) = SegmentPo(certain=1.0)([rewarded(build(*nodes))])
         assert whole.advantage[1:].tolist() == [0.5] * 3 + [-0.5] * 3
 
@@ -336,9 +336,9 @@ class TestSegmentPo:
 class TestArpo:
     def test_shared_tokens(self) -> None:
         (soft,), (hard,) = (Arpo(attribution=kind)([branching(FORK)]) for kind in ("soft", "hard"))  # type: ignore[arg-type]
-        assert soft.gain[1] == pytest.approx(0.353553, abs=2e-5)
-        assert soft.lose[1] == pytest.approx(-0.353553, abs=2e-5)
-        assert hard.gain[1] == hard.lose[1] == 0.0
+        assert soft.positive[1] == pytest.approx(0.353553, abs=2e-5)
+        assert soft.negative[1] == pytest.approx(-0.353553, abs=2e-5)
+        assert hard.positive[1] == hard.negative[1] == 0.0
         assert named(soft) == pytest.approx({"s": 0, "u": 0.707106, "v": -0.707106}, abs=2e-5)
         assert named(hard) == pytest.approx(named(soft), abs=1e-6)
 
@@ -347,10 +347,10 @@ class TestArpo:
         trees = [rewarded(random_tree(rng, task=task)) for task in "ab"]
         soft, hard, grpo = (rule(trees) for rule in (Arpo(), Arpo(attribution="hard"), Grpo()))
         for one, two, three in zip(soft, hard, grpo, strict=True):
-            assert np.array_equal(one.gain, three.gain)
-            assert np.array_equal(one.lose, three.lose)
+            assert np.array_equal(one.positive, three.positive)
+            assert np.array_equal(one.negative, three.negative)
             assert two.advantage == pytest.approx(one.advantage, abs=1e-5)
-            assert not (two.gain * two.lose).any()
+            assert not (two.positive * two.negative).any()
 
     def test_base(self) -> None:
         (plain,) = Arpo(base=dr_grpo())([branching(FORK)])
@@ -363,10 +363,10 @@ def test_paths_that_all_came_to_the_same_teach_exactly_nothing(rule: Credit, rng
     """Whatever the shape of the tree, and though sums of tenths are rounded."""
     tree = random_tree(rng, unusual=0.0)
     reward = np.zeros(tree.nodes)
-    reward[steps([rewarded(tree)]).leaf] = 0.1
+    reward[path_view([rewarded(tree)]).leaf] = 0.1
     (credited,) = rule([Rewarded(tree=tree, channels={"outcome": reward})])
-    assert not credited.gain.any()
-    assert not credited.lose.any()
+    assert not credited.positive.any()
+    assert not credited.negative.any()
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_paths_that_all_came_to_the_same_teach_exactly_nothing(rule: Credit, rng
 def test_rules_by_value_give_a_node_one_advantage(rule: Credit, rng: np.random.Generator) -> None:
     """The paths through a turn agree: nothing gains and loses at once."""
     for credited in rule([rewarded(random_tree(rng, task=task)) for task in ("a", "b", "a")]):
-        assert not (credited.gain * credited.lose).any()
+        assert not (credited.positive * credited.negative).any()
 
 
 def test_ranges() -> None:

@@ -3,14 +3,14 @@ import pytest
 from tests.trees import chains, rewarded
 
 from bough.credit import Grpo
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.tree import spread_paths
 
 
 def test_groups_without_advantage_are_dropped_and_counted() -> None:
     rows = {"a": [1.0, 0.0], "b": [1.0, 1.0], "c": [0.0, 0.0], "d": [0.0, 2.0]}
     trees = Grpo()([rewarded(chains(returns, task=task)) for task, returns in rows.items()])
-    admitted = Signal()(trees)
+    admitted = NonZeroAdvantage()(trees)
     assert [credited.tree.task.id for credited in admitted.trees] == ["a", "d"]
     assert admitted.trees == (trees[0], trees[3])
     assert admitted.dropped == {"no_signal": 2}
@@ -20,19 +20,19 @@ def test_a_group_stays_whole_and_in_place() -> None:
     # No tree of task "a" disagrees with itself; together they do.
     trees = Grpo()([rewarded(chains([r], task=t)) for t, r in (("a", 1.0), ("b", 1.0), ("a", 0.0), ("b", 1.0))])
     silent = Grpo()([rewarded(chains([0.5, 0.5], task="a"))])
-    admitted = Signal()([*trees, *silent])
+    admitted = NonZeroAdvantage()([*trees, *silent])
     assert admitted.trees == (trees[0], trees[2], *silent)
     assert admitted.dropped == {"no_signal": 1}
 
 
 def test_nothing_in_nothing_out() -> None:
-    assert Signal()([]).trees == ()
-    assert Signal()([]).dropped == {"no_signal": 0}
+    assert NonZeroAdvantage()([]).trees == ()
+    assert NonZeroAdvantage()([]).dropped == {"no_signal": 0}
 
 
 def test_tolerance_is_the_largest_advantage_that_counts_as_none() -> None:
     (tree,) = [spread_paths(rewarded(chains([0.0, 0.0])), np.asarray([0.25, -0.25]))]
-    assert Signal(tolerance=0.125)([tree]).trees == (tree,)
-    assert Signal(tolerance=0.25)([tree]).trees == ()
+    assert NonZeroAdvantage(tolerance=0.125)([tree]).trees == (tree,)
+    assert NonZeroAdvantage(tolerance=0.25)([tree]).trees == ()
     with pytest.raises(ValueError, match=r"Signal.tolerance: got -1.0; need 0 or more"):
-        Signal(tolerance=-1.0)
+        NonZeroAdvantage(tolerance=-1.0)

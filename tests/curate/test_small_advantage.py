@@ -7,7 +7,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.curate import SmallAdvantage
-from bough.objective import Share
+from bough.objective import Normalizer
 from bough.tree import Outcome, spread_paths
 
 
@@ -16,11 +16,11 @@ def test_small_paths_leave_and_the_others_share_the_mean() -> None:
     admitted = SmallAdvantage(threshold=0.01)([tree])
     (thinned,) = admitted.trees
     assert admitted.dropped == {"small_advantage": 0}
-    assert len(thinned.left_out) == 2
+    assert len(thinned.excluded_leaves) == 2
     batch = pack([thinned])
     assert len(batch.at) == len(pack([tree]).at) // 2
-    assert Share()(batch.paths, batch.inverse_length, batch.even).sum().item() == pytest.approx(1.0)
-    assert set(batch.gain.tolist()) == {0.5, 0.0}
+    assert Normalizer()(batch.paths, batch.inverse_length, batch.even).sum().item() == pytest.approx(1.0)
+    assert set(batch.positive.tolist()) == {0.5, 0.0}
 
 
 def test_a_group_of_which_nothing_is_left_is_dropped() -> None:
@@ -40,15 +40,15 @@ def test_a_shared_turn_stays_with_the_path_that_stays() -> None:
     )
     credited = spread_paths(rewarded(tree), np.asarray([1.0, 0.0]))
     (thinned,) = SmallAdvantage()([credited]).trees
-    assert thinned.left_out.tolist() == [4]
+    assert thinned.excluded_leaves.tolist() == [4]
     assert pack([credited]).paths.tolist() == [2, 1, 1]
-    assert pack([credited]).gain.tolist() == [0.5, 1.0, 0.0]
+    assert pack([credited]).positive.tolist() == [0.5, 1.0, 0.0]
     alone = pack([thinned])
     assert alone.paths.tolist() == [1, 1]
-    assert alone.gain.tolist() == [1.0, 1.0], "what the other path gave to the shared turn is taken back"
-    walks = pack([thinned], paths=True).walks
-    assert walks is not None
-    assert walks.path.tolist() == [0, 0]
+    assert alone.positive.tolist() == [1.0, 1.0], "what the other path gave to the shared turn is taken back"
+    path_index = pack([thinned], paths=True).path_index
+    assert path_index is not None
+    assert path_index.path.tolist() == [0, 0]
 
 
 def test_the_threshold_must_be_positive() -> None:

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from toys import Toy, alone, ask, engine, run, teacher_forced, together
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
-from bough.engine import Completion, Finish, Request
+from bough.engine import Completion, FinishReason, Request
 from bough.engine.generation import LocalEngine
-from bough.policy.causal import Causal
-from bough.policy.probe import probe
+from bough.policy.check_architecture import check_architecture
+from bough.policy.model import CausalModel
 from bough.policy.replica import Replica
 
 TOY = Toy()
@@ -65,8 +65,8 @@ def test_greedy_equals_transformers_generate(make: Any) -> None:
         )[0, len(prompt) :].tolist()
         for prompt in prompts
     ]
-    causal = Causal(model)
-    built = engine(Replica(causal, probe(causal), 128))
+    causal = CausalModel(model)
+    built = engine(Replica(causal, check_architecture(causal), 128))
     got = together(built, [ask(prompt, max_tokens=24, temperature=0.0) for prompt in prompts])
     assert [list(completion.tokens) for completion in got] == wanted
     assert got[0].logprobs == got[0].entropies == (0.0,) * 24
@@ -248,15 +248,15 @@ def test_frequencies_of_first_tokens_match_the_model() -> None:
 
 def test_endings() -> None:
     free = run(engine(TOY).generate(ask((1, 2), max_tokens=20, seed=5)))
-    assert free.finish is Finish.LENGTH
+    assert free.finish is FinishReason.LENGTH
     assert len(free.tokens) == 20
     stop = free.tokens[7]
     stopped = run(engine(TOY).generate(ask((1, 2), max_tokens=20, seed=5, stop=(28, stop))))
-    assert stopped.finish is Finish.STOP
+    assert stopped.finish is FinishReason.STOP
     assert stopped.tokens == free.tokens[: free.tokens.index(stop) + 1]
     # A stop token drawn at the very end is a stop.
     last = ask((1, 2), max_tokens=free.tokens.index(stop) + 1, seed=5, stop=(stop,))
-    assert run(engine(TOY).generate(last)).finish is Finish.STOP
+    assert run(engine(TOY).generate(last)).finish is FinishReason.STOP
 
 
 def test_the_context_ends_a_completion() -> None:
@@ -265,7 +265,7 @@ def test_the_context_ends_a_completion() -> None:
     for prompt_tokens in (1, 5, 9):
         completion = run(built.generate(ask(range(prompt_tokens), max_tokens=20)))
         assert len(completion.tokens) == 10 - prompt_tokens
-        assert completion.finish is Finish.LENGTH
+        assert completion.finish is FinishReason.LENGTH
     whole = Toy(context_tokens=140)
     request = ask((1,) * 100, max_tokens=100)
     completion = run(engine(whole).generate(request))
@@ -319,15 +319,15 @@ def test_alternatives_are_the_likeliest_of_the_raw_distribution(temperature: flo
     """Beside a request that does not ask, and whatever the temperature and top-p."""
     model, prompt = Toy(), (3, 1, 4, 1, 5)
     plain = ask(prompt, temperature=temperature, top_p=0.8, seed=1)
-    asking = replace(plain, sampling=replace(plain.sampling, alternatives=4))
+    asking = replace(plain, sampling=replace(plain.sampling, top_probs=4))
     without, completion, other = together(engine(model), [plain, asking, ask((2, 7), seed=5)])
-    assert without.alternatives is None
-    assert other.alternatives is None
-    assert completion.alternatives is not None
+    assert without.top_probs is None
+    assert other.top_probs is None
+    assert completion.top_probs is not None
     assert without.tokens == completion.tokens
     rows = teacher_forced(model, prompt, completion.tokens).exp()
-    assert len(completion.alternatives) == len(completion.tokens) == len(rows)
-    for row, likely in zip(rows, completion.alternatives, strict=True):
+    assert len(completion.top_probs) == len(completion.tokens) == len(rows)
+    for row, likely in zip(rows, completion.top_probs, strict=True):
         best = row.topk(4)
         assert [token for token, _ in likely] == best.indices.tolist()
         assert [chance for _, chance in likely] == pytest.approx(best.values.tolist(), abs=1e-9)
@@ -335,6 +335,6 @@ def test_alternatives_are_the_likeliest_of_the_raw_distribution(temperature: flo
 
 def test_there_are_no_more_alternatives_than_tokens() -> None:
     asking = ask((3, 1), seed=1, max_tokens=2)
-    asking = replace(asking, sampling=replace(asking.sampling, alternatives=99))
+    asking = replace(asking, sampling=replace(asking.sampling, top_probs=99))
     (completion,) = together(engine(), [asking])
-    assert [len(likely) for likely in completion.alternatives] == [29, 29]
+    assert [len(likely) for likely in completion.top_probs] == [29, 29]

@@ -23,10 +23,10 @@ class Breaking(Toy):
         tokens: Tensor,
         positions: Tensor,
         attend: Attend,
-        wanted: Tensor | None = None,
-        last: Attend | None = None,
+        rows: Tensor | None = None,
+        attend_last: Attend | None = None,
     ) -> Tensor:
-        hidden = super().hidden(tokens, positions, attend, wanted, last)
+        hidden = super().hidden(tokens, positions, attend, rows, attend_last)
         if len(self.passes) == self.at:
             if self.error is None:
                 return hidden * torch.nan
@@ -101,7 +101,7 @@ def test_a_deadline_is_the_callers_business() -> None:
     async def main() -> None:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(built.generate(ask((1,), max_tokens=511)), timeout=0.02)
-        built.sync(Toy(seed=1).state_dict(), 1)
+        built.load_weights(Toy(seed=1).state_dict(), 1)
 
     run(main())
 
@@ -119,11 +119,11 @@ def test_interrupting_the_event_loop_leaves_the_engine_usable() -> None:
     assert run(built.generate(asked)) == run(engine().generate(asked))
 
 
-def test_sync_takes_new_weights_and_forgets_old_keys() -> None:
+def test_new_weights_drop_old_keys_and_values() -> None:
     built, other = engine(), Toy(seed=1)
     asked = ask(range(20), max_tokens=10)
     before = run(built.generate(asked))
-    built.sync(other.state_dict(), 7)
+    built.load_weights(other.state_dict(), 7)
     after = run(built.generate(asked))
     assert (before.policy_version, after.policy_version, built.policy_version) == (0, 7, 7)
     fresh = run(engine(other).generate(asked))
@@ -131,13 +131,13 @@ def test_sync_takes_new_weights_and_forgets_old_keys() -> None:
     assert before.tokens != after.tokens
 
 
-def test_forget_drops_what_is_cached() -> None:
+def test_reset_cache_drops_keys_and_values() -> None:
     built = engine()
     asked = ask(range(20), max_tokens=4)
     answers = [run(built.generate(asked)) for _ in range(2)]
     cached = built.stats.cached_prompt_tokens
     assert cached
-    built.forget()
+    built.reset_cache()
     answers.append(run(built.generate(asked)))
     assert built.stats.cached_prompt_tokens == cached
     assert answers[0] == answers[2]
@@ -146,7 +146,7 @@ def test_forget_drops_what_is_cached() -> None:
 
 def test_sync_copies_weights() -> None:
     built, other = engine(), Toy(seed=1)
-    built.sync(other.state_dict(), 1)
+    built.load_weights(other.state_dict(), 1)
     before = run(built.score((1,), (2, 3)))
     other.head.weight.zero_()
     assert run(built.score((1,), (2, 3))) == before
@@ -161,9 +161,9 @@ def test_sync_refuses_while_requests_are_in_flight() -> None:
             for _ in range(passes):
                 await asyncio.sleep(0)
             with pytest.raises(RuntimeError, match="version 3 with 1 requests in flight; need none; await or cancel"):
-                built.sync({}, 3)
-            with pytest.raises(RuntimeError, match="forget: called with 1 requests in flight; need none"):
-                built.forget()
+                built.load_weights({}, 3)
+            with pytest.raises(RuntimeError, match="reset_cache: called with 1 requests in flight; need none"):
+                built.reset_cache()
         await task
 
     run(main())
@@ -174,7 +174,7 @@ def test_sync_passes_the_models_refusal_on() -> None:
     built = engine()
     weights: Mapping[str, Tensor] = {"nonsense": torch.zeros(1)}
     with pytest.raises(ValueError, match="nonsense"):
-        built.sync(weights, 1)
+        built.load_weights(weights, 1)
     assert built.policy_version == 0
 
 

@@ -16,11 +16,11 @@ from toys import ask, run
 
 from bough.config.config import dump, load
 from bough.context import Context, Full, Plain, Window
-from bough.engine import Completion, Engine, EngineFault, Finish, OpenAi, Request, Sampling
+from bough.engine import Completion, Engine, EngineFault, FinishReason, OpenAi, Request, Sampling
 from bough.engine.openai import OpenAiEngine, Usage
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Chains
-from bough.rollout import Agent, Grove, Limits, Waits
+from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.tree import Outcome, Source, Task, Tree, leaves
 
 T = TypeVar("T")
@@ -86,9 +86,9 @@ def test_it_is_an_engine() -> None:
     engine: Engine = OpenAi(model="m", base_url="http://127.0.0.1:1/v1", context_tokens=50).build()
     assert isinstance(engine, Engine)
     assert (engine.policy_version, engine.context_tokens) == (0, 50)
-    engine.forget()
+    engine.reset_cache()
     with pytest.raises(RuntimeError, match=r"version 3 for the server at http://127.* need an engine in this process"):
-        engine.sync({}, 3)
+        engine.load_weights({}, 3)
 
 
 def test_a_training_run_cannot_have_it() -> None:
@@ -110,7 +110,7 @@ def test_it_is_written_down_and_read_again() -> None:
 def test_a_chat_sends_messages_and_gets_text() -> None:
     got, endpoint = serve(lambda _: chat("hö"), one(hi(seed=2**40 + 5, temperature=0.5, top_p=0.9)))
     assert got == Completion(
-        tokens=(*"hö".encode(), END), logprobs=None, entropies=None, finish=Finish.STOP, policy_version=0
+        tokens=(*"hö".encode(), END), logprobs=None, entropies=None, finish=FinishReason.STOP, policy_version=0
     )
     (asked,) = endpoint.asked
     assert asked.path == "/v1/chat/completions"
@@ -139,17 +139,21 @@ def test_what_a_request_says_besides() -> None:
 @pytest.mark.parametrize(
     ("said", "tokens", "finish"),
     [
-        (chat("1234567"), [*b"1234567", END], Finish.STOP),
-        (chat("12345678"), b"12345678", Finish.LENGTH),
-        (chat("123456789", "length"), b"12345678", Finish.LENGTH),
-        (chat("1234567é"), b"1234567", Finish.LENGTH),
-        (chat("up", "length"), b"up", Finish.LENGTH),
-        (chat("up", "content_filter"), b"", Finish.ABORTED),
-        (chat(None), [END], Finish.STOP),
-        (Say(body={"choices": [{"message": {"refusal": "no"}, "finish_reason": "stop"}]}), [*b"no", END], Finish.STOP),
+        (chat("1234567"), [*b"1234567", END], FinishReason.STOP),
+        (chat("12345678"), b"12345678", FinishReason.LENGTH),
+        (chat("123456789", "length"), b"12345678", FinishReason.LENGTH),
+        (chat("1234567é"), b"1234567", FinishReason.LENGTH),
+        (chat("up", "length"), b"up", FinishReason.LENGTH),
+        (chat("up", "content_filter"), b"", FinishReason.ABORTED),
+        (chat(None), [END], FinishReason.STOP),
+        (
+            Say(body={"choices": [{"message": {"refusal": "no"}, "finish_reason": "stop"}]}),
+            [*b"no", END],
+            FinishReason.STOP,
+        ),
     ],
 )
-def test_how_a_chat_ends(said: Say, tokens: Sequence[int], finish: Finish) -> None:
+def test_how_a_chat_ends(said: Say, tokens: Sequence[int], finish: FinishReason) -> None:
     got, _ = serve(lambda _: said, one(hi()))
     assert (got.tokens, got.finish) == (tuple(tokens), finish)
 
@@ -162,7 +166,7 @@ def test_a_chat_that_only_thought_is_a_fault() -> None:
 def test_a_completion_is_no_longer_than_it_may_be() -> None:
     """Budgets are counted in the tokens that come back, and the end of the context is one."""
     got, endpoint = serve(lambda _: chat("123456789"), one(hi()), context_tokens=len(PROMPT) + 3)
-    assert (got.tokens, got.finish) == (tuple(b"123"), Finish.LENGTH)
+    assert (got.tokens, got.finish) == (tuple(b"123"), FinishReason.LENGTH)
     assert endpoint.asked[0].body["max_tokens"] == 3
     thinks = {"max_tokens": 4096}
     got, endpoint = serve(lambda _: chat("123456789"), one(hi()), extra=thinks)
@@ -183,10 +187,12 @@ def test_an_episode(context: Context) -> None:
         agent = Agent(
             engine=engine, renderer=engine.renderer, context=context, parser=Plain(), sampling=Sampling(max_tokens=8)
         )
-        host = Inline(env=World())
-        place = Grove(agent=agent, host=host, instructions="go", limits=Limits(tree_tokens=200), waits=Waits())
+        host = InProcessHost(env=World())
+        place = RolloutRunner(
+            agent=agent, host=host, instructions="go", limits=Limits(tree_tokens=200), deadlines=Deadlines()
+        )
         try:
-            (tree,) = (await place.grow(Chains(n=8), [Task(id="task")], seed=1)).trees
+            (tree,) = (await place.run(Chains(n=8), [Task(id="task")], seed=1)).trees
         finally:
             await host.close()
         return tree
@@ -214,7 +220,9 @@ def expected(prompt: Sequence[int], count: int, stop: Sequence[int] = ()) -> lis
 def test_tokens_go_out_and_come_back(ids: bool) -> None:
     got, endpoint = serve(lambda asked: complete(asked, ids), one(ask((4, 5), max_tokens=3, seed=7)), api="completions")
     tokens, logprobs = zip(*expected((4, 5), 3), strict=True)
-    assert got == Completion(tokens=tokens, logprobs=logprobs, entropies=None, finish=Finish.LENGTH, policy_version=0)
+    assert got == Completion(
+        tokens=tokens, logprobs=logprobs, entropies=None, finish=FinishReason.LENGTH, policy_version=0
+    )
     (asked,) = endpoint.asked
     assert asked.path == "/v1/completions"
     assert asked.body["prompt"] == [4, 5]
@@ -226,9 +234,9 @@ def test_tokens_go_out_and_come_back(ids: bool) -> None:
 def test_a_stop_token_is_kept_and_the_context_ends_a_completion() -> None:
     stop = expected((5,), 2)[-1][0]
     got, _ = serve(complete, one(ask((4, 5), stop=(stop,))), api="completions")
-    assert (got.tokens[-1], len(got.tokens), got.finish) == (stop, 2, Finish.STOP)
+    assert (got.tokens[-1], len(got.tokens), got.finish) == (stop, 2, FinishReason.STOP)
     got, _ = serve(complete, one(ask((4, 5), max_tokens=9)), api="completions", context_tokens=6)
-    assert (len(got.tokens), got.finish) == (4, Finish.LENGTH)
+    assert (len(got.tokens), got.finish) == (4, FinishReason.LENGTH)
 
 
 @pytest.mark.parametrize(
@@ -279,8 +287,8 @@ def test_several_continuations_are_scored_in_one_request() -> None:
 def test_servers_say_no_alternatives() -> None:
     async def use(engine: OpenAiEngine, _: Endpoint) -> None:
         request = ask((4, 5))
-        with pytest.raises(ValueError, match=r"Sampling\.alternatives: got 2 and a server, .*need an engine in this"):
-            await engine.generate(replace(request, sampling=replace(request.sampling, alternatives=2)))
+        with pytest.raises(ValueError, match=r"Sampling\.top_probs: got 2 and a server, .*need an engine in this"):
+            await engine.generate(replace(request, sampling=replace(request.sampling, top_probs=2)))
 
     serve(complete, use, api="completions")
 
@@ -401,39 +409,39 @@ def test_what_no_retry_mends_is_a_fault_at_once(trouble: Say, message: str) -> N
 
 
 def test_retry_after_is_honoured() -> None:
-    def waits(endpoint: Endpoint) -> list[float]:
+    def deadlines(endpoint: Endpoint) -> list[float]:
         return [b.at_s - a.at_s for a, b in zip(endpoint.asked, endpoint.asked[1:], strict=False)]
 
     slow = replies(error(429, "later", retry_after="0.3"), error(503, "later"), chat("up"))
     _, endpoint = serve(slow, one(hi()))
-    first, second = waits(endpoint)
+    first, second = deadlines(endpoint)
     assert first >= 0.3
     assert second < 0.2
     date = formatdate(time.time() + 90, usegmt=True)
     faults(lambda _: error(429, "later", retry_after=date), "asks for a wait of (89|90) s", deadline_s=80.0)
     _, endpoint = serve(replies(error(429, "later", retry_after="soon"), chat("up")), one(hi()))
-    assert waits(endpoint)[0] < 0.2
+    assert deadlines(endpoint)[0] < 0.2
 
 
 def test_waits_double_and_vary_as_the_seed_says(monkeypatch: pytest.MonkeyPatch) -> None:
     def slept(seed: int, **config: Any) -> list[float]:
-        waits: list[float] = []
+        deadlines: list[float] = []
         real = asyncio.sleep
 
         async def sleep(wait_s: float) -> None:
-            waits.append(wait_s)
+            deadlines.append(wait_s)
             await real(0)
 
         with monkeypatch.context() as patch:
             patch.setattr("bough.engine.calls.asyncio.sleep", sleep)
             faults(lambda _: error(500, "no"), "asked 5 times", hi(seed=seed), **config)
-        return waits[:4]
+        return deadlines[:4]
 
-    waits = slept(3, backoff_s=1.0)
+    deadlines = slept(3, backoff_s=1.0)
     jitter = random.Random(3)
-    assert waits == [2**k * jitter.uniform(0.5, 1.5) for k in range(4)]
-    assert waits == slept(3, backoff_s=1.0)
-    assert waits != slept(4, backoff_s=1.0)
+    assert deadlines == [2**k * jitter.uniform(0.5, 1.5) for k in range(4)]
+    assert deadlines == slept(3, backoff_s=1.0)
+    assert deadlines != slept(4, backoff_s=1.0)
     assert max(slept(3, backoff_s=50.0, deadline_s=60.0)) == 60.0
 
 

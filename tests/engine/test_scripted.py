@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from toys import ask, run
 
-from bough.engine import Completion, Engine, EngineFault, Finish, Mishap, Request, Scripted
+from bough.engine import Completion, Engine, EngineFault, FinishReason, InjectedFault, Request, Scripted
 
-TABLE: dict[tuple[int, ...], Sequence[Any]] = {(5, 6): [(1, 2), (3,)], (7,): [(0, 9)], (8,): [Mishap.ABORTED]}
+TABLE: dict[tuple[int, ...], Sequence[Any]] = {(5, 6): [(1, 2), (3,)], (7,): [(0, 9)], (8,): [InjectedFault.ABORTED]}
 
 
 def _echo(request: Request) -> tuple[int, ...]:
@@ -24,7 +24,7 @@ def test_it_is_an_engine() -> None:
 def test_a_function_of_the_request() -> None:
     engine = Scripted(script=_echo)
     completion = run(engine.generate(ask((4, 5), seed=9, stop=(0, 1))))
-    assert (completion.tokens, completion.finish) == ((5, 9, 0), Finish.STOP)
+    assert (completion.tokens, completion.finish) == ((5, 9, 0), FinishReason.STOP)
     assert engine.requests == [ask((4, 5), seed=9, stop=(0, 1))]
 
 
@@ -42,11 +42,11 @@ def test_replies_are_cut_as_a_model_would_end_them() -> None:
 
     engine = Scripted(script=reply, context_tokens=6)
     for request, tokens, finish in [
-        (ask((9,), stop=(0,)), (1, 2, 0), Finish.STOP),
-        (ask((9,), stop=(0,), max_tokens=3), (1, 2, 0), Finish.STOP),
-        (ask((9,), stop=(0,), max_tokens=2), (1, 2), Finish.LENGTH),
-        (ask((9,) * 4, stop=(0,)), (1, 2), Finish.LENGTH),
-        (ask((9,), max_tokens=5), (1, 2, 0, 3, 4), Finish.LENGTH),
+        (ask((9,), stop=(0,)), (1, 2, 0), FinishReason.STOP),
+        (ask((9,), stop=(0,), max_tokens=3), (1, 2, 0), FinishReason.STOP),
+        (ask((9,), stop=(0,), max_tokens=2), (1, 2), FinishReason.LENGTH),
+        (ask((9,) * 4, stop=(0,)), (1, 2), FinishReason.LENGTH),
+        (ask((9,), max_tokens=5), (1, 2, 0, 3, 4), FinishReason.LENGTH),
     ]:
         completion = run(engine.generate(request))
         assert (completion.tokens, completion.finish) == (tokens, finish)
@@ -66,7 +66,7 @@ def test_score_agrees_with_generate_and_moves_with_the_version() -> None:
     assert all(-1.5 <= logprob <= 0 for logprob in score)
     assert completion.entropies is not None
     assert len(completion.entropies) == 3
-    engine.sync({}, 4)
+    engine.load_weights({}, 4)
     moved, score = run(main(0.5))
     assert moved.policy_version == engine.policy_version == 4
     assert moved.logprobs == score
@@ -76,7 +76,7 @@ def test_score_agrees_with_generate_and_moves_with_the_version() -> None:
 
 
 def test_mishaps() -> None:
-    replies = {0: Mishap.FAULT, 1: Mishap.ABORTED, 2: Mishap.SILENCE, 3: (1,)}
+    replies = {0: InjectedFault.FAULT, 1: InjectedFault.ABORTED, 2: InjectedFault.SILENCE, 3: (1,)}
     engine = Scripted(script=lambda request: replies[request.seed])
 
     async def main() -> None:
@@ -86,13 +86,13 @@ def test_mishaps() -> None:
         assert len(done) == 3
         assert isinstance(asked[0].exception(), EngineFault)
         assert asked[1].result().tokens == ()
-        assert asked[1].result().finish is Finish.ABORTED
+        assert asked[1].result().finish is FinishReason.ABORTED
         assert asked[3].result().tokens == (1, 0)
         with pytest.raises(RuntimeError, match="with 1 requests in flight; need none"):
-            engine.sync({}, 1)
+            engine.load_weights({}, 1)
         asked[2].cancel()
         await asyncio.wait(asked)
-        engine.sync({}, 1)
+        engine.load_weights({}, 1)
 
     run(main())
 
@@ -128,12 +128,12 @@ def test_what_is_refused() -> None:
 def test_alternatives_agree_with_log_probabilities() -> None:
     engine = Scripted(script=_echo)
     request = ask((4, 5), seed=9, stop=(0,), temperature=0.5)
-    assert run(engine.generate(request)).alternatives is None
-    request = replace(request, sampling=replace(request.sampling, alternatives=3))
+    assert run(engine.generate(request)).top_probs is None
+    request = replace(request, sampling=replace(request.sampling, top_probs=3))
     completion, scored = run(engine.generate(request)), run(engine.score((4, 5), (5, 9, 0)))
-    assert completion.alternatives is not None
-    assert len(completion.alternatives) == 3
-    for token, logprob, likely in zip(completion.tokens, scored, completion.alternatives, strict=True):
+    assert completion.top_probs is not None
+    assert len(completion.top_probs) == 3
+    for token, logprob, likely in zip(completion.tokens, scored, completion.top_probs, strict=True):
         assert len(likely) == 3
         assert dict(likely)[token] == pytest.approx(exp(logprob))
         chances = [chance for _, chance in likely]

@@ -9,16 +9,14 @@ import pytest
 import torch
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 from toys import Toy, ask, engine, run, teacher_forced, together
 
 from bough.engine import Completion, Local, Request
-from bough.engine.attention import Attention
-from bough.engine.blocks import BlockAttention
-from bough.engine.cache import Cache
+from bough.engine.attention import KernelAttention, PagedAttention, TorchAttention
 from bough.engine.generation import LocalEngine
-from bough.engine.native import NativeAttention
+from bough.engine.kv_cache import KVCache
 from bough.engine.pages import PAGE_TOKENS
 
 TOY = Toy()
@@ -26,39 +24,35 @@ TOY = Toy()
 
 @dataclass
 class Seen:
-    """What went through every cache: tokens written to the first layer, the most tokens asked for, pages moved."""
+    """Counts of every cache: tokens written to the first layer, and the most tokens reserved."""
 
     written: int = 0
     reserved: int = 0
-    moved: int = 0
 
 
 @pytest.fixture
 def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     found = Seen()
-    reserve, move = Cache.reserve, Cache.move
+    reserve = KVCache.reserve
 
-    def counting(kind: type[Attention]) -> Callable[..., None]:
+    def counting(kind: type[PagedAttention]) -> Callable[..., None]:
         write = kind._write
 
-        def counted(self: Attention, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
+        def counted(
+            self: PagedAttention, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]
+        ) -> None:
             found.written += key.shape[1] * (layer == 0)
             write(self, layer, key, value)
 
         return counted
 
-    def measured(self: Cache, tokens: int) -> None:
+    def measured(self: KVCache, tokens: int) -> None:
         reserve(self, tokens)
         found.reserved = max(found.reserved, self.tokens)
 
-    def followed(self: Cache, source: Int[Tensor, " P"], target: Int[Tensor, " P"]) -> None:
-        move(self, source, target)
-        found.moved += len(source)
-
-    monkeypatch.setattr(Cache, "move", followed)
-    for kind in (NativeAttention, BlockAttention):
+    for kind in (KernelAttention, TorchAttention):
         monkeypatch.setattr(kind, "_write", counting(kind))
-    monkeypatch.setattr(Cache, "reserve", measured)
+    monkeypatch.setattr(KVCache, "reserve", measured)
     return found
 
 
@@ -126,7 +120,7 @@ def test_any_growth_under_any_budget(seen: Seen, seed: int, pages: int | None, s
 
 
 @pytest.mark.parametrize("pages", [None, 40, 14])
-def test_chains_that_take_turns_move_and_stay_what_they_are(seen: Seen, pages: int | None) -> None:
+def test_chains_that_take_turns_keep_their_texts(seen: Seen, pages: int | None) -> None:
     built = engine(TOY, slots=8, cache_tokens=None if pages is None else pages * PAGE_TOKENS)
     prompt = tuple(range(20)) * 4
     asked: list[tuple[Request, Completion]] = []
@@ -143,7 +137,6 @@ def test_chains_that_take_turns_move_and_stay_what_they_are(seen: Seen, pages: i
         await asyncio.gather(*(chain(number) for number in range(8)))
 
     run(main())
-    assert seen.moved > 0
     assert pages is None or seen.reserved <= pages * PAGE_TOKENS
     for request, completion in asked:
         _check(completion, request)

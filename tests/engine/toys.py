@@ -56,16 +56,16 @@ class Toy(nn.Module):
         tokens: Tensor,
         positions: Tensor,
         attend: Attend,
-        wanted: Tensor | None = None,
-        last: Attend | None = None,
+        rows: Tensor | None = None,
+        attend_last: Attend | None = None,
     ) -> Tensor:
         self.passes.append(len(tokens))
         x = self.embed(tokens) * 4 + self.place(positions) * 2
         for layer in range(self.layers):
             q, k, v = (p[layer](x).view(len(x), -1, self.head_width).transpose(0, 1) for p in (self.q, self.k, self.v))
-            few = wanted is not None and last is not None and layer == self.layers - 1
-            mixed = (last if few else attend)(layer, q, k, v, self.head_width**-0.5)
-            x = x[wanted] if few else x
+            few = rows is not None and attend_last is not None and layer == self.layers - 1
+            mixed = (attend_last if few else attend)(layer, q, k, v, self.head_width**-0.5)
+            x = x[rows] if few else x
             x = x + self.o[layer](mixed.transpose(0, 1).reshape(len(x), -1))
             x = x + torch.tanh(self.up[layer](x))
         return x

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from play import actions_of, follow, seen, walk, worlds
 
-from bough.env import Branching, Env, FrozenLake, Oracle, Replay, Sokoban, Split
+from bough.env import Branching, Env, FrozenLake, Oracle, Replay, Shop, Sokoban, Split
 from bough.tree import Outcome, Task
 
 ENVS = {
@@ -17,10 +17,13 @@ ENVS = {
     "slippery": FrozenLake(slip=0.3, size=4, max_steps=12),
     "sokoban": Sokoban(),
     "two boxes": Sokoban(boxes=2),
+    "shop": Shop(),
     "replayed lake": Replay(env=worlds.Tape()),
     "replayed slippery": Replay(env=worlds.Tape(lake=FrozenLake(slip=0.3)), keep=0),
 }
 every = pytest.mark.parametrize("env", ENVS.values(), ids=ENVS)
+MAPS = {name: env for name, env in ENVS.items() if name != "shop"}
+every_map = pytest.mark.parametrize("env", MAPS.values(), ids=MAPS)
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
 
 
@@ -69,7 +72,7 @@ def test_a_state_can_be_stepped_again_and_survives_pickling(env: Env, seed: int)
         state = step.state
 
 
-@every
+@every_map
 def test_unknown_text_costs_a_step_and_moves_nothing_and_steps_are_not_in_the_key(env: Env) -> None:
     (task,) = env.tasks("test", 1, 0)
     start = env.start(task)
@@ -86,7 +89,7 @@ def test_unknown_text_costs_a_step_and_moves_nothing_and_steps_are_not_in_the_ke
     assert outcomes[-1] == Outcome.TRUNCATED
 
 
-@pytest.mark.parametrize("name", ["lake", "sokoban", "two boxes"])
+@pytest.mark.parametrize("name", ["lake", "sokoban", "two boxes", "shop"])
 def test_the_oracle_solves_every_task_and_admissible_actions_are_understood(name: str) -> None:
     env = ENVS[name]
     assert isinstance(env, Oracle)
@@ -96,10 +99,10 @@ def test_the_oracle_solves_every_task_and_admissible_actions_are_understood(name
             assert all(env.step(start, action).valid for action in start.admissible or ())
             final = follow(env, start)
             assert (final.outcome, final.success) == (Outcome.TERMINATED, True)
-            assert final.reward == 1.0
+            assert final.reward == (0.2 if name == "shop" else 1.0)
 
 
-@every
+@every_map
 def test_settings_are_frozen_fields_and_the_instructions_name_the_actions(env: Env) -> None:
     (task,) = env.tasks("train", 1, 0)
     with pytest.raises(FrozenInstanceError):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from play import walk, walk_on, worlds
 
-from bough.env import EnvFault, FrozenLake, Host, Inline, State, Step, UserCodeError
+from bough.env import EnvFault, FrozenLake, Host, InProcessHost, State, Step, UserCodeError
 from bough.tree import Outcome, Task
 
 STATE = State(observation="0", key="0", value=0)
@@ -26,11 +26,11 @@ def wrong(piece: State | Step, **fields: object) -> State | Step:
 def test_it_plays_what_the_environment_plays() -> None:
     env = FrozenLake()
     (task,) = env.tasks("train", 1, 0)
-    host = Inline(env=env)
+    host = InProcessHost(env=env)
     assert isinstance(host, Host)
     assert asyncio.run(walk_on(host, task, ["left", "hop", "down"])) == walk(env, task, ["left", "hop", "down"])
     assert asyncio.run(host.plan(env.start(task))) == env.plan(env.start(task))
-    assert asyncio.run(Inline(env=worlds.Trouble()).plan(STATE)) is None
+    assert asyncio.run(InProcessHost(env=worlds.Trouble()).plan(STATE)) is None
     asyncio.run(host.close())
     asyncio.run(host.close())
 
@@ -61,18 +61,18 @@ def test_it_plays_what_the_environment_plays() -> None:
 def test_a_wrong_answer_is_a_fault_that_says_what_came_and_what_is_needed(
     call: str, answer: object, message: str
 ) -> None:
-    host = Inline(env=worlds.Answering(answer=answer))
+    host = InProcessHost(env=worlds.Answering(answer=answer))
     asked = {"start": (TASK,), "step": (STATE, "any"), "plan": (STATE,)}[call]
     with pytest.raises(EnvFault, match=message):
         asyncio.run(getattr(host, call)(*asked))
 
 
 def test_right_answers_pass() -> None:
-    assert asyncio.run(Inline(env=worlds.Answering(answer=STATE)).start(TASK)) is STATE
+    assert asyncio.run(InProcessHost(env=worlds.Answering(answer=STATE)).start(TASK)) is STATE
     step = wrong(STEP, reward=0.5, outcome=Outcome.TERMINATED)
-    assert asyncio.run(Inline(env=worlds.Answering(answer=step)).step(STATE, "a")) is step
-    assert asyncio.run(Inline(env=worlds.Answering(answer=("a",))).plan(STATE)) == ("a",)
-    assert asyncio.run(Inline(env=worlds.Answering(answer=None)).plan(STATE)) is None
+    assert asyncio.run(InProcessHost(env=worlds.Answering(answer=step)).step(STATE, "a")) is step
+    assert asyncio.run(InProcessHost(env=worlds.Answering(answer=("a",))).plan(STATE)) == ("a",)
+    assert asyncio.run(InProcessHost(env=worlds.Answering(answer=None)).plan(STATE)) is None
 
 
 def test_numpy_scalars_become_plain_values() -> None:
@@ -85,7 +85,7 @@ def test_numpy_scalars_become_plain_values() -> None:
         replayed_steps=np.int32(2),
         info={"score": np.float32(2), "seen": (np.array([1, 2]), {3: np.bool_(True)})},
     )
-    answer = asyncio.run(Inline(env=worlds.Answering(answer=step)).step(STATE, "a"))
+    answer = asyncio.run(InProcessHost(env=worlds.Answering(answer=step)).step(STATE, "a"))
     assert answer == Step(
         state=STATE,
         reward=0.5,
@@ -98,12 +98,12 @@ def test_numpy_scalars_become_plain_values() -> None:
     assert [type(value) for value in values] == [str, float, bool, bool, int]
     assert b"numpy" not in pickle.dumps(answer)
     for reward in (np.array(0.5), np.float64(0.5), np.int64(1)):
-        asked = Inline(env=worlds.Answering(answer=wrong(STEP, reward=reward))).step(STATE, "a")
+        asked = InProcessHost(env=worlds.Answering(answer=wrong(STEP, reward=reward))).step(STATE, "a")
         assert type(asyncio.run(asked).reward) in (float, int)
 
 
 def test_an_exception_is_a_fault_with_its_cause() -> None:
-    host = Inline(env=worlds.Trouble())
+    host = InProcessHost(env=worlds.Trouble())
     with pytest.raises(EnvFault, match=r"Trouble.step raised KeyError: 'the bottom of it'") as caught:
         asyncio.run(host.step(STATE, "raise"))
     assert isinstance(caught.value.__cause__, KeyError)
@@ -116,9 +116,9 @@ def test_an_exception_is_a_fault_with_its_cause() -> None:
 def test_bad_task_data_is_the_users_to_mend() -> None:
     told = r"Trouble.start raised ValueError: got a bad task; need a good one \(.*worlds.py, line \d+, in start\)"
     with pytest.raises(UserCodeError, match=told):
-        asyncio.run(Inline(env=worlds.Trouble()).start(Task(id="bad")))
+        asyncio.run(InProcessHost(env=worlds.Trouble()).start(Task(id="bad")))
     with pytest.raises(ValueError, match="rows") as ours:
-        asyncio.run(Inline(env=FrozenLake()).start(Task(id="bad", data={"rows": ["X"]})))
+        asyncio.run(InProcessHost(env=FrozenLake()).start(Task(id="bad", data={"rows": ["X"]})))
     assert not isinstance(ours.value, UserCodeError)
 
 
@@ -129,5 +129,5 @@ def test_the_text_of_an_exception_is_cut() -> None:
 
     for action, length in (("raise", 2**20 + 2), ("fault", 2**20)):
         with pytest.raises(EnvFault, match=rf"x\.\.\. \(cut: {length:,} characters\)") as caught:
-            asyncio.run(Inline(env=Long()).step(STATE, action))
+            asyncio.run(InProcessHost(env=Long()).step(STATE, action))
         assert len(str(caught.value)) < 5000

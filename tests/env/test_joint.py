@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 from play import worlds
 
-from bough.env import Branching, FrozenLake, Joint, Replay, Split, State, Step
+from bough.env import Branching, FrozenLake, ParallelCalls, Replay, Split, State, Step
 from bough.tree import Outcome, Task
 
 TASK = Task(id="t")
@@ -39,7 +39,7 @@ class Tools:
 
 
 def test_calls_are_done_in_an_order_that_keeps_what_they_need() -> None:
-    env = Joint(env=Tools())
+    env = ParallelCalls(env=Tools())
     step = env.step(env.start(TASK), "3 after 1: join $1 $2\n1: cats\n2: dogs")
     assert step.state.observation == "1: CATS1\n2: DOGS2\n3: JOIN CATS1 DOGS23"
     assert (step.reward, step.valid, step.outcome, step.info) == (3.0, True, Outcome.OPEN, {"calls": 3})
@@ -48,14 +48,14 @@ def test_calls_are_done_in_an_order_that_keeps_what_they_need() -> None:
 
 
 def test_one_call_is_a_call_as_ever() -> None:
-    env = Joint(env=Tools())
+    env = ParallelCalls(env=Tools())
     assert env.step(env.start(TASK), "cats: all").state.observation == "CATS: ALL1"
     assert env.step(env.start(TASK), "1: cats").state.observation == "1: CATS1"
     assert not env.step(env.start(TASK), "1: cats\n2: bad").valid
 
 
 def test_what_ends_the_episode_leaves_the_rest() -> None:
-    env = Joint(env=Tools())
+    env = ParallelCalls(env=Tools())
     step = env.step(env.start(TASK), "1: cats\n2: end\n3: dogs\n4 after 3: more")
     assert (step.outcome, step.success, step.reward) == (Outcome.TERMINATED, True, 2.0)
     assert step.state.observation == "1: CATS1\n2: END2"
@@ -73,7 +73,7 @@ def test_what_ends_the_episode_leaves_the_rest() -> None:
     ],
 )
 def test_what_has_no_order_does_nothing(action: str, wrong: str) -> None:
-    env = Joint(env=Tools(), most=3)
+    env = ParallelCalls(env=Tools(), most=3)
     start = env.start(TASK)
     step = env.step(start, action)
     assert wrong in step.state.observation
@@ -82,20 +82,23 @@ def test_what_has_no_order_does_nothing(action: str, wrong: str) -> None:
 
 
 def test_calls_of_a_level_run_at_once_where_nothing_changes() -> None:
-    env = Joint(env=Tools(), at_once=True)
+    env = ParallelCalls(env=Tools(), at_once=True)
     step = env.step(env.start(TASK), "1: two\n2: two\n3 after 1: x")
     assert step.state.observation == "1: TWO1\n2: TWO1\n3: X2", "each of a level begins in the same state"
     with pytest.raises(ValueError, match=r"Joint\.at_once: got Replay of branching replay; need one"):
-        Joint(env=Replay(env=Tools()), at_once=True)
+        ParallelCalls(env=Replay(env=Tools()), at_once=True)
 
 
 def test_a_joint_action_can_be_played_again() -> None:
     lake = FrozenLake(frozen=1.0, least_moves=4, max_steps=1000)
     (task,) = lake.tasks("train", 1, 0)
-    env = Joint(env=Replay(env=worlds.Tape(lake=lake), keep=0))
+    env = ParallelCalls(env=Replay(env=worlds.Tape(lake=lake), keep=0))
     first = env.step(env.start(task), "1: left\n2: up")
     assert first.replayed_steps == 1
     second = env.step(first.state, "down")
     assert second.replayed_steps == 2
-    assert second.state.key == Joint(env=lake).step(Joint(env=lake).start(task), "1: left\n2: up\n3: down").state.key
+    assert (
+        second.state.key
+        == ParallelCalls(env=lake).step(ParallelCalls(env=lake).start(task), "1: left\n2: up\n3: down").state.key
+    )
     assert env.plan(second.state) is None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bough.env import EnvFault, Host, State, Step
-from bough.rollout import Explorer, Grove, Grown
+from bough.rollout import Explorer, RolloutRunner, Rollouts
 from bough.tree import Task
 
 
@@ -30,10 +30,10 @@ class Broken:
 
 def break_steps(monkeypatch: pytest.MonkeyPatch, broken: Callable[[int], bool]) -> None:
     """Let the environment fail at each step of growing trees whose number, from 0, is among the broken ones."""
-    grow, numbers = Grove.grow, itertools.count()
+    grow, numbers = RolloutRunner.run, itertools.count()
 
-    async def growing(self: Grove, explorer: Explorer, tasks: Sequence[Task], **settings: Any) -> Grown:
+    async def growing(self: RolloutRunner, explorer: Explorer, tasks: Sequence[Task], **settings: Any) -> Rollouts:
         host = Broken(host=self.host, fails=lambda: broken(next(numbers)))
         return await grow(replace(self, host=host), explorer, tasks, **settings)
 
-    monkeypatch.setattr(Grove, "grow", growing)
+    monkeypatch.setattr(RolloutRunner, "grow", growing)

@@ -9,8 +9,8 @@ from bough.config import ConfigError
 from bough.env import FrozenLake, State
 from bough.evaluate import AllFailed, evaluate, sentence
 from bough.store import RunDirectory, StoreError, read_metrics
-from bough.train import Score, read_heldout, start
-from bough.train.recorder import Journal
+from bough.train import HeldoutResult, read_heldout, start
+from bough.train.recorder import RunRecorder
 from bough.tree import ActionCounts, Task
 from bough.view import Live
 
@@ -91,16 +91,16 @@ def test_an_evaluation_of_a_run_in_which_every_task_failed_writes_no_rate(
 ) -> None:
     run = small()
     directory = RunDirectory.create(tmp_path / "run")
-    score = Score(
+    score = HeldoutResult(
         successes={},
         failures={"a": "no such lake", "b": "no such lake"},
         turns=math.nan,
         actions=ActionCounts(),
         trees=(),
     )
-    journal = Journal(run, directory, Live("run", 1, terminal=False))
-    journal.note_score(0, score)
-    journal.write_step(0)
+    recorder = RunRecorder(run, directory, Live("run", 1, terminal=False))
+    recorder.log_evaluation(0, score)
+    recorder.write_step(0)
     (row,) = read_metrics(directory.metrics)
     assert row["heldout/failed"] == 2
     assert not [name for name in row if name.startswith("heldout/") and name != "heldout/failed"]
@@ -114,10 +114,10 @@ def test_an_evaluation_with_many_cut_actions_says_so(
 ) -> None:
     directory = RunDirectory.create(tmp_path / "run")
     counts = ActionCounts(actions=40, cut=cut, invalid=10)
-    score = Score(successes={"a": True}, failures={}, turns=1.0, actions=counts, trees=())
-    journal = Journal(small(), directory, Live("run", 1, terminal=False))
-    journal.note_score(0, score)
-    journal.write_step(0)
+    score = HeldoutResult(successes={"a": True}, failures={}, turns=1.0, actions=counts, trees=())
+    recorder = RunRecorder(small(), directory, Live("run", 1, terminal=False))
+    recorder.log_evaluation(0, score)
+    recorder.write_step(0)
     (row,) = read_metrics(directory.metrics)
     assert (row["heldout/cut_actions"], row["heldout/valid_actions"]) == (cut / 40, 0.75)
     line = "held-out: 3 of 40 actions (7.5%) were cut off at the token limit; raise sampling.max_tokens"

@@ -14,10 +14,10 @@ from tests.evaluate.broken import break_steps
 from tests.small import run as small
 from tests.talk import ENVIRONMENT
 
+from bough import search as search_room
 from bough.config import ConfigError, dump, load
 from bough.credit import Gae
 from bough.evaluate import AllFailed, search, summary
-from bough.explore import search as search_room
 from bough.objective import PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.store import RunDirectory, StoreError, read_trees

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tests.engine.toys import Toy
-from tests.explore.stage import STOP, Letters, World, grove
+from tests.explore.stage import STOP, Letters, World, runner
 
 from bough.context import Plain
 from bough.engine import Completion, Engine, Local, Request, Sampling, Scripted
-from bough.env import Inline
-from bough.rollout import Agent, Explorer, Grove, Growth, Limits, Player
+from bough.env import InProcessHost
+from bough.rollout import Agent, Explorer, Limits, Rollout, RolloutRunner, TreeBuilder
 from bough.tree import Kind, Outcome, Source, Task, Tree, context, leaves, path
 
 FREE = Limits()
@@ -32,27 +32,33 @@ def spelling(length: int, letters: str = "abcd") -> Callable[[Request], tuple[in
     return reply
 
 
-def place_of(engine: Engine, *, turns: int = 1, max_tokens: int = 40, limits: Limits = FREE) -> Grove:
+def place_of(engine: Engine, *, turns: int = 1, max_tokens: int = 40, limits: Limits = FREE) -> RolloutRunner:
     """A world in which every action adds its letters, and so many letters are the end."""
-    return grove(engine, Inline(env=World(length=turns)), max_tokens=max_tokens, limits=limits)
+    return runner(engine, InProcessHost(env=World(length=turns)), max_tokens=max_tokens, limits=limits)
 
 
-def grown(place: Grove, explorer: Explorer, *, seed: int = 0) -> Tree:
+def grown(place: RolloutRunner, explorer: Explorer, *, seed: int = 0) -> Tree:
     """The tree that an explorer grows."""
     return ledgered(place, explorer, seed=seed)[0]
 
 
-def ledgered(place: Grove, explorer: Explorer, *, seed: int = 0) -> tuple[Tree, Player]:
+def ledgered(place: RolloutRunner, explorer: Explorer, *, seed: int = 0) -> tuple[Tree, Rollout]:
     """The same, and the player that it was grown with."""
 
-    async def main() -> tuple[Tree, Player]:
-        growth = Growth(Task(id="t"))
-        player = Player(
-            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=seed, waits=place.waits
+    async def main() -> tuple[Tree, Rollout]:
+        builder = TreeBuilder(Task(id="t"))
+        rollout = Rollout(
+            builder,
+            place.agent,
+            place.host,
+            instructions="go",
+            limits=place.limits,
+            seed=seed,
+            deadlines=place.deadlines,
         )
-        await explorer(player)
-        player.finish()
-        return growth.done(), player
+        await explorer(rollout)
+        rollout.finish()
+        return builder.done(), rollout
 
     return asyncio.run(main())
 
@@ -95,12 +101,12 @@ class Told(Scripted):
         completion = await super().generate(request)
         read = "".join(map(chr, request.prompt_tokens))
         befores = [read + "".join(map(chr, completion.tokens[:end])) for end in range(len(completion.tokens))]
-        if self.likely is not None and request.sampling.alternatives:
+        if self.likely is not None and request.sampling.top_probs:
             said = tuple(
                 tuple(sorted(((ord(c), p) for c, p in self.likely(before).items()), key=lambda each: -each[1]))
                 for before in befores
             )
-            completion = replace(completion, alternatives=said)
+            completion = replace(completion, top_probs=said)
         if self.entropy is not None:
             completion = replace(completion, entropies=tuple(map(self.entropy, befores)))
         if self.logprob is not None:
@@ -108,7 +114,7 @@ class Told(Scripted):
         return completion
 
 
-def model_grove(*, turns: int = 3, max_tokens: int = 6) -> Grove:
+def model_grove(*, turns: int = 3, max_tokens: int = 6) -> RolloutRunner:
     """A small model of letters whose places matter, in the same world: what it writes is rarely an action."""
     engine = Local(slots=16).build(Toy(vocab_tokens=128, context_tokens=512))
     agent = Agent(
@@ -132,6 +138,6 @@ async def _scores(engine: Engine, tree: Tree) -> list[tuple[float, float]]:
     return said
 
 
-def scores(place: Grove, tree: Tree) -> list[tuple[float, float]]:
+def scores(place: RolloutRunner, tree: Tree) -> list[tuple[float, float]]:
     """For each sampled token, what the engine says of it after the whole text before it, and what the tree says."""
     return asyncio.run(_scores(place.agent.engine, tree))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from bough.context import Context, Full, Plain, Turn
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.engine.scripted import Reply
-from bough.env import Branching, Host, Inline, Split, State, Step
-from bough.rollout import Agent, Explorer, Grove, Grown, Limits, Waits
+from bough.env import Branching, Host, InProcessHost, Split, State, Step
+from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner, Rollouts
 from bough.tree import Outcome, Task
 
 STOP = 0
@@ -98,31 +98,33 @@ def says(choose: Callable[[random.Random], str]) -> Callable[[Request], Reply]:
     return lambda request: tuple(map(ord, choose(random.Random(request.seed))))
 
 
-def grove(
+def runner(
     engine: Engine,
     host: Host | None = None,
     *,
     limits: Limits = LIMITS,
     context: Context = FULL,
     max_tokens: int = 8,
-    waits: Waits | None = None,
+    deadlines: Deadlines | None = None,
     at_once: int = 64,
-) -> Grove:
+) -> RolloutRunner:
     """Everything that a tree needs to grow."""
     agent = Agent(
         engine=engine, renderer=Letters(), context=context, parser=Plain(), sampling=Sampling(max_tokens=max_tokens)
     )
-    host = Inline(env=World()) if host is None else host
-    waits = Waits() if waits is None else waits
-    return Grove(agent=agent, host=host, instructions="go", limits=limits, waits=waits, at_once=at_once)
+    host = InProcessHost(env=World()) if host is None else host
+    deadlines = Deadlines() if deadlines is None else deadlines
+    return RolloutRunner(
+        agent=agent, host=host, instructions="go", limits=limits, deadlines=deadlines, max_concurrent=at_once
+    )
 
 
-def grow(place: Grove, explorer: Explorer, *names: str, seed: int = 0) -> Grown:
+def grow(place: RolloutRunner, explorer: Explorer, *names: str, seed: int = 0) -> Rollouts:
     """Trees of tasks with these names."""
 
-    async def main() -> Grown:
+    async def main() -> Rollouts:
         try:
-            return await place.grow(explorer, [Task(id=name) for name in names or ("task",)], seed=seed)
+            return await place.run(explorer, [Task(id=name) for name in names or ("task",)], seed=seed)
         finally:
             await place.host.close()
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bough.explore import Number, Words
+from bough.explore import LabelParser, NumberParser
 from bough.explore.asking import Choice, check_places, story
 
 
@@ -11,11 +11,11 @@ from bough.explore.asking import Choice, check_places, story
     [("yes", 1.0), ("Yes!", 1.0), ("no", 0.0), ("No, but on track.", 0.5), ("not yet known", None), ("", None)],
 )
 def test_words(text: str, worth: float | None) -> None:
-    assert Words()(text) == worth
+    assert LabelParser()(text) == worth
 
 
 def test_of_words_that_end_together_the_longest_counts() -> None:
-    words = Words(worth={"track": 0.0, "on track": 0.5})
+    words = LabelParser(worth={"track": 0.0, "on track": 0.5})
     assert words("on track") == 0.5
     assert words("track") == 0.0
 
@@ -33,8 +33,8 @@ def test_of_words_that_end_together_the_longest_counts() -> None:
     ],
 )
 def test_numbers(text: str, worth: float | None) -> None:
-    assert Number()(text) == worth
-    assert Number(low=-1.0, high=1.0)("-1") == 0.0
+    assert NumberParser()(text) == worth
+    assert NumberParser(low=-1.0, high=1.0)("-1") == 0.0
 
 
 def test_choices() -> None:
@@ -46,9 +46,9 @@ def test_choices() -> None:
 
 def test_what_can_not_be() -> None:
     with pytest.raises(ValueError, match=r"Words\.worth: got \{\}"):
-        Words(worth={})
+        LabelParser(worth={})
     with pytest.raises(ValueError, match=r"Number: got low=1\.0, high=1\.0"):
-        Number(low=1.0, high=1.0)
+        NumberParser(low=1.0, high=1.0)
 
 
 def test_a_story_names_what_was_read_and_done() -> None:

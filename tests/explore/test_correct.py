@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.explore.test_quality import LAKE
 from tests.rollout.test_builder import columns
 from tests.rollout.test_writing import play
 
 from bough.batch import pack
 from bough.credit import Grpo
-from bough.engine import Engine, Mishap, Request, Scripted
-from bough.env import FrozenLake, Inline
-from bough.explore import Astray, Correct
+from bough.engine import Engine, InjectedFault, Request, Scripted
+from bough.env import FrozenLake, InProcessHost
+from bough.explore import Correct, FirstOracleMistake
 from bough.reward import Success
-from bough.rollout import Attempt, Limits, Player
+from bough.rollout import Attempt, Limits, Rollout
 from bough.rollout.attempt import attempt
-from bough.train.teacher_paths import taught
+from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Tree, counted, leaves, path
 
 
@@ -34,7 +34,7 @@ def writes(text: str) -> Scripted:
 
 
 def grown(explorer: Correct, engine: Engine, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
-    place = grove(engine, Inline(env=World(length=length)), limits=limits or Limits())
+    place = runner(engine, InProcessHost(env=World(length=length)), limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -71,21 +71,21 @@ def test_so_many_are_put_right_and_each_place_once() -> None:
 
 
 def test_who_is_to_blame() -> None:
-    async def lost(player: Player) -> Attempt:
-        return await attempt(player, await player.root(), branch=0)
+    async def lost(rollout: Rollout) -> Attempt:
+        return await attempt(rollout, await rollout.root(), branch=0)
 
-    def blamed(text: str, rule: Astray, **world: int) -> int | None:
+    def blamed(text: str, rule: FirstOracleMistake, **world: int) -> int | None:
         said: list[int | None] = []
 
-        async def script(player: Player) -> None:
-            said.append(await rule(player, await lost(player)))
+        async def script(rollout: Rollout) -> None:
+            said.append(await rule(rollout, await lost(rollout)))
 
-        play(grove(writes(text), Inline(env=World(**world))), script)  # type: ignore[arg-type]
+        play(runner(writes(text), InProcessHost(env=World(**world))), script)  # type: ignore[arg-type]
         return said[0]
 
-    assert blamed("abb", Astray()) == 1
-    assert blamed("aab", Astray()) == 2, "the last step led to the end without success"
-    assert blamed("bbb", Astray()) == 0
+    assert blamed("abb", FirstOracleMistake()) == 1
+    assert blamed("aab", FirstOracleMistake()) == 2, "the last step led to the end without success"
+    assert blamed("bbb", FirstOracleMistake()) == 0
 
 
 def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
@@ -93,12 +93,12 @@ def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
     said: list[int | None] = []
     words = iter(["jump", "down"] * 2)
 
-    async def script(player: Player) -> None:
-        lost = await attempt(player, await player.root(), branch=0)
+    async def script(rollout: Rollout) -> None:
+        lost = await attempt(rollout, await rollout.root(), branch=0)
         assert lost.lost
-        said.extend([await Astray()(player, lost), await Astray(invalid=False)(player, lost)])
+        said.extend([await FirstOracleMistake()(rollout, lost), await FirstOracleMistake(invalid=False)(rollout, lost)])
 
-    play(grove(scripted(lambda _: next(words)), Inline(env=FrozenLake(size=2))), script, LAKE)
+    play(runner(scripted(lambda _: next(words)), InProcessHost(env=FrozenLake(size=2))), script, LAKE)
     assert said == [0, 1]
 
 
@@ -108,12 +108,12 @@ def test_groups_are_mixed_and_the_suffix_can_be_imitated() -> None:
     failed, righted = counted(tree).tolist()
     shared, own = acts(tree, failed)[0], acts(tree, failed)[3]
     at = int(tree.span[shared])
-    assert credited.gain[at] == pytest.approx(0.7071 / 2, abs=2e-5)
-    assert credited.lose[at] == pytest.approx(-0.7071 / 2, abs=2e-5)
-    assert credited.lose[int(tree.span[own])] == pytest.approx(-0.7071, abs=2e-5)
+    assert credited.positive[at] == pytest.approx(0.7071 / 2, abs=2e-5)
+    assert credited.negative[at] == pytest.approx(-0.7071 / 2, abs=2e-5)
+    assert credited.negative[int(tree.span[own])] == pytest.approx(-0.7071, abs=2e-5)
     teacher = acts(tree, righted)[-1]
-    assert not credited.gain[tree.span[teacher] : tree.span[teacher + 1]].any()
-    (shown,) = taught([credited])
+    assert not credited.positive[tree.span[teacher] : tree.span[teacher + 1]].any()
+    (shown,) = teacher_paths([credited])
     batch = pack([credited], experts=[shown])
     assert int(batch.expert.sum()) == 3 * 2, "three moves of a letter and a stop"
     assert int((~batch.expert).sum()) == 5 * 2
@@ -137,11 +137,11 @@ def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> 
 
 def test_faults_are_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("b"),)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else (ord("b"),)
 
     tree = grown(Correct(n=3, retries=50), Scripted(script=reply))  # type: ignore[arg-type]
     assert len(counted(tree)) == 3 + 1
-    nothing = grown(Correct(n=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    nothing = grown(Correct(n=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT))
     assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
     assert not np.isnan(Grpo()([paid(nothing)])[0].advantage).any()
 

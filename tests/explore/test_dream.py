@@ -4,13 +4,13 @@
 import asyncio
 
 import pytest
-from tests.explore.stage import STOP, Letters, grove, grow, scripted
+from tests.explore.stage import STOP, Letters, grow, runner, scripted
 from tests.search.talk import answer, talk
 
-from bough.engine import EngineFault, Mishap, Sampling, Scripted
+from bough.engine import EngineFault, InjectedFault, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains
-from bough.explore.dream import Aside, Ask, Dream, Dreamt
+from bough.explore.dream import Ask, DirectLlmCall, Dream, Dreamt
 from bough.rollout import Limits
 from bough.search import mcts
 from bough.tree import Outcome, Task
@@ -18,8 +18,8 @@ from bough.tree import Outcome, Task
 SAMPLING = Sampling(max_tokens=100)
 
 
-def aside(engine: Scripted, **how: float) -> Aside:
-    return Aside(engine=engine, renderer=Letters(), sampling=SAMPLING, **how)
+def aside(engine: Scripted, **how: float) -> DirectLlmCall:
+    return DirectLlmCall(engine=engine, renderer=Letters(), sampling=SAMPLING, **how)
 
 
 def test_a_dream_is_asked_what_the_agent_reads() -> None:
@@ -63,8 +63,8 @@ def test_the_same_things_are_dreamt_alike_and_another_run_differently() -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("said", [Mishap.FAULT, Mishap.ABORTED, " "])
-def test_no_answer_is_a_fault_of_the_environment(said: Mishap | str) -> None:
+@pytest.mark.parametrize("said", [InjectedFault.FAULT, InjectedFault.ABORTED, " "])
+def test_no_answer_is_a_fault_of_the_environment(said: InjectedFault | str) -> None:
     dream = Dream(ask=aside(talk(lambda *_: "", lambda _: said)))
 
     async def main() -> None:
@@ -77,7 +77,7 @@ def test_no_answer_is_a_fault_of_the_environment(said: Mishap | str) -> None:
 
 
 def test_an_answer_that_does_not_come_is_a_fault() -> None:
-    asked = aside(Scripted(script=lambda _: Mishap.SILENCE), deadline_s=0.05)
+    asked = aside(Scripted(script=lambda _: InjectedFault.SILENCE), deadline_s=0.05)
 
     async def main() -> None:
         with pytest.raises(EngineFault, match=r"no answer within 0\.05 s \(Aside\.deadline_s\)"):
@@ -92,19 +92,19 @@ def test_trees_grow_in_a_dream_within_their_budget() -> None:
     """The agent's own engine dreams; each step is one question, so the budget of turns is one of questions."""
     engine = talk(lambda *_: "a", lambda read: "won [solved]" if read.count("> a") == 2 else "on")
     dream = Dream(ask=aside(engine))
-    (tree,) = grow(grove(engine, dream), Chains(n=1)).trees
+    (tree,) = grow(runner(engine, dream), Chains(n=1)).trees
     assert [info["text"] for info in tree.info] == ["on", "a", "on", "a", "won"]
     assert tree.outcome[-1] == Outcome.TERMINATED
     assert tree.info[-1]["success"] is True
     asked = len(engine.requests)
-    grow(grove(engine, dream, limits=Limits(tree_turns=1)), Chains(n=1))
+    grow(runner(engine, dream, limits=Limits(tree_turns=1)), Chains(n=1))
     assert len(engine.requests) - asked == 3, "the start, an action, a step"
 
 
 def test_a_dream_that_breaks_is_dreamt_again() -> None:
-    said = iter([Mishap.FAULT, "on", "won [over]"])
+    said = iter([InjectedFault.FAULT, "on", "won [over]"])
     engine = talk(lambda *_: "a", lambda read: next(said))
-    (tree,) = grow(grove(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
+    (tree,) = grow(runner(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
     assert tree.outcome[-1] == Outcome.TERMINATED
 
 
@@ -114,5 +114,5 @@ def test_a_search_can_be_made_in_a_dream() -> None:
         lambda _, luck: luck.choice("ab"),
         lambda read: "on" if read.count("> ") < 2 else "won [solved]" if read.count("> a") == 2 else "lost [over]",
     )
-    (tree,) = grow(grove(engine, Dream(ask=aside(engine))), mcts(width=6)).trees
+    (tree,) = grow(runner(engine, Dream(ask=aside(engine))), mcts(width=6)).trees
     assert answer(tree) == "aa"

@@ -8,7 +8,7 @@ import pytest
 from tests.explore.shapes import Told, ends, grown, model_grove, place_of, scores, spelling
 from tests.rollout.test_builder import columns
 
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.explore import EntropyForks
 from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, turns
@@ -158,7 +158,7 @@ def test_episodes_of_one_turn_are_chains() -> None:
 
 def test_what_fails_is_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.3 else spelling(1)(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.3 else spelling(1)(request)
 
     for seed in range(5):
         place = place_of(Scripted(script=reply), turns=4)  # type: ignore[arg-type]
@@ -166,7 +166,7 @@ def test_what_fails_is_tried_again() -> None:
         assert len(counted(tree)) == 16
         assert Outcome.FAILED in ends(tree)
     for explorer in (EntropyForks(paths=4, chains=2, retries=0), EntropyForks(paths=4, balance=1.0, retries=0)):
-        dead = grown(place_of(Scripted(script=lambda _: Mishap.FAULT)), explorer)
+        dead = grown(place_of(Scripted(script=lambda _: InjectedFault.FAULT)), explorer)
         assert ends(dead) == [Outcome.FAILED] * 4
 
 

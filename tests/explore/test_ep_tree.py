@@ -7,13 +7,13 @@ import pytest
 from tests.explore.shapes import Told, ends, grown, model_grove, place_of, scores, spelling, text_of, written
 
 from bough.credit import TreeRl
-from bough.engine import Mishap, Request, Scripted
-from bough.explore import Surprisal
+from bough.engine import InjectedFault, Request, Scripted
+from bough.explore import EpTree
 from bough.reward import EnvReward
 from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, turns
 
-ONE = Surprisal(chains=1, spots=1, forks_each=2)
+ONE = EpTree(chains=1, spots=1, forks_each=2)
 
 
 def told(lengths: dict[int, float], length: int = 7) -> Told:
@@ -27,8 +27,8 @@ def told(lengths: dict[int, float], length: int = 7) -> Told:
 
 def shared(tree: Tree) -> list[int]:
     """For each pair of neighbours among the paths, how many tokens they share beyond the prompt."""
-    walks = [set(path(tree, int(leaf)).tolist()) - {0} for leaf in leaves(tree)]
-    common = [one & other for one, other in pairwise(walks)]
+    path_index = [set(path(tree, int(leaf)).tolist()) - {0} for leaf in leaves(tree)]
+    common = [one & other for one, other in pairwise(path_index)]
     return [sum(len(tree.tokens_of(node)) for node in nodes) for nodes in common]
 
 
@@ -46,8 +46,8 @@ def test_forks_stand_before_the_most_surprising_token() -> None:
 
 
 def test_the_paper_s_tree_has_thirty_paths() -> None:
-    tree = grown(place_of(Scripted(script=spelling(9))), Surprisal())
-    assert len(counted(tree)) == Surprisal().paths == 30
+    tree = grown(place_of(Scripted(script=spelling(9))), EpTree())
+    assert len(counted(tree)) == EpTree().paths == 30
 
 
 def test_the_first_token_of_a_branch_is_never_taken() -> None:
@@ -55,7 +55,7 @@ def test_the_first_token_of_a_branch_is_never_taken() -> None:
     tree = grown(place_of(told({0: 9.0, 4: 2.0})), ONE)
     assert shared(tree) == [4, 4]
     # The forks begin at token 4 and may not be forked there again; the chain may.
-    again = grown(place_of(told({0: 9.0, 4: 2.0, 5: 1.0})), Surprisal(chains=1, spots=1, rounds=2, forks_each=1))
+    again = grown(place_of(told({0: 9.0, 4: 2.0, 5: 1.0})), EpTree(chains=1, spots=1, rounds=2, forks_each=1))
     assert shared(again) == [4, 4]
 
 
@@ -71,7 +71,7 @@ def test_later_rounds_fork_forks() -> None:
     def reply(request: Request) -> tuple[int, ...]:
         return tuple(ord(c) for c in next(letters, "z") * (7 - len(text_of(request))))
 
-    tree = grown(place_of(Told(script=reply, logprob=logprob)), Surprisal(chains=1, spots=1, rounds=2, forks_each=1))
+    tree = grown(place_of(Told(script=reply, logprob=logprob)), EpTree(chains=1, spots=1, rounds=2, forks_each=1))
     assert [written(tree, leaf) for leaf in leaves(tree)] == ["aaaaaaa.", "aaazzzz.", "aaazzzz."]
     assert shared(tree) == [3, 4], "the second round forks the fork after its first token"
 
@@ -93,7 +93,7 @@ def test_tokens_of_all_turns_are_candidates() -> None:
 
 
 def test_where_there_are_too_few_tokens_chains_take_their_place() -> None:
-    explorer = Surprisal(chains=2, spots=3, forks_each=2)
+    explorer = EpTree(chains=2, spots=3, forks_each=2)
     tree = grown(place_of(Scripted(script=spelling(1)), max_tokens=1), explorer)
     assert len(counted(tree)) == explorer.paths == 14
     assert (tree.kind == Kind.ACTION).sum() == 14
@@ -111,21 +111,21 @@ def test_engines_that_say_no_log_probabilities_are_refused() -> None:
 
 def test_what_fails_is_tried_again_and_nothing_forks_from_what_failed_for_good() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
 
     for seed in range(5):
         place = place_of(Scripted(script=reply), turns=10)  # type: ignore[arg-type]
-        explorer = Surprisal(chains=2, retries=40)
+        explorer = EpTree(chains=2, retries=40)
         tree = grown(place, explorer, seed=seed)
         assert len(counted(tree)) == explorer.paths
         assert Outcome.FAILED in ends(tree)
-    dead = place_of(Scripted(script=lambda _: Mishap.FAULT))
+    dead = place_of(Scripted(script=lambda _: InjectedFault.FAULT))
     assert ends(grown(dead, ONE)) == [Outcome.FAILED] * 3 * 3
 
 
 def test_a_model_reads_what_the_tree_says() -> None:
     place = model_grove()
-    explorer = Surprisal(chains=2)
+    explorer = EpTree(chains=2)
     tree = grown(place, explorer)
     assert len(counted(tree)) == explorer.paths
     said = scores(place, tree)
@@ -137,12 +137,12 @@ def test_a_model_reads_what_the_tree_says() -> None:
 
 def test_forks_share_half_a_path() -> None:
     """Surprisal that says nothing falls uniformly: 18 T and 30 T, with the first token of a branch left out."""
-    cost = [int(grown(place_of(Scripted(script=spelling(39))), Surprisal(), seed=s).sampled.sum()) for s in range(12)]
+    cost = [int(grown(place_of(Scripted(script=spelling(39))), EpTree(), seed=s).sampled.sum()) for s in range(12)]
     assert np.mean(cost) / 40 == pytest.approx(18, abs=1)
 
 
 def test_ranges() -> None:
     for name in ("chains", "spots", "rounds", "forks_each", "retries"):
         with pytest.raises(ValueError, match=rf"Surprisal\.{name}: got -1; need at least"):
-            Surprisal(**{name: -1})
-    assert Surprisal(rounds=0).paths == 6
+            EpTree(**{name: -1})
+    assert EpTree(rounds=0).paths == 6

@@ -5,22 +5,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.credit import TreeGrpo
 from bough.credit.branches import trunk_of
-from bough.engine import Mishap, Request, Scripted
-from bough.env import Inline
+from bough.engine import InjectedFault, Request, Scripted
+from bough.env import InProcessHost
 from bough.explore import Forks
 from bough.reward import EnvReward
-from bough.rollout import Growth, Limits, Player, Waits
-from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, steps, turns
+from bough.rollout import Deadlines, Limits, Rollout, TreeBuilder
+from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, path_view, turns
 
 
 def grown(explorer: Forks, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
-    world = Inline(env=World(length=length))
-    place = grove(scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
+    world = InProcessHost(env=World(length=length))
+    place = runner(scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -86,7 +86,7 @@ def test_the_seed_decides_and_the_order_of_arrival_does_not() -> None:
     plain = scripted(lambda chance: chance.choice("ab"))
 
     def all_of(engine: object, seed: int) -> list[dict[str, bytes]]:
-        place = grove(engine, Inline(env=World(length=5)))  # type: ignore[arg-type]
+        place = runner(engine, InProcessHost(env=World(length=5)))  # type: ignore[arg-type]
         return [columns(tree) for tree in grow(place, Forks(rounds=2), "x", "y", "x", seed=seed).trees]
 
     expected = all_of(plain, 3)
@@ -102,7 +102,7 @@ def test_the_seed_decides_and_the_order_of_arrival_does_not() -> None:
 
 def test_every_draw_has_a_seed_of_its_own() -> None:
     engine = scripted(lambda chance: chance.choice("ab"))
-    grow(grove(engine, Inline(env=World(length=5))), Forks(rounds=3), "x", "y", "x", seed=3)
+    grow(runner(engine, InProcessHost(env=World(length=5))), Forks(rounds=3), "x", "y", "x", seed=3)
     seeds = [request.seed for request in engine.requests]
     assert len(set(seeds)) == len(seeds)
 
@@ -113,11 +113,11 @@ def test_what_fails_is_tried_again_from_where_it_forked() -> None:
     def reply(request: Request) -> object:
         nonlocal calls
         calls += 1
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
 
     for seed in range(10):
         (tree,) = grow(
-            grove(Scripted(script=reply), Inline(env=World(length=4))),  # type: ignore[arg-type]
+            runner(Scripted(script=reply), InProcessHost(env=World(length=4))),  # type: ignore[arg-type]
             Forks(retries=50),
             seed=seed,
         ).trees
@@ -135,10 +135,10 @@ def test_what_fails_is_tried_again_from_where_it_forked() -> None:
 
 
 def test_when_everything_fails_it_ends() -> None:
-    def reply(_: object) -> Mishap:
-        return Mishap.FAULT
+    def reply(_: object) -> InjectedFault:
+        return InjectedFault.FAULT
 
-    (tree,) = grow(grove(Scripted(script=reply)), Forks(chains=2, draws=1, retries=1)).trees
+    (tree,) = grow(runner(Scripted(script=reply)), Forks(chains=2, draws=1, retries=1)).trees
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 8
 
 
@@ -171,21 +171,23 @@ def test_a_path_drawn_from_the_prompt_is_compared_within_its_tree() -> None:
     """One turn each: no path shares anything, and still there are two trees."""
     tree = grown(Forks(), length=1)
     rewarded = Rewarded(tree=tree, channels=EnvReward()([tree])[0])
-    groups = trunk_of(steps([rewarded]))
+    groups = trunk_of(path_view([rewarded]))
     assert sorted(np.bincount(groups).tolist()) == [4, 4]
     assert len(set(zip(trunks(tree), groups.tolist(), strict=True))) == 2
     assert np.isfinite(TreeGrpo()([rewarded])[0].advantage).all()
 
 
 def test_seeds_for_choices_are_not_those_of_completions() -> None:
-    place = grove(scripted(lambda _: "a"))
+    place = runner(scripted(lambda _: "a"))
 
-    def player(seed: int) -> Player:
-        growth = Growth(Task(id="t"))
-        return Player(growth, place.agent, place.host, instructions="", limits=Limits(), seed=seed, waits=Waits())
+    def rollout(seed: int) -> Rollout:
+        builder = TreeBuilder(Task(id="t"))
+        return Rollout(
+            builder, place.agent, place.host, instructions="", limits=Limits(), seed=seed, deadlines=Deadlines()
+        )
 
-    assert player(0).seed("forks", 0, 1) == player(0).seed("forks", 0, 1)
-    assert len({player(0).seed("forks", 0, 1), player(0).seed("forks", 1, 0), player(1).seed("forks", 0, 1)}) == 3
+    assert rollout(0).seed("forks", 0, 1) == rollout(0).seed("forks", 0, 1)
+    assert len({rollout(0).seed("forks", 0, 1), rollout(0).seed("forks", 1, 0), rollout(1).seed("forks", 0, 1)}) == 3
     asyncio.run(place.host.close())
 
 

@@ -5,21 +5,21 @@ import random
 from dataclasses import replace
 
 import pytest
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 
 from bough.context import Parser, PlanAct, Planned, Renderer, Tagged, Window
 from bough.engine import Scripted
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Chains, Demonstration
 from bough.policy import Tiny
-from bough.rollout import Grove
+from bough.rollout import RolloutRunner
 from bough.tree import Kind, Tree, token_node
 
 PLAN = "<switch><subgoal>a, a</subgoal><action>a</action>"
 
 
-def place(engine: Scripted, parser: Parser, renderer: Renderer | None = None, **changed: object) -> Grove:
-    given = grove(engine, Inline(env=World(length=3)), max_tokens=200)
+def place(engine: Scripted, parser: Parser, renderer: Renderer | None = None, **changed: object) -> RolloutRunner:
+    given = runner(engine, InProcessHost(env=World(length=3)), max_tokens=200)
     agent = replace(given.agent, parser=parser, **changed)
     return replace(given, agent=agent if renderer is None else replace(agent, renderer=renderer))
 
@@ -28,7 +28,7 @@ def actions(tree: Tree) -> list[int]:
     return [node for node in range(tree.nodes) if tree.kind[node] == Kind.ACTION]
 
 
-def only(given: Grove, explorer: Chains | Demonstration) -> Tree:
+def only(given: RolloutRunner, explorer: Chains | Demonstration) -> Tree:
     (tree,) = grow(given, explorer).trees
     return tree
 
@@ -45,7 +45,7 @@ def test_spans_are_of_tokens() -> None:
 
 
 def test_a_plain_answer_has_no_spans() -> None:
-    tree = only(grove(scripted(lambda _: "a")), Chains(n=1))
+    tree = only(runner(scripted(lambda _: "a")), Chains(n=1))
     assert all("spans" not in info for info in tree.info)
 
 

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.batch import pack
 from bough.credit import TreeRpo
 from bough.credit.branches import place_of
-from bough.engine import Engine, Mishap, Request, Scripted
-from bough.env import Inline, Replay
-from bough.explore import Levels
+from bough.engine import Engine, InjectedFault, Request, Scripted
+from bough.env import InProcessHost, Replay
+from bough.explore import FullTree
 from bough.reward import EnvReward
-from bough.rollout import Draft, Limits, Player
-from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, steps, turns
+from bough.rollout import Limits, PendingAction, Rollout
+from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, path_view, turns
 
 
 def distinct(request: Request) -> tuple[int, ...]:
@@ -26,10 +26,10 @@ def distinct(request: Request) -> tuple[int, ...]:
 
 
 def grown(
-    explorer: Levels, engine: Engine | None = None, *, length: int = 5, seed: int = 0, limits: Limits | None = None
+    explorer: FullTree, engine: Engine | None = None, *, length: int = 5, seed: int = 0, limits: Limits | None = None
 ) -> Tree:
-    world = Inline(env=World(length=length))
-    place = grove(engine or scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
+    world = InProcessHost(env=World(length=length))
+    place = runner(engine or scripted(lambda chance: chance.choice("ab")), world, limits=limits or Limits())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -41,7 +41,7 @@ def actions(tree: Tree) -> int:
 @settings(max_examples=20)
 @given(width=strategies.integers(1, 4), depth=strategies.integers(0, 3), length=strategies.integers(3, 6))
 def test_the_full_tree_has_so_many_actions(width: int, depth: int, length: int) -> None:
-    tree = grown(Levels(width=width, depth=depth), length=length)
+    tree = grown(FullTree(width=width, depth=depth), length=length)
     paths = width**depth
     assert len(counted(tree)) == len(leaves(tree)) == paths
     assert set(turns(tree)[leaves(tree)].tolist()) == {length}
@@ -51,13 +51,13 @@ def test_the_full_tree_has_so_many_actions(width: int, depth: int, length: int) 
 
 
 def test_the_example_in_words() -> None:
-    tree = grown(Levels(width=2, depth=2), length=4)
+    tree = grown(FullTree(width=2, depth=2), length=4)
     assert np.bincount(turns(tree)[tree.kind == Kind.ACTION]).tolist() == [0, 2, 4, 4, 4]
 
 
 def test_the_branches_of_a_place_are_a_group() -> None:
-    tree = grown(Levels(width=3, depth=2), length=4)
-    view = steps([Rewarded(tree=tree, channels={})])
+    tree = grown(FullTree(width=3, depth=2), length=4)
+    view = path_view([Rewarded(tree=tree, channels={})])
     groups = place_of(view)
     forked = view.turn < 2
     sizes = [len(np.unique(view.node[forked & (groups == group)])) for group in np.unique(groups[forked])]
@@ -67,7 +67,7 @@ def test_the_branches_of_a_place_are_a_group() -> None:
 def test_siblings_are_compared_by_the_mean_of_what_goes_on_from_them() -> None:
     """The golden case, on a tree that was grown: first branch 1 and 0, second 0 and 0."""
     for seed in range(200):
-        tree = grown(Levels(width=2, depth=2), length=2, seed=seed)
+        tree = grown(FullTree(width=2, depth=2), length=2, seed=seed)
         rewarded = Rewarded(tree=tree, channels={"both": _both(tree)})
         if rewarded.returns().tolist() == [1, 0, 0, 0]:
             break
@@ -93,8 +93,10 @@ LIMITS = [Limits(), Limits(tree_turns=17), Limits(tree_tokens=60), Limits(tree_c
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=lambda limits: str(limits)[:60])
-@pytest.mark.parametrize("explorer", [Levels(width=3, depth=2), Levels(width=4, depth=3, keep=3, merge=True)], ids=str)
-def test_the_order_of_arrival_does_not_show(explorer: Levels, limits: Limits) -> None:
+@pytest.mark.parametrize(
+    "explorer", [FullTree(width=3, depth=2), FullTree(width=4, depth=3, keep=3, merge=True)], ids=str
+)
+def test_the_order_of_arrival_does_not_show(explorer: FullTree, limits: Limits) -> None:
     plain = scripted(lambda chance: chance.choice("abc"))
     expected = columns(grown(explorer, plain, limits=limits))
 
@@ -108,7 +110,7 @@ def test_the_order_of_arrival_does_not_show(explorer: Levels, limits: Limits) ->
 
 @pytest.mark.parametrize("keep", [1, 2, 5])
 def test_so_many_of_a_level_live_on(keep: int) -> None:
-    tree = grown(Levels(width=4, depth=3, keep=keep), Scripted(script=distinct), length=5)
+    tree = grown(FullTree(width=4, depth=3, keep=keep), Scripted(script=distinct), length=5)
     done = [node for node, info in enumerate(tree.info) if tree.kind[node] == Kind.ACTION and "valid" in info]
     assert np.bincount(turns(tree)[done]).tolist() == [0, *[min(keep, 4)], keep, keep, keep, keep]
     assert len(counted(tree)) == keep
@@ -119,7 +121,9 @@ def test_so_many_of_a_level_live_on(keep: int) -> None:
 
 
 def test_the_best_live_on_and_the_others_count_nowhere() -> None:
-    tree = grown(Levels(width=6, depth=2, keep=2), scripted(lambda chance: chance.choice(["a", "b", "much too long"])))
+    tree = grown(
+        FullTree(width=6, depth=2, keep=2), scripted(lambda chance: chance.choice(["a", "b", "much too long"]))
+    )
     judged = [info["quality"] for info in tree.info if "quality" in info]
     assert set(judged) == {1.0, 2.0}
     for leaf in counted(tree):
@@ -133,14 +137,14 @@ def test_the_best_live_on_and_the_others_count_nowhere() -> None:
 
 
 def test_ties_are_spread_over_the_places() -> None:
-    tree = grown(Levels(width=3, depth=2, keep=3), scripted(lambda _: "a"))
+    tree = grown(FullTree(width=3, depth=2, keep=3), scripted(lambda _: "a"))
     done = [n for n in range(tree.nodes) if tree.kind[n] == Kind.ACTION and "valid" in tree.info[n]]
     second = [n for n in done if turns(tree)[n] == 2]
     assert len({int(tree.parent[n]) for n in second}) == 3, "one below each place, not three below the first"
 
 
 def test_an_action_is_done_once_in_a_place() -> None:
-    tree = grown(Levels(width=6, depth=2, merge=True))
+    tree = grown(FullTree(width=6, depth=2, merge=True))
     acts = np.flatnonzero(tree.kind == Kind.ACTION)
     forked = acts[turns(tree)[acts] <= 2]
     done = [int(node) for node in forked if "valid" in tree.info[int(node)]]
@@ -152,12 +156,12 @@ def test_an_action_is_done_once_in_a_place() -> None:
 
 
 def faulty(request: Request) -> object:
-    return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
+    return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else (ord("a"),)
 
 
 def test_what_fails_is_tried_again_from_its_last_fork() -> None:
     for seed in range(5):
-        tree = grown(Levels(width=2, depth=2, retries=50), Scripted(script=faulty), seed=seed)  # type: ignore[arg-type]
+        tree = grown(FullTree(width=2, depth=2, retries=50), Scripted(script=faulty), seed=seed)  # type: ignore[arg-type]
         ends = leaves(tree)
         assert len(counted(tree)) == 4
         assert set(tree.outcome[ends].tolist()) <= {Outcome.TERMINATED, Outcome.FAILED}
@@ -166,31 +170,31 @@ def test_what_fails_is_tried_again_from_its_last_fork() -> None:
 def test_an_environment_that_breaks_is_tried_again() -> None:
     wild = scripted(lambda chance: chance.choice(["a", "raise"]))
     for seed in range(5):
-        tree = grown(Levels(width=2, depth=2, retries=50), wild, seed=seed)
+        tree = grown(FullTree(width=2, depth=2, retries=50), wild, seed=seed)
         assert len(counted(tree)) == 4
         assert (tree.outcome == Outcome.FAILED).any()
 
 
 def test_when_everything_fails_it_ends() -> None:
-    tree = grown(Levels(width=3, depth=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    tree = grown(FullTree(width=3, depth=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT))
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 6
 
 
 @pytest.mark.parametrize("limits", LIMITS[1:], ids=lambda limits: str(limits)[:60])
 @pytest.mark.parametrize(
-    "host", [Inline(env=World(length=5)), Inline(env=Replay(env=World(length=5), keep=1))], ids=str
+    "host", [InProcessHost(env=World(length=5)), InProcessHost(env=Replay(env=World(length=5), keep=1))], ids=str
 )
-def test_no_budget_is_overdrawn(limits: Limits, host: Inline) -> None:
+def test_no_budget_is_overdrawn(limits: Limits, host: InProcessHost) -> None:
     spent: list[tuple[int, int, int]] = []
 
-    explorer = Levels(width=3, depth=2)
+    explorer = FullTree(width=3, depth=2)
 
-    async def watch(player: Player) -> None:
-        await explorer(player)
-        cost = player.ledger.spent
+    async def watch(rollout: Rollout) -> None:
+        await explorer(rollout)
+        cost = rollout.budget.spent
         spent.append((cost.turns, cost.tokens, cost.calls))
 
-    (tree,) = grow(grove(scripted(lambda c: c.choice("ab")), host, limits=limits), watch).trees  # type: ignore[arg-type]
+    (tree,) = grow(runner(scripted(lambda c: c.choice("ab")), host, limits=limits), watch).trees  # type: ignore[arg-type]
     ((of_turns, of_tokens, of_calls),) = spent
     assert of_turns <= (limits.tree_turns or of_turns)
     assert of_tokens <= (limits.tree_tokens or of_tokens)
@@ -201,12 +205,12 @@ def test_no_budget_is_overdrawn(limits: Limits, host: Inline) -> None:
 
 def test_quality_may_be_anything() -> None:
     class Last:
-        async def __call__(self, player: Player, draft: Draft) -> float | None:
-            del player
+        async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
+            del rollout
             return float(ord(draft.parsed.action[0]))
 
     letters = scripted(lambda chance: chance.choice("abcdefgh"))
-    tree = grown(Levels(width=8, depth=1, keep=1, quality=Last()), letters)
+    tree = grown(FullTree(width=8, depth=1, keep=1, quality=Last()), letters)
     first = [str(info["text"]) for info, parent in zip(tree.info, tree.parent, strict=True) if parent == 0]
     (leaf,) = counted(tree)
     assert tree.info[int(path(tree, int(leaf))[1])]["text"] == max(first)
@@ -223,4 +227,4 @@ def test_quality_may_be_anything() -> None:
 )
 def test_ranges(fields: dict[str, int], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        Levels(**fields)  # type: ignore[arg-type]
+        FullTree(**fields)  # type: ignore[arg-type]

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.batch import pack
 from bough.context import Context, Full, Window
 from bough.credit import Grpo
-from bough.engine import Engine, Mishap, Request, Scripted
-from bough.env import Inline, Split, State, Step
+from bough.engine import Engine, InjectedFault, Request, Scripted
+from bough.env import InProcessHost, Split, State, Step
 from bough.explore import Guided
 from bough.reward import Success
 from bough.rollout import Limits
 from bough.train.summary import summarize
-from bough.train.teacher_paths import taught
+from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Task, Tree, counted, leaves, path
 
 
@@ -38,8 +38,8 @@ def grown(
     limits: Limits | None = None,
     context: Context | None = None,
 ) -> Tree:
-    world = Inline(env=env or World())  # type: ignore[arg-type]
-    place = grove(engine, world, limits=limits or Limits(), context=context or Full())
+    world = InProcessHost(env=env or World())  # type: ignore[arg-type]
+    place = runner(engine, world, limits=limits or Limits(), context=context or Full())
     (tree,) = grow(place, explorer, seed=seed).trees
     return tree
 
@@ -105,10 +105,10 @@ def test_without_an_oracle_it_is_told_how_it_failed() -> None:
 def test_what_was_told_is_not_learned_from_unless_it_is_asked_for() -> None:
     tree = grown(Guided(n=3, again=2), Scripted(script=obeys))
     (credited,) = Grpo()([paid(tree)])
-    assert credited.lose.any(), "those that failed are compared with those that were told"
+    assert credited.negative.any(), "those that failed are compared with those that were told"
     batch = pack([credited])
     assert len(batch.at) == 3 * 3 * 2
-    (shown,) = taught([credited])
+    (shown,) = teacher_paths([credited])
     assert len(counted(shown)) == 2
     both = pack([credited], paths=True, experts=[shown])
     assert int(both.expert.sum()) == 2 * 3 * 2
@@ -127,7 +127,7 @@ def _rows(batch: object, *, expert: bool) -> list[list[int]]:
 def test_only_what_led_to_success_is_shown() -> None:
     failed = grown(Guided(n=2, again=2), scripted(lambda _: "b"))
     alone = grown(Guided(n=2, again=2), scripted(lambda _: "a"))
-    assert taught(Grpo()([paid(failed), paid(alone)])) == []
+    assert teacher_paths(Grpo()([paid(failed), paid(alone)])) == []
 
 
 def test_success_is_that_of_the_policy_alone() -> None:
@@ -154,12 +154,12 @@ def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> 
 
 def test_faults_are_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.2 else obeys(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.2 else obeys(request)
 
     for seed in range(5):
         tree = grown(Guided(n=3, again=2, retries=50), Scripted(script=reply), seed=seed)  # type: ignore[arg-type]
         assert len(counted(tree)) == 5
-    nothing = grown(Guided(n=2, again=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    nothing = grown(Guided(n=2, again=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT))
     assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
     assert not np.isnan(Grpo()([paid(nothing)])[0].advantage).any()
 

@@ -18,8 +18,8 @@ from tests.explore.shapes import (
     written,
 )
 
-from bough.engine import Mishap, Request, Scripted
-from bough.explore import Lookahead
+from bough.engine import InjectedFault, Request, Scripted
+from bough.explore import Latr
 from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, path, trained
 
@@ -48,7 +48,7 @@ def forced(tree: Tree) -> list[str]:
     return [chr(token) for node in nodes for token in tree.tokens_of(node).tolist()]
 
 
-SMALL = Lookahead(paths=2, windows=(3,))
+SMALL = Latr(paths=2, windows=(3,))
 
 
 def test_a_path_branches_where_two_tokens_are_nearly_tied() -> None:
@@ -84,7 +84,7 @@ def test_whoever_wrote_the_second_branches_to_the_likeliest() -> None:
     clear = grown(place_of(told(tied_at(), lambda begun: "y" * (9 - len(begun)))), SMALL)
     assert forced(clear) == []
     # Where neither was written, both are.
-    both = grown(place_of(told(tied_at(2), filled("z"))), Lookahead(paths=3, windows=(3,)))
+    both = grown(place_of(told(tied_at(2), filled("z"))), Latr(paths=3, windows=(3,)))
     assert forced(both) == ["x", "y"]
 
 
@@ -92,15 +92,15 @@ def test_look_alikes_are_cut_off() -> None:
     """A branch that comes back to the same text: one token of five is an edit distance of 0.2."""
     engine = told(tied_at(2), lambda begun: "x" * (20 - len(begun)))
     for explorer, kept in [
-        (Lookahead(paths=2, windows=(5,)), False),
-        (Lookahead(paths=2, windows=(5,), edit=0.2), True),
-        (Lookahead(paths=2, windows=(5,), edit=None), True),
-        (Lookahead(paths=2, windows=(5,), edit=None, suffix=0.7), False),
-        (Lookahead(paths=2, windows=(5,), edit=None, suffix=0.8), True),
-        (Lookahead(paths=2, windows=(5,), edit=None, rouge=0.7), False),
-        (Lookahead(paths=2, windows=(5,), edit=None, rouge=0.81), True),
+        (Latr(paths=2, windows=(5,)), False),
+        (Latr(paths=2, windows=(5,), edit=0.2), True),
+        (Latr(paths=2, windows=(5,), edit=None), True),
+        (Latr(paths=2, windows=(5,), edit=None, suffix=0.7), False),
+        (Latr(paths=2, windows=(5,), edit=None, suffix=0.8), True),
+        (Latr(paths=2, windows=(5,), edit=None, rouge=0.7), False),
+        (Latr(paths=2, windows=(5,), edit=None, rouge=0.81), True),
         # The longer stretch is more alike still.
-        (Lookahead(paths=2, windows=(5, 10), edit=0.15), False),
+        (Latr(paths=2, windows=(5, 10), edit=0.15), False),
     ]:
         tree = grown(place_of(engine, max_tokens=60), explorer)
         paths = [written(tree, leaf) for leaf in counted(tree)]
@@ -110,11 +110,11 @@ def test_look_alikes_are_cut_off() -> None:
 
 def test_what_was_cut_off_is_not_learned_from_and_cost_what_it_cost() -> None:
     engine = told(tied_at(2), lambda begun: "x" * (20 - len(begun)))
-    tree, player = ledgered(place_of(engine, max_tokens=60), Lookahead(paths=2, windows=(5,)))
+    tree, rollout = ledgered(place_of(engine, max_tokens=60), Latr(paths=2, windows=(5,)))
     (gone,) = [leaf for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.OPEN]
     # Born at 2 and compared over five tokens, the first of which was forced.
     assert written(tree, gone) == "xxyxxxx"
-    assert player.ledger.spent.tokens == 2 * 21 + 4
+    assert rollout.budget.spent.tokens == 2 * 21 + 4
     assert tree.info[0]["pruned_branches"] == 1
     assert not trained(tree)[tree.span[gone] : tree.span[gone + 1]].any()
 
@@ -122,7 +122,7 @@ def test_what_was_cut_off_is_not_learned_from_and_cost_what_it_cost() -> None:
 def test_short_groups_get_new_samples() -> None:
     """Nothing branches: every path is a sample of its own, none a copy of the first."""
     engine = Told(script=spelling(9), likely=lambda _: CLEAR)
-    tree = grown(place_of(engine), Lookahead(windows=(3,)))
+    tree = grown(place_of(engine), Latr(windows=(3,)))
     texts = [written(tree, leaf) for leaf in counted(tree)]
     assert len(texts) == len(set(texts)) == 8
     assert (tree.parent[tree.kind == Kind.ACTION] == 0).sum() == 8
@@ -140,7 +140,7 @@ def test_verdicts_belong_to_the_branches_compared() -> None:
         return ("A" if begun[:1] == "y" else "B" if begun[4:5] == "y" else "x") * left
 
     engine = told(lambda before: TIED if before.rpartition("}")[2] in ("", "xx", "xxxx") else CLEAR, reply)
-    tree = grown(place_of(engine, max_tokens=60), Lookahead(paths=4, windows=(6,)))
+    tree = grown(place_of(engine, max_tokens=60), Latr(paths=4, windows=(6,)))
     gone = [written(tree, leaf) for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.OPEN]
     assert gone == ["xxyxxxxx"]
     kept = {written(tree, leaf)[:5] for leaf in counted(tree)}
@@ -151,14 +151,14 @@ def test_a_stretch_in_which_the_turn_ended_spares_the_branch() -> None:
     """Six letters and a stop: from token 2 on there are five tokens with the stop, four without."""
     engine = told(tied_at(2), lambda begun: "x" * (6 - len(begun)))
     for window, kept in ((3, False), (4, False), (5, True), (20, True)):
-        tree = grown(place_of(engine, turns=6), Lookahead(paths=2, windows=(window,), edit=0.9))
+        tree = grown(place_of(engine, turns=6), Latr(paths=2, windows=(window,), edit=0.9))
         assert ("xxyxxx." in [written(tree, leaf) for leaf in counted(tree)]) == kept, window
 
 
 def test_there_are_never_more_than_there_is_room_for() -> None:
     engine = Told(script=spelling(30, "xyz"), likely=lambda _: TIED)
     for share, grow_from_first in ((1.0, 8), (0.5, 4), (0.25, 2), (0.0, 0)):
-        explorer = Lookahead(windows=(3,), share=share, edit=None)
+        explorer = Latr(windows=(3,), share=share, edit=None)
         tree = grown(place_of(engine, max_tokens=60), explorer)
         assert len(counted(tree)) == explorer.paths == 8
         roots = int((tree.parent[tree.kind == Kind.ACTION] == 0).sum())
@@ -173,13 +173,13 @@ def test_of_ties_at_one_token_the_likelier_come_first() -> None:
         lambda before: {"a": 0.34, "b": 0.32, "c": 0.3} if before.endswith("}xx") else CLEAR,
         lambda begun: "x" * (9 - len(begun)),
     )
-    tree = grown(place_of(engine), Lookahead(paths=3, windows=(3,), candidates=3, edit=None))
+    tree = grown(place_of(engine), Latr(paths=3, windows=(3,), candidates=3, edit=None))
     assert sorted(forced(tree)) == ["a", "b"]
 
 
 def test_branches_branch_and_go_on_through_turns() -> None:
     engine = Told(script=spelling(2, "xyz"), likely=tied_at(0, 1))
-    tree = grown(place_of(engine, turns=6), Lookahead(paths=16, windows=(2,)))
+    tree = grown(place_of(engine, turns=6), Latr(paths=16, windows=(2,)))
     assert len(counted(tree)) == 16
     texts = [written(tree, leaf) for leaf in counted(tree)]
     assert {text.count(".") for text in texts} == {3}
@@ -207,7 +207,7 @@ def test_a_forced_token_may_be_the_last_of_an_action() -> None:
 
 def test_no_branches_after_so_many_tokens() -> None:
     for most, branches in ((3, 0), (6, 1)):
-        tree = grown(place_of(told(tied_at(5), filled("x"))), Lookahead(paths=2, windows=(3,), most_tokens=most))
+        tree = grown(place_of(told(tied_at(5), filled("x"))), Latr(paths=2, windows=(3,), most_tokens=most))
         assert len(forced(tree)) == branches
         assert len(counted(tree)) == 2
 
@@ -215,29 +215,29 @@ def test_no_branches_after_so_many_tokens() -> None:
 def test_engines_that_say_no_alternatives_are_refused() -> None:
     class Mute(Scripted):
         async def generate(self, request: Request):  # type: ignore[no-untyped-def]
-            return replace(await super().generate(request), alternatives=None)
+            return replace(await super().generate(request), top_probs=None)
 
     with pytest.raises(BaseExceptionGroup) as caught:
         grown(place_of(Mute(script=spelling(3))), SMALL)
-    assert "Sampling.alternatives: got 2 and the engine Mute" in str(caught.value.exceptions[0])
+    assert "Sampling.top_probs: got 2 and the engine Mute" in str(caught.value.exceptions[0])
 
 
 def test_what_fails_is_tried_again() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.3 else spelling(5)(request)
 
     for seed in range(5):
         place = place_of(Scripted(script=reply), turns=10)  # type: ignore[arg-type]
-        tree = grown(place, Lookahead(windows=(3,), retries=40), seed=seed)
+        tree = grown(place, Latr(windows=(3,), retries=40), seed=seed)
         assert len(counted(tree)) == 8
         assert Outcome.FAILED in ends(tree)
-    dead = grown(place_of(Scripted(script=lambda _: Mishap.FAULT)), Lookahead(paths=4, retries=1))
+    dead = grown(place_of(Scripted(script=lambda _: InjectedFault.FAULT)), Latr(paths=4, retries=1))
     assert ends(dead) == [Outcome.FAILED] * 8
 
 
 def test_a_model_reads_what_the_tree_says() -> None:
     place = model_grove(max_tokens=12)
-    tree = grown(place, Lookahead(windows=(2, 4), floor=0.005, gap=0.05))
+    tree = grown(place, Latr(windows=(2, 4), floor=0.005, gap=0.05))
     assert len(counted(tree)) == 8
     assert forced(tree)
     np.testing.assert_allclose(*zip(*scores(place, tree), strict=True), atol=1e-6)
@@ -256,4 +256,4 @@ def test_ranges() -> None:
         {"windows": (5, 3)},
     ):
         with pytest.raises(ValueError, match=rf"Lookahead\.{next(iter(field))}: got .*; need"):
-            Lookahead(**field)  # type: ignore[arg-type]
+            Latr(**field)  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from tests.explore.shapes import (
 )
 
 from bough.credit import TreePo
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.explore import Segments
 from bough.reward import EnvReward
 from bough.rollout import Explorer
@@ -119,14 +119,14 @@ def test_a_path_goes_on_through_turns() -> None:
 
 def test_what_fails_is_tried_again_and_a_fault_for_good_ends_it() -> None:
     def reply(request: Request) -> object:
-        return Mishap.FAULT if random.Random(request.seed).random() < 0.3 else spelling(8)(request)
+        return InjectedFault.FAULT if random.Random(request.seed).random() < 0.3 else spelling(8)(request)
 
     for seed in range(5):
         place = place_of(Scripted(script=reply))  # type: ignore[arg-type]
         tree = grown(place, Segments(width=6, tokens=3, retries=40), seed=seed)
         assert len(counted(tree)) == 6
         assert Outcome.FAILED in ends(tree)
-    dead = place_of(Scripted(script=lambda _: Mishap.FAULT))
+    dead = place_of(Scripted(script=lambda _: InjectedFault.FAULT))
     assert ends(grown(dead, Segments(width=4, retries=1))) == [Outcome.FAILED] * 4
 
 
@@ -134,7 +134,7 @@ def test_what_failed_in_the_middle_of_an_action_is_no_path() -> None:
     """Every second segment fails for good: nothing counts, and nothing is said to have been cut short."""
 
     def reply(request: Request) -> object:
-        return Mishap.FAULT if text_of(request) else spelling(8)(request)
+        return InjectedFault.FAULT if text_of(request) else spelling(8)(request)
 
     place = place_of(Scripted(script=reply))  # type: ignore[arg-type]
     tree = grown(place, Segments(width=4, tokens=3, retries=1))

@@ -10,7 +10,7 @@ from tests.explore.shapes import ends, grown, ledgered, place_of, spelling
 from tests.rollout.test_builder import columns
 
 from bough.engine import Scripted
-from bough.explore import EntropyForks, Lookahead, Segments, Surprisal
+from bough.explore import EntropyForks, EpTree, Latr, Segments
 from bough.rollout import Explorer, Limits
 from bough.tree import Outcome, counted
 
@@ -26,10 +26,10 @@ class Case:
 
 CASES = [
     Case(shape=Segments(width=7, divergence=3, tokens=2), letters=6, end=14),
-    Case(shape=Surprisal(chains=3, rounds=2), letters=5, end=10),
+    Case(shape=EpTree(chains=3, rounds=2), letters=5, end=10),
     Case(shape=EntropyForks(), letters=1, end=5),
     Case(shape=EntropyForks(balance=1.0, penalty=0.05), letters=1, end=5),
-    Case(shape=Lookahead(windows=(2, 4), gap=0.5, floor=0.1), letters=5, end=10),
+    Case(shape=Latr(windows=(2, 4), gap=0.5, floor=0.1), letters=5, end=10),
 ]
 
 
@@ -58,8 +58,8 @@ def test_what_is_done_when_a_budget_ends_is_kept(
 ) -> None:
     limits = Limits(tree_tokens=tokens, tree_turns=steps, tree_calls=calls)
     place = place_of(Scripted(script=spelling(case.letters)), turns=case.end, max_tokens=8, limits=limits)
-    tree, player = ledgered(place, case.shape, seed=seed)
-    spent = player.ledger.spent
+    tree, rollout = ledgered(place, case.shape, seed=seed)
+    spent = rollout.budget.spent
     for used, most in ((spent.tokens, tokens), (spent.turns, steps), (spent.calls, calls)):
         assert most is None or used <= most
     assert spent.tokens == int(tree.sampled.sum())

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.rollout.test_builder import columns
 
 from bough.batch import pack
-from bough.credit import Slate as Credit
+from bough.credit import SlateCredit as Credit
 from bough.credit import dr_grpo
-from bough.engine import Engine, Mishap, Request, Scripted
-from bough.env import Inline
-from bough.explore import Chains, Proper, Slate
+from bough.engine import Engine, InjectedFault, Request, Scripted
+from bough.env import InProcessHost
+from bough.explore import Chains, FormatScore, Slate
 from bough.reward import EnvReward
-from bough.rollout import Draft, Limits, Player
+from bough.rollout import Limits, PendingAction, Rollout
 from bough.train.summary import summarize
 from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, turns
 
@@ -28,17 +28,17 @@ SCORES = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0}
 class Letter:
     """A letter is worth what `SCORES` says; nobody can say what `z` is worth."""
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
-        del player
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
+        del rollout
         return SCORES.get(draft.parsed.action)
 
 
 def grown(
     explorer: Slate, engine: Engine | None = None, *, length: int = 4, seed: int = 0, limits: Limits | None = None
 ) -> Tree:
-    place = grove(
+    place = runner(
         engine or scripted(lambda chance: chance.choice("abcd")),
-        Inline(env=World(length=length)),
+        InProcessHost(env=World(length=length)),
         limits=limits or Limits(),
     )
     (tree,) = grow(place, explorer, seed=seed).trees
@@ -158,15 +158,17 @@ def test_what_nobody_can_judge_takes_no_part() -> None:
 def test_faults_are_tried_again() -> None:
     def reply(request: Request) -> object:
         luck = random.Random(request.seed)
-        return Mishap.FAULT if luck.random() < 0.3 else tuple(map(ord, luck.choice(["a", "raise"])))
+        return InjectedFault.FAULT if luck.random() < 0.3 else tuple(map(ord, luck.choice(["a", "raise"])))
 
     for seed in range(5):
-        explorer = Slate(quality=Proper(), candidates=2, retries=60)
+        explorer = Slate(quality=FormatScore(), candidates=2, retries=60)
         tree = grown(explorer, Scripted(script=reply), seed=seed)  # type: ignore[arg-type]
         assert (tree.outcome == Outcome.FAILED).any()
         ends = [leaf for leaf in counted(tree) if not tree.info[int(leaf)].get("stub")]
         assert tree.outcome[ends].tolist() == [Outcome.TERMINATED]
-    nothing = grown(Slate(quality=Proper(), candidates=2, retries=1), Scripted(script=lambda _: Mishap.FAULT))
+    nothing = grown(
+        Slate(quality=FormatScore(), candidates=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT)
+    )
     assert nothing.outcome[leaves(nothing)].tolist() == [Outcome.FAILED] * 4
 
 
@@ -177,7 +179,7 @@ def test_truncated_sampling_has_a_fraction_of_the_variance(length: int) -> None:
     for seed in range(60):
         slate = grown(Slate(quality=Letter(), candidates=4), length=length, seed=seed)
         short += _taught(Credit(scale=False)([rewarded(slate)])[0])
-        place = grove(scripted(lambda chance: chance.choice("abcd")), Inline(env=World(length=length)))
+        place = runner(scripted(lambda chance: chance.choice("abcd")), InProcessHost(env=World(length=length)))
         (tree,) = grow(place, Chains(n=4), seed=seed).trees
         paid = [SCORES[str(info["text"])] if "finish" in info else 0.0 for info in tree.info]
         (credited,) = dr_grpo()([Rewarded(tree=tree, channels={"letters": np.asarray(paid)})])
@@ -192,7 +194,7 @@ def _taught(credited: object) -> list[float]:
 
 
 def test_what_nobody_judged_has_no_credit() -> None:
-    (tree,) = grow(grove(scripted(lambda _: "a")), Chains(n=2)).trees
+    (tree,) = grow(runner(scripted(lambda _: "a")), Chains(n=2)).trees
     assert not Credit()([rewarded(tree)])[0].advantage.any()
     assert Credit()([]) == []
 

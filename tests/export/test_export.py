@@ -17,14 +17,14 @@ from bough.config import ConfigError
 from bough.context import Window
 from bough.credit import Searched
 from bough.explore.text_similarity import edit_distance
-from bough.export import Apart, mine
+from bough.export import PairFilter, export
 from bough.objective import mcts_dpo
 from bough.policy import Pretrained, Tiny
 from bough.rollout import Limits
 from bough.search import mcts
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
 from bough.train import Revise, Run, Warmup, start
-from bough.tree import Credited, steps
+from bough.tree import Credited, path_view
 
 PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
 
@@ -39,7 +39,7 @@ def searching() -> Run:
         credit=Searched(),
         filters=(),
         objective=mcts_dpo(),
-        optimizer=replace(small().world.optimizer, parts=1),
+        optimizer=replace(small().world.optimizer, minibatches=1),
     )
 
 
@@ -60,7 +60,7 @@ def rows(path: Path) -> list[dict[str, object]]:
 
 def test_the_pairs_are_those_of_the_loss_and_are_read_back(full: RunDirectory, tmp_path: Path) -> None:
     out = tmp_path / "pairs.jsonl"
-    found = mine(full.path, out=out)
+    found = export(full.path, out=out)
     learned = [row["policy/pairs"] for row in read_metrics(full.metrics) if "policy/pairs" in row]
     assert learned == [len(found.rows)]
     assert found.rows
@@ -76,8 +76,8 @@ def test_the_pairs_are_those_of_the_loss_and_are_read_back(full: RunDirectory, t
 
 @pytest.mark.parametrize("changes", [[], PATHS])
 def test_messages_make_the_text_again(full: RunDirectory, changes: Sequence[str]) -> None:
-    texts = mine(full.path, changes).rows
-    chats = mine(full.path, changes, messages=True).rows
+    texts = export(full.path, changes).rows
+    chats = export(full.path, changes, messages=True).rows
     renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
     write = renderer._tokenizer.apply_chat_template
     assert len(texts) == len(chats) > 0
@@ -95,38 +95,38 @@ def test_messages_make_the_text_again(full: RunDirectory, changes: Sequence[str]
 
 def test_sides_whose_context_is_rebuilt_are_left_out_and_turns_are_not(window: RunDirectory) -> None:
     reason = "its context is rebuilt on the way"
-    paths = mine(window.path, ["credit=Process()"], what="steps")
+    paths = export(window.path, ["credit=Process()"], what="steps")
     assert paths.left_out[reason] > 0
     assert all(len(row["completions"]) == 1 for row in paths.rows)
-    examples = mine(window.path, ["credit=Process()"], what="examples", messages=True)
+    examples = export(window.path, ["credit=Process()"], what="examples", messages=True)
     assert reason not in examples.left_out
     assert {len(row["prompt"]) for row in examples.rows} == {2}, "the system's and the newest observation"
 
 
 def test_examples_are_the_turns_of_good_paths_and_no_others(full: RunDirectory) -> None:
-    found = mine(full.path, ["credit=Filtered()"], what="examples")
+    found = export(full.path, ["credit=Filtered()"], what="examples")
     (file,) = full.trees.glob("*.safetensors")
     solved = {each.tree.task.id for each in read_trees(file, Credited) if any(i.get("success") for i in each.tree.info)}
     assert {row["task"] for row in found.rows} == solved
     assert {row["weight"] for row in found.rows} == {1.0}
-    best = mine(full.path, ["credit=Filtered(answer=true)"], what="examples")
+    best = export(full.path, ["credit=Filtered(answer=true)"], what="examples")
     assert len(best.rows) <= len(found.rows)
 
 
 def test_values_and_steps(full: RunDirectory) -> None:
-    values = mine(full.path, ["credit=Searched(head=value)"], what="values").rows
+    values = export(full.path, ["credit=Searched(head=value)"], what="values").rows
     (file,) = full.trees.glob("*.safetensors")
-    views = [steps([each.rewarded]) for each in read_trees(file, Credited)]
+    views = [path_view([each.rewarded]) for each in read_trees(file, Credited)]
     assert len(values) == sum(len(set(view.place.tolist())) for view in views), "each place once"
     assert all(-1 <= row["value"] <= 1 and row["head"] == "value" for row in values)
-    paths = mine(full.path, ["credit=Process(label=hard)"], what="steps").rows
+    paths = export(full.path, ["credit=Process(label=hard)"], what="steps").rows
     assert all(len(row["completions"]) == len(row["labels"]) == len(row["scores"]) for row in paths)
     assert all(row["labels"] == [score > 0 for score in row["scores"]] for row in paths)
     assert any(len(row["labels"]) > 1 for row in paths)
 
 
 def test_revisions_say_what_is_learned(full: RunDirectory) -> None:
-    found = mine(full.path, what="revisions").rows
+    found = export(full.path, what="revisions").rows
     assert found
     renderer = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
     for row in found:
@@ -139,7 +139,7 @@ def test_revisions_say_what_is_learned(full: RunDirectory) -> None:
         assert {word.strip() for word in said[1:-1]} <= {"left", "right", "up", "down"}
         assert len(said) > 2, "a thought and an action"
         assert row["gap"] > 0
-    chats = mine(full.path, what="revisions", messages=True).rows
+    chats = export(full.path, what="revisions", messages=True).rows
     assert [set(chat) for chat in chats] == [{"prompt", "completion", "task", "gap"}] * len(found)
     write = renderer._tokenizer.apply_chat_template
     for text, chat in zip(found, chats, strict=True):
@@ -152,12 +152,12 @@ def test_revisions_say_what_is_learned(full: RunDirectory) -> None:
 
 def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory) -> None:
     rule = "demonstrations.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
-    found = mine(full.path, [rule, "objective=Imitation()"], what="revisions").rows
+    found = export(full.path, [rule, "objective=Imitation()"], what="revisions").rows
     assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
     with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the way\)"):
-        mine(window.path, what="revisions")
+        export(window.path, what="revisions")
     with pytest.raises(ConfigError, match=r"demonstrations\.revise"):
-        mine(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
+        export(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
 
 
 def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
@@ -165,25 +165,25 @@ def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
         return "\n".join(message["content"] for message in side if message["role"] == "assistant")
 
     paths = ["objective.pairs.unit=path", "objective.pairs.choice=all"]
-    whole = mine(full.path, paths, messages=True).rows
+    whole = export(full.path, paths, messages=True).rows
     sides = [(said(row["chosen"]), said(row["rejected"])) for row in whole]
     far = [edit_distance(one, other) >= 6 for one, other in sides]
     others = [not set(one.split()) & set(other.split()) for one, other in sides]
-    for apart, kept in ((Apart(edits=6), far), (Apart(overlap=0.0), others)):
+    for apart, kept in ((PairFilter(edits=6), far), (PairFilter(overlap=0.0), others)):
         for messages in (False, True):
-            found = mine(full.path, paths, messages=messages, apart=apart)
-            rows = mine(full.path, paths, messages=messages).rows
+            found = export(full.path, paths, messages=messages, apart=apart)
+            rows = export(full.path, paths, messages=messages).rows
             assert list(found.rows) == [row for row, stays in zip(rows, kept, strict=True) if stays]
             assert found.left_out["its sides are too much alike"] == kept.count(False) > 0
-    with pytest.raises(ConfigError, match=r"apart: got Apart\(edits=4, overlap=1\.0\) and steps; need pairs"):
-        mine(full.path, what="steps", apart=Apart(edits=4))
+    with pytest.raises(ConfigError, match=r"apart: got PairFilter\(edits=4, overlap=1\.0\) and steps; need pairs"):
+        export(full.path, what="steps", apart=PairFilter(edits=4))
 
 
 def test_trees_without_rewards_get_the_runs(full: RunDirectory, tmp_path: Path) -> None:
     (file,) = full.trees.glob("*.safetensors")
     write_trees(tmp_path / "bare.safetensors", [each.tree for each in read_trees(file, Credited)])
-    assert mine(full.path, trees=tmp_path).rows == mine(full.path).rows
-    assert mine(full.path, trees=file).rows == mine(full.path).rows
+    assert export(full.path, trees=tmp_path).rows == export(full.path).rows
+    assert export(full.path, trees=file).rows == export(full.path).rows
 
 
 @pytest.mark.parametrize("messages", [False, True])
@@ -194,8 +194,8 @@ def test_actions_in_pieces_make_the_same_rows(full: RunDirectory, tmp_path: Path
     assert sum(each.tree.nodes for each in pieces) > sum(each.tree.nodes for each in whole)
     write_trees(tmp_path / "pieces.safetensors", [each.tree for each in pieces])
     for what, changes in (("pairs", []), ("pairs", PATHS), ("examples", ["credit=Filtered()"]), ("steps", [])):
-        rows = mine(full.path, changes, what=what, messages=messages).rows
-        assert mine(full.path, changes, trees=tmp_path, what=what, messages=messages).rows == rows, what
+        rows = export(full.path, changes, what=what, messages=messages).rows
+        assert export(full.path, changes, trees=tmp_path, what=what, messages=messages).rows == rows, what
 
 
 def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_path: Path) -> None:
@@ -209,11 +209,11 @@ def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_p
         ([], "pears", ConfigError, "unknown name 'pears'; did you mean 'pairs'"),
     ):
         with pytest.raises(error, match=message):
-            mine(full.path, changes, what=what, out=out)
+            export(full.path, changes, what=what, out=out)
     with pytest.raises(StoreError, match="got no files of trees"):
-        mine(full.path, trees=tmp_path, out=out)
+        export(full.path, trees=tmp_path, out=out)
     with pytest.raises(StoreError, match="need one that `bough train` made"):
-        mine(tmp_path / "nowhere", out=out)
+        export(tmp_path / "nowhere", out=out)
     assert out.read_text() == "before"
 
 

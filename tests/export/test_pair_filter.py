@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies
 
 from bough.explore.text_similarity import edit_distance, rouge_l
-from bough.export.pair_filter import ANY, Apart
+from bough.export.pair_filter import ANY, PairFilter
 
 
 def test_the_worked_examples() -> None:
@@ -12,11 +12,11 @@ def test_the_worked_examples() -> None:
     assert edit_distance(up, down) == edit_distance("push up", "push down") == 4
     assert rouge_l(up.split(), down.split()) == 0.75
     assert rouge_l(["push", "up"], ["push", "down"]) == 0.5
-    assert Apart(edits=4)(up, down)
-    assert not Apart(edits=5)(up, down)
-    assert Apart(overlap=0.75)(up, down)
-    assert not Apart(overlap=0.7)(up, down)
-    assert Apart(overlap=0.7)("push up", "push down")
+    assert PairFilter(edits=4)(up, down)
+    assert not PairFilter(edits=5)(up, down)
+    assert PairFilter(overlap=0.75)(up, down)
+    assert not PairFilter(overlap=0.7)(up, down)
+    assert PairFilter(overlap=0.7)("push up", "push down")
 
 
 LETTERS = strategies.text("ab ", max_size=8)
@@ -24,14 +24,14 @@ LETTERS = strategies.text("ab ", max_size=8)
 
 @given(one=LETTERS, other=LETTERS, edits=strategies.integers(0, 9))
 def test_what_is_quickly_known_is_true(one: str, other: str, edits: int) -> None:
-    assert Apart(edits=edits)(one, other) == (edit_distance(one, other) >= edits)
+    assert PairFilter(edits=edits)(one, other) == (edit_distance(one, other) >= edits)
 
 
 def test_nothing_is_asked_unless_it_is_set() -> None:
     assert not ANY.filters
     assert ANY("a", "a")
-    assert Apart(edits=1).filters
-    assert Apart(overlap=0.9).filters
+    assert PairFilter(edits=1).filters
+    assert PairFilter(overlap=0.9).filters
     for wrong in ({"edits": -1}, {"overlap": 1.5}):
         with pytest.raises(ValueError, match=r"Apart: got edits="):
-            Apart(**wrong)
+            PairFilter(**wrong)

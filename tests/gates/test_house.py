@@ -19,8 +19,9 @@ from bough.config import dump, load, override
 from bough.train.check import check
 
 for name in names("methods", "recipes"):
-    run = override(find_run(name), ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu",
-    "engine=Local(slots=8)"]) check(run)
+    small = ["steps=1", "optimizer=Optimizer(epochs=2)", "policy.device=cpu", "engine=Local(slots=8)"]
+    run = override(find_run(name), small)
+    check(run)
     assert load(dump(run)) == run
 """
 
@@ -104,3 +105,21 @@ def test_every_module_named_in_the_docs_exists() -> None:
     for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
         for path in re.findall(r"`((?:src|bench|tests|docs|scripts|examples)/[\w/.-]+)`", page.read_text()):
             assert (root / path).exists(), f"{page.name} names {path}"
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """The modules that a statement imports."""
+    if isinstance(node, ast.ImportFrom):
+        return [node.module or "", *(f"{node.module}.{name.name}" for name in node.names)]
+    return [name.name for name in node.names] if isinstance(node, ast.Import) else []
+
+
+def test_few_modules_import_the_kernels() -> None:
+    users = {
+        str(file.relative_to(SRC))
+        for file in FILES
+        if file.parent.name != "kernels"
+        for node in ast.walk(ast.parse(file.read_text()))
+        if any(name.startswith("bough.kernels") for name in _imported(node))
+    }
+    assert len(users) <= 4, f"got {sorted(users)}; need at most four modules that import bough.kernels"

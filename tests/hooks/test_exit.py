@@ -5,14 +5,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.explore.stage import World, grove, scripted
+from tests.explore.stage import World, runner, scripted
 from tests.rollout.test_starts import grown
 from tests.trees import chains, rewarded
 
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.hooks import ExIt
-from bough.hooks.exit import Histories
+from bough.hooks.exit import ExItState
 from bough.reward import Success
 from bough.tree import Rewarded, Task, counted, mark_replayed
 
@@ -23,17 +23,17 @@ async def nobody(_: Task) -> tuple[str, ...]:
     raise AssertionError("no teacher is asked")
 
 
-def begin(kept: Histories, tasks: list[Task], seed: int) -> list[Task]:
+def begin(kept: ExItState, tasks: list[Task], seed: int) -> list[Task]:
     return asyncio.run(kept.begin(tasks, nobody, seed))
 
 
-def fresh(**settings: float) -> Histories:
+def fresh(**settings: float) -> ExItState:
     return ExIt(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
 
 
 def played(*tasks: Task, letters: str = "aaaab", n: int = 8) -> list[Rewarded]:
     """A group of chains for each task; one succeeds that writes `a` four times."""
-    place = grove(scripted(lambda chance: chance.choice(letters)), Inline(env=World(length=LENGTH)))
+    place = runner(scripted(lambda chance: chance.choice(letters)), InProcessHost(env=World(length=LENGTH)))
     trees = grown(place, Chains(n=n), *tasks).trees
     return [Rewarded(tree=tree, channels=Success()([tree])[0]) for tree in trees]
 

@@ -22,12 +22,12 @@ from bough.config import ConfigError, dump, load, override
 from bough.credit import Archer, SingleStream
 from bough.explore import Chains
 from bough.hooks import ExIt, PickPaths, Snapshots, SuccessReplay, Tracker
-from bough.hooks.hook import Adviser, AdviserRecipe, Advisers, Chooser, Notebook, Starter, Teacher
+from bough.hooks.hook import BatchHook, HookRecipe, Hooks, HookState, TaskRewriter, TaskSampler, Teacher
 from bough.objective import Reinforce
 from bough.policy import UtteranceCritic
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import Checkpointing, Health, Run, Tasks, Warmup, Workshop, resume, start
+from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
 from bough.train.check import check
 from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, is_replayed, leaves, path
 from bough.tree.needs import Need, estimate
@@ -53,7 +53,10 @@ def brief(**changes: Any) -> Run:
 CRITIC = UtteranceCritic(width=8, heads=1, steps=2, batch_turns=8, capacity_turns=30, warmup_steps=2)
 RUNS = {
     "archer": brief(
-        hooks=(CRITIC,), credit=Archer(), objective=Reinforce(), optimizer=replace(small().world.optimizer, parts=1)
+        hooks=(CRITIC,),
+        credit=Archer(),
+        objective=Reinforce(),
+        optimizer=replace(small().world.optimizer, minibatches=1),
     ),
     "single stream": brief(hooks=(Tracker(choose=True),), credit=SingleStream(), explorer=Chains(n=1), batch_tasks=4),
     "success replay": brief(hooks=(SuccessReplay(),), explorer=Chains(n=2), batch_tasks=6),
@@ -195,15 +198,15 @@ class Counting:
 
 def test_pieces_are_what_the_protocols_ask_for() -> None:
     for recipe in (Count(), CRITIC, Tracker(), SuccessReplay(), ExIt(), Snapshots(), PickPaths()):
-        assert isinstance(recipe, AdviserRecipe)
+        assert isinstance(recipe, HookRecipe)
         adviser = recipe.build(vocab_tokens=10, device="cpu", seed=0)
-        assert isinstance(adviser, Adviser)
-        assert isinstance(adviser, Chooser) == isinstance(recipe, Tracker)
-        assert isinstance(adviser, Starter) == isinstance(recipe, ExIt | Snapshots)
+        assert isinstance(adviser, BatchHook)
+        assert isinstance(adviser, TaskSampler) == isinstance(recipe, Tracker)
+        assert isinstance(adviser, TaskRewriter) == isinstance(recipe, ExIt | Snapshots)
 
 
 def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:
-    several = Advisers((Count(name="a"), Count(name="b")), vocab_tokens=10, device="cpu", seed=0)
+    several = Hooks((Count(name="a"), Count(name="b")), vocab_tokens=10, device="cpu", seed=0)
     advised = several.advise([rewarded(chains([1.0]))], seed=5)[0]
     assert list(advised.estimates) == ["a", "b"]
     assert several.observe(lambda: 0.5) == {"a/moved": 0.5, "b/moved": 0.5}
@@ -245,20 +248,20 @@ async def no_teacher(task: Task) -> tuple[str, ...]:
 
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
-    advisers = Advisers((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
+    hooks = Hooks((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
     with pytest.raises(StageError, match=r"adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
-        advisers.advise([rewarded(chains([1.0]))], seed=5)
+        hooks.advise([rewarded(chains([1.0]))], seed=5)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
     ):
-        advisers.weigh(["a", "b"])
+        hooks.weigh(["a", "b"])
     tasks = [Task(id="a"), Task(id="b")]
     with pytest.raises(StageError, match=r"adviser_1_Misleading.begin: got 1 tasks for 2; need as many as were drawn"):
-        asyncio.run(advisers.begin(tasks, no_teacher, seed=0))
+        asyncio.run(hooks.begin(tasks, no_teacher, seed=0))
 
 
 def test_choosers_agree_by_their_product() -> None:
-    several = Advisers((Tracker(choose=True), Count(), Tracker(choose=True)), vocab_tokens=10, device="cpu", seed=0)
+    several = Hooks((Tracker(choose=True), Count(), Tracker(choose=True)), vocab_tokens=10, device="cpu", seed=0)
     several.advise([rewarded(chains([1.0], task="known"))], seed=0)
     weights = several.weigh(["known", "unknown"])
     one = np.sqrt(0.75 * 0.25) + 0.05
@@ -267,7 +270,7 @@ def test_choosers_agree_by_their_product() -> None:
 
 def test_a_notebook_does_not_change_when_its_adviser_goes_on() -> None:
     one = CRITIC.build(vocab_tokens=10, device="cpu", seed=0)
-    kept = Notebook(one).state()
+    kept = HookState(one).state()
     before = {name: value.clone() for name, value in kept.items()}
     one.advise([rewarded(chains([1.0, 0.0]))], seed=0)
     assert all(bool((kept[name] == before[name]).all()) for name in before)
@@ -275,19 +278,19 @@ def test_a_notebook_does_not_change_when_its_adviser_goes_on() -> None:
 
 def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     """One that always succeeds comes less often than one that was never seen, and none twice in a batch."""
-    shop = Workshop(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Waits())
-    known = shop.train_tasks[0].id
+    runtime = Runtime(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Deadlines())
+    known = runtime.train_tasks[0].id
     for _ in range(60):
-        shop.advisers.advise([rewarded(chains([1.0], task=known))], seed=0)
+        runtime.hooks.advise([rewarded(chains([1.0], task=known))], seed=0)
 
     async def draw() -> list[list[str]]:
-        return [[task.id for task in await shop.tasks_from(first)] for first in range(400)]
+        return [[task.id for task in await runtime.tasks_from(first)] for first in range(400)]
 
     drawn = asyncio.run(draw())
     assert drawn == asyncio.run(draw())
     assert all(len(set(batch)) == 2 for batch in drawn)
     times = Counter(task for batch in drawn for task in batch)
-    assert set(times) == {task.id for task in shop.train_tasks}
+    assert set(times) == {task.id for task in runtime.train_tasks}
     assert 2 * times[known] < min(count for task, count in times.items() if task != known)
 
 

@@ -57,7 +57,7 @@ def test_what_is_cut_out_is_in_no_baseline() -> None:
     assert small is trees[1]
     assert old is trees[2]
     (credited,) = Grpo()([cut])
-    assert credited.gain.max() == pytest.approx(0.7071, abs=2e-5)
+    assert credited.positive.max() == pytest.approx(0.7071, abs=2e-5)
     assert picker.observe(lambda: 0.0) == {"pick/kept": 14.0}
     assert picker.observe(lambda: 0.0) == {"pick/kept": 0.0}
     assert picker.state() == {}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies
 
 from bough.hooks import Snapshots
-from bough.hooks.snapshots import Taken, part
+from bough.hooks.snapshots import SnapshotsState, part
 from bough.tree import Task
 
 TASKS = [Task(id=str(number)) for number in range(6)]
@@ -20,11 +20,11 @@ async def teacher(task: Task) -> tuple[str, ...]:
     return tuple(f"{task.id}{turn}" for turn in range(LENGTHS[task.id]))
 
 
-def begin(taken: Taken, tasks: list[Task], seed: int) -> list[Task]:
+def begin(taken: SnapshotsState, tasks: list[Task], seed: int) -> list[Task]:
     return asyncio.run(taken.begin(tasks, teacher, seed))
 
 
-def fresh(**settings: float) -> Taken:
+def fresh(**settings: float) -> SnapshotsState:
     return Snapshots(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
 
 

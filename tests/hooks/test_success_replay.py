@@ -10,14 +10,14 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tr
 from bough.batch import pack
 from bough.credit import Grpo
 from bough.hooks import SuccessReplay
-from bough.hooks.success_replay import Successes
+from bough.hooks.success_replay import SuccessReplayState
 from bough.learner import Learner, Optimizer
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.tree import Outcome, Rewarded, counted, is_replayed, leaves
 
 
-def replay(**settings: float) -> Successes:
+def replay(**settings: float) -> SuccessReplayState:
     return SuccessReplay(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
 
 
@@ -92,7 +92,7 @@ def world(outcome: Outcome = Outcome.TERMINATED, version: int = 3) -> Rewarded:
         N(parent=3, kind=OBSERVATION, tokens=(), outcome=outcome),
         N(parent=2, kind=ACTION, tokens=(7, 8), logprob=(-0.4, -0.5), env_reward=1.0),
         N(parent=5, kind=OBSERVATION, tokens=(), outcome=Outcome.TERMINATED),
-        version=version,
+        policy_version=version,
     )
     return rewarded(tree)
 
@@ -128,19 +128,19 @@ def test_the_ratio_of_a_replayed_path_is_against_the_policy_that_sampled_it() ->
     one.advise([world(version=3)], 0)
     fresh = rewarded(replace(chains([0.0, 0.0]), policy_version=np.full(5, 9, dtype=np.int32)))
     batch = pack(Grpo()(one.advise([fresh], 1)))
-    assert batch.behaviour[:3].tolist() == pytest.approx([-0.1, -0.4, -0.5])
+    assert batch.rollout_logprob[:3].tolist() == pytest.approx([-0.1, -0.4, -0.5])
     assert batch.fresh.tolist() == [False] * 3 + [True] * 2
-    assert bool((batch.gain[:3] > 0).all())
+    assert bool((batch.positive[:3] > 0).all())
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64, dtype="float64").build(["a b"])
     learner = Learner(policy, Optimizer(), total_updates=1, temperature=1.0)
-    metrics = learner.backward(batch, PpoClip(), Share())
+    metrics = learner.backward(batch, PpoClip(), Normalizer())
     seen = learner.logprobs(batch)
-    ratio = (seen - batch.behaviour).exp()
+    ratio = (seen - batch.rollout_logprob).exp()
     assert float(ratio[:3].max()) < 0.1, "an untrained policy would hardly write it"
     assert metrics["policy/ratio"] == pytest.approx(float(ratio.mean()))
-    apart = (seen - batch.behaviour).abs()
+    apart = (seen - batch.rollout_logprob).abs()
     assert metrics["policy/gap"] == pytest.approx(float(apart[3:].mean())), "the old policy's tokens are no gap"
-    moved = (seen - batch.behaviour)[3:]
+    moved = (seen - batch.rollout_logprob)[3:]
     assert learner.divergence(batch) == pytest.approx(float((moved.exp() - 1 - moved).mean()))
 
 
@@ -153,17 +153,17 @@ def test_a_micro_batch_of_old_tokens_alone_makes_no_gap() -> None:
     assert not bool(old.fresh.any())
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64).build(["a b"])
     learner = Learner(policy, Optimizer(), total_updates=1, temperature=1.0)
-    assert learner.backward(old, PpoClip(), Share())["policy/gap"] == 0.0
+    assert learner.backward(old, PpoClip(), Normalizer())["policy/gap"] == 0.0
     assert learner.divergence(old) == 0.0
 
 
 def test_a_group_of_failures_learns_again() -> None:
     one = replay()
     one.advise([paths(0.0, 1.0)], 0)
-    assert not any(each.gain.any() for each in Grpo()([paths(0.0, 0.0, 0.0)]))
+    assert not any(each.positive.any() for each in Grpo()([paths(0.0, 0.0, 0.0)]))
     again, rest = Grpo()(one.advise([paths(0.0, 0.0, 0.0)], 1))
-    assert again.gain.max() == pytest.approx((1 - 1 / 3) / np.sqrt(1 / 3), abs=1e-5)
-    assert rest.lose.min() == pytest.approx(-1 / 3 / np.sqrt(1 / 3), abs=1e-5)
+    assert again.positive.max() == pytest.approx((1 - 1 / 3) / np.sqrt(1 / 3), abs=1e-5)
+    assert rest.negative.min() == pytest.approx(-1 / 3 / np.sqrt(1 / 3), abs=1e-5)
 
 
 def test_what_was_kept_is_all_there_is() -> None:

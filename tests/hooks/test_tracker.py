@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from tests.trees import chains, rewarded
 
 from bough.hooks import Tracker
-from bough.hooks.tracker import Tracked
+from bough.hooks.tracker import TrackerState
 from bough.tree import Rewarded, mark_replayed
 
 
-def tracker(**settings: float) -> Tracked:
+def tracker(**settings: float) -> TrackerState:
     return Tracker(**settings).build(vocab_tokens=10, device="cpu", seed=0)  # type: ignore[arg-type]
 
 
@@ -19,7 +19,7 @@ def paths(*returns: float, task: str = "task") -> Rewarded:
     return rewarded(chains(returns, task=task))
 
 
-def told(one: Tracked, *trees: Rewarded) -> list[float]:
+def told(one: TrackerState, *trees: Rewarded) -> list[float]:
     """The rate that each tree is told."""
     columns = [each.estimates["success_rate"] for each in one.advise(trees, 0)]
     assert all(len(set(column.tolist())) == 1 for column in columns)

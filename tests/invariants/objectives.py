@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 import bough.objective as room
-from bough.objective import Columns, Head, Objective, PpoClip, Topr, Walk
+from bough.objective import LossInputs, Objective, PathIds, PpoClip, Topr, ValueInputs
 from bough.tree.needs import (
     CRITIC,
     DEMONSTRATIONS,
@@ -107,7 +107,7 @@ def heads(piece: Any) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def random_walk(rng: np.random.Generator) -> Walk:
+def random_walk(rng: np.random.Generator) -> PathIds:
     """Two tasks of three paths, of one to three turns of one to three tokens; first turns of a task share a fork."""
     turns = rng.integers(1, 4, size=6)
     path_of_turn = torch.as_tensor(np.repeat(np.arange(6), turns))
@@ -116,12 +116,12 @@ def random_walk(rng: np.random.Generator) -> Walk:
     task = torch.tensor([0, 0, 0, 1, 1, 1])
     starts = torch.cat([torch.ones(1).bool(), path_of_turn.diff() > 0])
     fork = torch.where(starts, task[path_of_turn], 2 + torch.arange(len(lengths)))
-    return Walk(path=path_of_turn[turn], turn=turn, task=task, fork=fork, path_of_turn=path_of_turn)
+    return PathIds(path=path_of_turn[turn], turn=turn, task=task, context_id=fork, path_of_turn=path_of_turn)
 
 
 def random_columns(
     rng: np.random.Generator, piece: Objective, *, dtype: torch.dtype = torch.float64, progress: float = 0.4
-) -> tuple[Columns, list[Tensor]]:
+) -> tuple[LossInputs, list[Tensor]]:
     """Columns in the path view with what the objective needs and nothing else, and those that carry a gradient.
 
     Advantages are of whole paths in one half of the cases, of turns in the other; some are 0. Ratios are on both sides
@@ -135,17 +135,19 @@ def random_columns(
         return torch.as_tensor(rng.uniform(low, high, size=count)).to(dtype)
 
     logprob = draw(-2.5, -0.2)
-    behaviour = logprob + draw(-0.6, 0.6)
+    rollout_logprob = logprob + draw(-0.6, 0.6)
     span, spans = (walk.path, 6) if rng.random() < 0.5 else (walk.turn, len(walk.path_of_turn))
     advantage = torch.as_tensor(rng.normal(size=spans) * (rng.random(spans) < 0.85)).to(dtype)[span]
     # Paths that gain end with success.
     ends = torch.zeros(6, dtype=dtype).index_add(0, walk.path, advantage).sign().long()
     walk = dataclasses.replace(walk, end=ends)
     # The engine is near the learner on some paths, and far from it on others.
-    old = behaviour + draw(-1.0, 1.0) * torch.tensor([0.001, 0.6, 0.001, 0.001, 0.6, 0.001], dtype=dtype)[walk.path]
+    old = (
+        rollout_logprob + draw(-1.0, 1.0) * torch.tensor([0.001, 0.6, 0.001, 0.001, 0.6, 0.001], dtype=dtype)[walk.path]
+    )
     expert = (walk.path == 2) | (walk.path == 5)
     if DEMONSTRATIONS in needs:
-        behaviour, advantage = behaviour.where(~expert, 0.0), advantage.where(~expert, 1.0)
+        rollout_logprob, advantage = rollout_logprob.where(~expert, 0.0), advantage.where(~expert, 1.0)
     share = draw(0.1, 1.0)
     usual = draw(0.1, 2.0)
     usual[::5] = torch.nan
@@ -154,22 +156,22 @@ def random_columns(
     values = {name: draw(-1.0, 1.0).requires_grad_() for name in heads(piece)} if CRITIC in needs else {}
     leaves += [entropy] if ENTROPY in needs else []
     leaves += list(values.values())
-    given = Columns(
+    given = LossInputs(
         logprob=logprob,
-        behaviour=behaviour,
-        gain=advantage.clamp(min=0),
-        lose=advantage.clamp(max=0),
-        share=share / share.sum(),
+        rollout_logprob=rollout_logprob,
+        positive=advantage.clamp(min=0),
+        negative=advantage.clamp(max=0),
+        loss_weight=share / share.sum(),
         entropy=entropy if ENTROPY in needs else None,
         reference=draw(-2.5, -0.2) if REFERENCE in needs else None,
         old=old if OLD_LOGPROBS in needs else None,
-        usual_entropy=usual if MEAN_TURN_ENTROPY in needs else None,
+        mean_turn_entropy=usual if MEAN_TURN_ENTROPY in needs else None,
         values={
-            name: Head(value=value, old=value.detach() + draw(-0.6, 0.6), goal=draw(-1.0, 1.0))
+            name: ValueInputs(value=value, old=value.detach() + draw(-0.6, 0.6), target=draw(-1.0, 1.0))
             for name, value in values.items()
         },
         expert=expert if DEMONSTRATIONS in needs else None,
-        walk=walk if PATHS in needs else None,
+        path_ids=walk if PATHS in needs else None,
         progress=progress,
     )
     return given, leaves

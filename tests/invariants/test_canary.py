@@ -12,26 +12,26 @@ from tests.small import run as small
 
 from bough.batch import pack
 from bough.engine import Engine
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import read_metrics
-from bough.train import DeadRun, Run, Workshop, start
+from bough.train import NoLearningSignal, Run, Runtime, start
 from bough.train.loop import reward
 
 
 async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
     """Before and after one update."""
-    shop = Workshop(run, folder, Waits())
+    runtime = Runtime(run, folder, Deadlines())
     try:
-        before = await shop.sync(moved=False)
-        grown = await shop.grove.grow(run.method.explorer, shop.train_tasks[:2], seed=0)
+        before = await runtime.sync(moved=False)
+        grown = await runtime.rollouts.run(run.method.explorer, runtime.train_tasks[:2], seed=0)
         batch = pack(run.credit(reward(grown.trees, run.world.rewards)))
-        shop.learner.step(replace(batch, gain=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
-        after = await shop.sync(moved=True)
+        runtime.learner.step(replace(batch, positive=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
+        after = await runtime.sync(moved=True)
         if run.name == "twice":
-            await shop.sync(moved=True)
+            await runtime.sync(moved=True)
         return before, after
     finally:
-        await shop.close()
+        await runtime.close()
 
 
 def test_every_sync_of_a_run(tmp_path: Path) -> None:
@@ -56,10 +56,10 @@ def test_a_sync_that_arrives(tmp_path: Path) -> None:
 def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, told: str, tmp_path: Path) -> None:
     run = small()
     run = run.replace(engine=Fronted(front=front), optimizer=replace(run.world.optimizer, learning_rate=rate))
-    with pytest.raises(DeadRun, match=told):
+    with pytest.raises(NoLearningSignal, match=told):
         asyncio.run(two_syncs(run, tmp_path))
 
 
 def test_weights_that_stayed_where_they_were(tmp_path: Path) -> None:
-    with pytest.raises(DeadRun, match="the sync delivered nothing"):
+    with pytest.raises(NoLearningSignal, match="the sync delivered nothing"):
         asyncio.run(two_syncs(small().replace(name="twice"), tmp_path))

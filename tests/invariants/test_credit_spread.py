@@ -10,8 +10,8 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, random_tree, rewa
 from torch import Tensor
 
 from bough.batch import pack
-from bough.objective import Columns, Entropy, Kl, PpoClip, Share, Sum
-from bough.policy.attention import causal
+from bough.objective import Entropy, Kl, LossInputs, Normalizer, PpoClip, Sum
+from bough.policy.model import causal
 from bough.tree import Outcome, Tree, counted, path, spread_paths, text_start, token_node, trained
 
 DONE = Outcome.TERMINATED
@@ -56,8 +56,8 @@ def read_path(tree: Tree, leaf: int) -> tuple[Tensor, Tensor, Tensor]:
         own = logprobs[here - 1].gather(1, tokens[here, None])[:, 0]
         entropy = -(logprobs.exp() * logprobs).sum(-1)[here - 1]
         columns.append((own, entropy, torch.as_tensor(tree.logprob[at][here])))
-    own, entropy, behaviour = (torch.cat(parts) for parts in zip(*columns, strict=True))
-    return own, entropy, behaviour
+    own, entropy, rollout_logprob = (torch.cat(parts) for parts in zip(*columns, strict=True))
+    return own, entropy, rollout_logprob
 
 
 def path_loss(trees: list[Tree], advantages: list[np.ndarray], by: str, horizon: int | None) -> Tensor:
@@ -65,10 +65,10 @@ def path_loss(trees: list[Tree], advantages: list[np.ndarray], by: str, horizon:
     each: list[Tensor] = []
     for tree, advantage in zip(trees, advantages, strict=True):
         for leaf, a in zip(counted(tree).tolist(), advantage.tolist(), strict=True):
-            own, entropy, behaviour = read_path(tree, leaf)
+            own, entropy, rollout_logprob = read_path(tree, leaf)
             if not len(own):
                 continue
-            ratio = (own - behaviour).exp()
+            ratio = (own - rollout_logprob).exp()
             policy = torch.maximum(-a * ratio, -a * ratio.clamp(1 - 0.2, 1 + 0.3))
             if a < 0:
                 policy = policy.clamp(max=-a * 1.6)
@@ -86,9 +86,11 @@ def path_loss(trees: list[Tree], advantages: list[np.ndarray], by: str, horizon:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    "share", [Share(by="path_tokens"), Share(by="constant", horizon_tokens=20), Share(by="paths")], ids=lambda s: s.by
+    "share",
+    [Normalizer(by="path_tokens"), Normalizer(by="constant", horizon_tokens=20), Normalizer(by="paths")],
+    ids=lambda s: s.by,
 )
-def test_packed_is_path_by_path(share: Share, seed: int) -> None:
+def test_packed_is_path_by_path(share: Normalizer, seed: int) -> None:
     rng = np.random.default_rng(seed)
     trees = [(even if share.by == "paths" else branches)(rng, str(i)) for i in range(2)]
     advantages = [rng.normal(size=len(counted(tree))) for tree in trees]
@@ -104,9 +106,9 @@ def test_one_summed_advantage_is_another_loss() -> None:
     tree = even(rng, "task")
     advantage = np.asarray([2.0, -1.5, 1.0, -1.0])
     batch = pack([spread_paths(rewarded(tree), advantage)])
-    net = batch.gain + batch.lose
-    summed = dataclasses.replace(batch, gain=net.clamp(min=0), lose=net.clamp(max=0))
-    share = Share()(batch.paths, batch.inverse_length, batch.even)
+    net = batch.positive + batch.negative
+    summed = dataclasses.replace(batch, positive=net.clamp(min=0), negative=net.clamp(max=0))
+    share = Normalizer()(batch.paths, batch.inverse_length, batch.even)
     apiece = gradient(path_loss([tree], [advantage], "path_tokens", None))
     assert apart(gradient(loss(WHOLE, batch, share)), apiece) < 1e-6
     assert apart(gradient(loss(WHOLE, summed, share)), apiece) > 0.05
@@ -116,21 +118,21 @@ def test_every_bound_is_active_somewhere() -> None:
     rng = np.random.default_rng(1)
     trees = [branches(rng, str(i)) for i in range(4)]
     batch = pack([spread_paths(rewarded(tree), rng.normal(size=len(counted(tree)))) for tree in trees])
-    share = Share(by="unique_tokens")(batch.paths, batch.inverse_length, batch.even)
+    share = Normalizer(by="unique_tokens")(batch.paths, batch.inverse_length, batch.even)
     logprob, entropy = read(batch)
-    columns = Columns(
+    columns = LossInputs(
         logprob=logprob,
         entropy=entropy,
-        behaviour=batch.behaviour,
+        rollout_logprob=batch.rollout_logprob,
         reference=None,
-        gain=batch.gain,
-        lose=batch.lose,
-        share=share,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=share,
     )
     metrics = CLIPPED(columns).metrics
     for name in ("clip_high", "clip_low", "clip_dual"):
         assert 0.02 < metrics[name].item() < 0.9
-    assert ((batch.gain > 0) & (batch.lose < 0)).any()
+    assert ((batch.positive > 0) & (batch.negative < 0)).any()
 
 
 def test_paths_of_different_lengths_are_refused_where_they_share_tokens() -> None:
@@ -142,8 +144,8 @@ def test_paths_of_different_lengths_are_refused_where_they_share_tokens() -> Non
         N(parent=2, kind=ACTION, tokens=(1, 2), outcome=DONE),
     )
     batch = pack([spread_paths(rewarded(tree), np.asarray([1.0, -1.0]))])
-    with pytest.raises(ValueError, match=r"Share\(by='paths'\): got 1 trained tokens shared"):
-        Share(by="paths")(batch.paths, batch.inverse_length, batch.even)
+    with pytest.raises(ValueError, match=r"Normalizer\(by='paths'\): got 1 trained tokens shared"):
+        Normalizer(by="paths")(batch.paths, batch.inverse_length, batch.even)
 
 
 def test_advantages_are_keyed_by_node() -> None:
@@ -153,5 +155,5 @@ def test_advantages_are_keyed_by_node() -> None:
         tree = random_tree(rng, task=str(i))
         spread = spread_paths(rewarded(tree), rng.normal(size=len(counted(tree))))
         node = token_node(tree)
-        for column in (spread.gain, spread.lose):
+        for column in (spread.positive, spread.negative):
             assert all(len(set(column[node == which].tolist())) <= 1 for which in range(tree.nodes))

@@ -13,8 +13,8 @@ from tests.small import run as small
 
 from bough.batch import Batch, pack
 from bough.context import Context, Full, Window
-from bough.rollout import Waits
-from bough.train import Workshop
+from bough.rollout import Deadlines
+from bough.train import Runtime
 from bough.train.loop import reward
 from bough.tree import Credited, Kind, Tree, counted
 
@@ -35,43 +35,43 @@ def trained(batch: Batch) -> Counter[Read]:
     """By the learner."""
     begin = (batch.at - batch.position[batch.at]).tolist()
     return Counter(
-        (tuple(batch.tokens[start:at].tolist()), int(batch.tokens[at]), behaviour)
-        for start, at, behaviour in zip(begin, batch.at.tolist(), batch.behaviour.tolist(), strict=True)
+        (tuple(batch.tokens[start:at].tolist()), int(batch.tokens[at]), rollout_logprob)
+        for start, at, rollout_logprob in zip(begin, batch.at.tolist(), batch.rollout_logprob.tolist(), strict=True)
     )
 
 
-def gap(shop: Workshop, batch: Batch) -> float:
+def gap(runtime: Runtime, batch: Batch) -> float:
     """The largest difference between behaviour and learner, nats."""
-    return float((shop.learner.logprobs(batch) - batch.behaviour).abs().max())
+    return float((runtime.learner.logprobs(batch) - batch.rollout_logprob).abs().max())
 
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Window(turns=64)], ids=str)
 def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path) -> None:
     run = small().replace(context=context, engine=Fronted(front=Recorder))
 
-    async def grown(shop: Workshop, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
+    async def grown(runtime: Runtime, seed: int) -> tuple[list[Credited], tuple[Tree, ...]]:
         trees = (
-            await shop.grove.grow(
-                run.method.explorer, await shop.tasks_from(seed * run.world.schedule.batch_tasks), seed=seed
+            await runtime.rollouts.run(
+                run.method.explorer, await runtime.tasks_from(seed * run.world.schedule.batch_tasks), seed=seed
             )
         ).trees
         return run.credit(reward(trees, run.world.rewards)), trees
 
     async def main() -> None:
-        shop = Workshop(run, tmp_path, Waits())
-        recorder = cast("Recorder", shop.engine)
-        await shop.sync(moved=False)
+        runtime = Runtime(run, tmp_path, Deadlines())
+        recorder = cast("Recorder", runtime.engine)
+        await runtime.sync(moved=False)
         for seed in range(2):
             recorder.heard.clear()
-            credited, trees = await grown(shop, seed)
+            credited, trees = await grown(runtime, seed)
             assert sum(len(counted(tree)) for tree in trees) == 12
             batch = pack(credited)
             assert trained(batch) == written(recorder)
-            assert gap(shop, batch) < 1e-5
-            shop.learner.step(replace(batch, gain=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
-            await shop.sync(moved=True)
+            assert gap(runtime, batch) < 1e-5
+            runtime.learner.step(replace(batch, positive=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
+            await runtime.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
         assert (edits > 0) == (isinstance(context, Window) and context.turns < run.world.limits.turns)
-        await shop.close()
+        await runtime.close()
 
     asyncio.run(main())

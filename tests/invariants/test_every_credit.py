@@ -19,8 +19,8 @@ from bough.tree import (
     Task,
     Tree,
     counted,
+    path_view,
     paths_through,
-    steps,
     token_node,
     trained,
 )
@@ -42,18 +42,18 @@ def forest(rng: np.random.Generator, rule: Credit, **shape: float) -> list[Rewar
 
 def same(one: Credited, other: Credited) -> bool:
     """Whether both say the same of all tokens and turns, but for rounding."""
-    pairs = [(one.gain, other.gain), (one.lose, other.lose)]
-    if one.by_turn is not None and other.by_turn is not None:
-        pairs.append((one.by_turn, other.by_turn))
-    pairs += [(goal, other.goals[name]) for name, goal in one.goals.items()]
-    return (one.by_turn is None) == (other.by_turn is None) and all(
+    pairs = [(one.positive, other.positive), (one.negative, other.negative)]
+    if one.turn_advantage is not None and other.turn_advantage is not None:
+        pairs.append((one.turn_advantage, other.turn_advantage))
+    pairs += [(goal, other.value_targets[name]) for name, goal in one.value_targets.items()]
+    return (one.turn_advantage is None) == (other.turn_advantage is None) and all(
         a.shape == b.shape and np.allclose(a, b, rtol=CLOSE, atol=CLOSE, equal_nan=True) for a, b in pairs
     )
 
 
 def nothing(credited: Credited) -> bool:
     """Whether no token is to thank or to blame, exactly."""
-    return not (credited.gain.any() or credited.lose.any())
+    return not (credited.positive.any() or credited.negative.any())
 
 
 def test_the_scan_finds_rules() -> None:
@@ -70,14 +70,14 @@ def test_credit_is_finite_has_its_sign_and_is_of_trained_tokens_alone(rule: Cred
     assert [c.rewarded.tree for c in credited] == [each.tree for each in given_trees]
     for c in credited:
         outside = ~trained(c.tree)
-        assert np.isfinite(c.gain).all()
-        assert np.isfinite(c.lose).all()
-        assert (c.gain >= 0).all()
-        assert (c.lose <= 0).all()
-        assert not c.gain[outside].any()
-        assert not c.lose[outside].any()
-        assert all(np.isnan(goal[outside]).all() for goal in c.goals.values())
-        assert set(c.left_out.tolist()) <= set(counted(c.tree).tolist())
+        assert np.isfinite(c.positive).all()
+        assert np.isfinite(c.negative).all()
+        assert (c.positive >= 0).all()
+        assert (c.negative <= 0).all()
+        assert not c.positive[outside].any()
+        assert not c.negative[outside].any()
+        assert all(np.isnan(goal[outside]).all() for goal in c.value_targets.values())
+        assert set(c.excluded_leaves.tolist()) <= set(counted(c.tree).tolist())
 
 
 @every_rule
@@ -86,17 +86,17 @@ def test_credit_is_finite_has_its_sign_and_is_of_trained_tokens_alone(rule: Cred
 def test_what_is_packed_is_the_mean_of_what_the_paths_say(rule: Credit, rng: np.random.Generator) -> None:
     """A rule on turns says what each path gives to each turn, and a node gets the means of what gains and loses."""
     for c in rule(forest(rng, rule)):
-        if c.by_turn is None:
+        if c.turn_advantage is None:
             continue
-        view = steps([c.rewarded])
+        view = path_view([c.rewarded])
         for node in np.flatnonzero((c.tree.kind == Kind.ACTION) & (view.through > 0)).tolist():
-            said = c.by_turn[view.node == node]
+            said = c.turn_advantage[view.node == node]
             mine = (token_node(c.tree) == node) & trained(c.tree)
             assert len(said) == view.through[node]
-            assert c.gain[mine] == pytest.approx(np.maximum(said, 0).mean(), rel=CLOSE, abs=CLOSE)
-            assert c.lose[mine] == pytest.approx(np.minimum(said, 0).mean(), rel=CLOSE, abs=CLOSE)
-            assert len(set(c.gain[mine].tolist())) <= 1
-            assert len(set(c.lose[mine].tolist())) <= 1
+            assert c.positive[mine] == pytest.approx(np.maximum(said, 0).mean(), rel=CLOSE, abs=CLOSE)
+            assert c.negative[mine] == pytest.approx(np.minimum(said, 0).mean(), rel=CLOSE, abs=CLOSE)
+            assert len(set(c.positive[mine].tolist())) <= 1
+            assert len(set(c.negative[mine].tolist())) <= 1
 
 
 @every_rule
@@ -108,19 +108,18 @@ def test_refused_failed_and_open_paths_move_nobodys_credit(rule: Credit, rng: np
     without = [subtree(each, stays) for each, stays in zip(with_them, kept, strict=True)]
     for one, stays, other in zip(rule(with_them), kept, rule(without), strict=True):
         words = stays[token_node(one.tree)]
-        goals = {name: goal[words] for name, goal in one.goals.items()}
-        left_out = np.flatnonzero(np.isin(np.flatnonzero(stays), one.left_out))
+        value_targets = {name: goal[words] for name, goal in one.value_targets.items()}
+        excluded_leaves = np.flatnonzero(np.isin(np.flatnonzero(stays), one.excluded_leaves))
         cut = replace(
             one,
             rewarded=other.rewarded,
-            gain=one.gain[words],
-            lose=one.lose[words],
-            goals=goals,
-            left_out=left_out,
+            path_advantage=one.path_advantage,
+            value_targets=value_targets,
+            excluded_leaves=excluded_leaves,
         )
         assert same(cut, other)
-        assert not one.gain[~words].any()
-        assert not one.lose[~words].any()
+        assert not one.positive[~words].any()
+        assert not one.negative[~words].any()
 
 
 def chain(
@@ -167,7 +166,7 @@ def test_groups_of_one_and_groups_that_are_all_alike(rule: Credit, rng: np.rando
     """Exactly zero for what compares within a task, over the batch when that is all alike; never nan."""
     tasks = [chain(rng, rule, copies, task=str(number)) for number in range(3)]
     credited = rule(tasks)
-    assert all(np.isfinite(c.gain + c.lose).all() for c in credited)
+    assert all(np.isfinite(c.positive + c.negative).all() for c in credited)
     match compares_with(rule):
         case "task":
             assert all(nothing(c) for c in credited)
@@ -185,9 +184,9 @@ def test_groups_of_one_and_groups_that_are_all_alike(rule: Credit, rng: np.rando
 def test_paths_that_are_alike_get_the_same(rule: Credit, rng: np.random.Generator) -> None:
     pair, other = chain(rng, rule, 2), chain(rng, rule, 1)
     credited = rule([pair, other])[0]
-    half = (len(credited.gain) - int(credited.tree.span[1])) // 2
-    assert np.allclose(credited.gain[-half:], credited.gain[-2 * half : -half], rtol=0, atol=CLOSE)
-    assert np.allclose(credited.lose[-half:], credited.lose[-2 * half : -half], rtol=0, atol=CLOSE)
+    half = (len(credited.positive) - int(credited.tree.span[1])) // 2
+    assert np.allclose(credited.positive[-half:], credited.positive[-2 * half : -half], rtol=0, atol=CLOSE)
+    assert np.allclose(credited.negative[-half:], credited.negative[-2 * half : -half], rtol=0, atol=CLOSE)
 
 
 @every_rule
@@ -229,8 +228,8 @@ def test_the_order_of_paths_does_not_matter(rule: Credit, rng: np.random.Generat
     turned = [subtree_in_order(each, order) for each, order in zip(trees, orders, strict=True)]
     for one, order, other in zip(rule(trees), orders, rule(turned), strict=True):
         words = words_of(one.tree, order)
-        assert np.allclose(one.gain[words], other.gain, rtol=CLOSE, atol=CLOSE)
-        assert np.allclose(one.lose[words], other.lose, rtol=CLOSE, atol=CLOSE)
+        assert np.allclose(one.positive[words], other.positive, rtol=CLOSE, atol=CLOSE)
+        assert np.allclose(one.negative[words], other.negative, rtol=CLOSE, atol=CLOSE)
 
 
 def shuffled(given_tree: Rewarded, rng: np.random.Generator) -> list[int]:
@@ -293,4 +292,4 @@ def test_batches_with_nothing_in_them(rule: Credit) -> None:
     for batch in ([bare], [failed], [bare, failed]):
         for c in rule(batch):
             assert nothing(c)
-            assert all(np.isnan(goal).all() for goal in c.goals.values())
+            assert all(np.isnan(goal).all() for goal in c.value_targets.values())

@@ -13,11 +13,11 @@ from tests.invariants.test_credit_spread import branches
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 from torch import Tensor
 
-from bough.batch import Batch, Part, pack
+from bough.batch import Batch, MiniBatch, pack
 from bough.learner import Learner, Optimizer
-from bough.learner.loss_inputs import Aids, by_path, by_token, shares
-from bough.learner.token_outputs import Seen
-from bough.objective import Columns, Loss, Need, Objective, PpoClip, Share
+from bough.learner.loss_inputs import ObjectiveContext, before_forward, by_path, loss_weights, with_outputs
+from bough.learner.token_outputs import TokenOutputs
+from bough.objective import Loss, LossInputs, Need, Normalizer, Objective, PpoClip
 from bough.policy import Tiny, ValueHead
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
@@ -35,7 +35,7 @@ from bough.tree.needs import (
 
 OBJECTIVES = objectives()
 SEEDS = range(3)
-SHARES = [Share(), Share(by="unique_tokens"), Share(by="constant", horizon_tokens=9)]
+SHARES = [Normalizer(), Normalizer(by="unique_tokens"), Normalizer(by="constant", horizon_tokens=9)]
 every = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
 WHOLE = {name: each for name, each in OBJECTIVES.items() if PATHS in needs_of(each)}
 SEPARABLE = {name: each for name, each in OBJECTIVES.items() if name not in WHOLE}
@@ -144,7 +144,7 @@ class _Crooked(torch.autograd.Function):
 class Crooked:
     needs: frozenset[Need] = frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         return Loss(value=_Crooked.apply(columns.logprob).sum(), metrics={})
 
 
@@ -153,7 +153,7 @@ class Fixed:
 
     needs: frozenset[Need] = frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         return Loss(value=(columns.logprob.detach() * columns.logprob).sum(), metrics={})
 
 
@@ -186,7 +186,7 @@ def forest(*, experts: bool, seed: int, count: int = 4) -> tuple[list[Tree], Bat
     shown = [demonstration(rng, str(i)) for i in range(2)] if experts else []
     credited = [spread_paths(rewarded(tree), rng.normal(size=len(counted(tree)))) for tree in trees]
     batch = pack(credited, paths=True, experts=shown)
-    assert bool(((batch.gain > 0) & (batch.lose < 0)).any())
+    assert bool(((batch.positive > 0) & (batch.negative < 0)).any())
     return [*trees, *shown], batch
 
 
@@ -209,21 +209,23 @@ class Sight:
         self.said = {name: draw(-1.0, 1.0) for name in names}
         self.usual = torch.tensor([0.7, torch.nan, 1.1])
 
-    def columns(self, batch: Batch, weight: Tensor) -> Columns:
+    def columns(self, batch: Batch, weight: Tensor) -> LossInputs:
         """The columns of a batch, or of a part of one."""
         needs, at = needs_of(self.objective), batch.origin
         values = {name: value[at] for name, value in self.values.items()}
-        seen = Seen(logprob=self.logprob[at], entropy=self.entropy[at] if ENTROPY in needs else None, values=values)
+        seen = TokenOutputs(
+            logprob=self.logprob[at], entropy=self.entropy[at] if ENTROPY in needs else None, values=values
+        )
         expert = batch.expert if DEMONSTRATIONS in needs else torch.zeros(len(at), dtype=torch.bool)
         near = (self.logprob.detach()[at] + self.near[at]).where(~expert, 0.0)
         said = {name: said[at] for name, said in self.said.items()}
-        batch = replace(batch, behaviour=near, goals=said, thoughts=said)
+        batch = replace(batch, rollout_logprob=near, value_targets=said, old_values=said)
         old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if OLD_LOGPROBS in needs else None
-        aids = Aids(usual_entropy=self.usual if MEAN_TURN_ENTROPY in needs else None, progress=0.4)
-        columns = by_token(batch, seen, needs, aids, share=weight, old=old)
+        context = ObjectiveContext(mean_turn_entropy=self.usual if MEAN_TURN_ENTROPY in needs else None, progress=0.4)
+        columns = with_outputs(before_forward(batch, needs, context, loss_weight=weight, old=old), seen, needs)
         return replace(columns, reference=self.reference[at] if REFERENCE in needs else None)
 
-    def read(self, columns: Columns) -> tuple[list[Tensor], dict[str, float]]:
+    def read(self, columns: LossInputs) -> tuple[list[Tensor], dict[str, float]]:
         """Gradients of all that the policy is, and what is reported."""
         loss = self.objective(columns)
         return slopes(loss, self.leaves), {name: float(metric) for name, metric in loss.metrics.items()}
@@ -241,10 +243,10 @@ def assert_same(one: list[Tensor], other: list[Tensor]) -> None:
 
 @separable
 @pytest.mark.parametrize("share", SHARES, ids=lambda share: share.by)
-def test_token_by_token_is_path_by_path(objective: Objective, share: Share) -> None:
+def test_token_by_token_is_path_by_path(objective: Objective, share: Normalizer) -> None:
     trees, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=0)
     sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=1)
-    columns = sight.columns(batch, shares(batch, share))
+    columns = sight.columns(batch, loss_weights(batch, share))
     packed, apiece = sight.read(columns), sight.read(by_path(columns, batch, share))
     assert_same(packed[0], apiece[0])
 
@@ -253,10 +255,10 @@ def test_token_by_token_is_path_by_path(objective: Objective, share: Share) -> N
 def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> None:
     trees, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=2)
     sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=3)
-    weight = shares(batch, Share())
+    weight = loss_weights(batch, Normalizer())
     whole, reported = sight.read(sight.columns(batch, weight))
     shuffled = torch.randperm(batch.rows, generator=torch.Generator().manual_seed(1))
-    splits: list[list[Part]] = [
+    splits: list[list[MiniBatch]] = [
         [batch.take(row[None]) for row in shuffled],
         [batch.take(shuffled)],
         [batch.take(shuffled[0::2]), batch.take(shuffled[1::2])],
@@ -273,8 +275,8 @@ def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> 
 def test_only_what_the_policy_wrote_and_what_counts_is_moved(objective: Objective) -> None:
     trees, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=4)
     sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=5)
-    columns = sight.columns(batch, shares(batch, Share()))
-    moved = sum(slope.abs() for slope in sight.read(by_path(columns, batch, Share()))[0])
+    columns = sight.columns(batch, loss_weights(batch, Normalizer()))
+    moved = sum(slope.abs() for slope in sight.read(by_path(columns, batch, Normalizer()))[0])
     assert isinstance(moved, Tensor)
     assert moved.max() > 0
     allowed = np.concatenate([_may_learn(tree, teacher=i >= 4) for i, tree in enumerate(trees)])
@@ -294,7 +296,7 @@ def _may_learn(tree: Tree, *, teacher: bool) -> np.ndarray:
 
 def exact_norms(policy: Policy) -> None:
     """Have a model's norms compute in its own dtype: transformers computes them in float32 whatever that is."""
-    for module in policy._causal.model.modules():
+    for module in policy._model.model.modules():
         if type(module).__name__.endswith("RMSNorm"):
             module.forward = partial(_norm, module)
 
@@ -323,18 +325,21 @@ def gradient_through(
     *,
     merges: bool,
     micro_tokens: int,
-    readers: int = 1,
+    cpu_workers: int = 1,
 ) -> tuple[dict[str, float], Tensor]:
     """What the learner reports, and its gradient of all weights in one row."""
-    optimizer = Optimizer(micro_tokens=micro_tokens, readers=readers)
+    optimizer = Optimizer(micro_tokens=micro_tokens, cpu_workers=cpu_workers)
     learner = Learner(pair[0], optimizer, total_updates=1, temperature=1.0, critic=critic)
     learner.merges = merges
     weights = [*pair[0].parameters().values(), *critic.parameters()]
     for weight in weights:
         weight.grad = None
-    aids = Aids(reference=pair[1].replica(), usual_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4)
-    given = old if OLD_LOGPROBS in needs_of(objective) else None
-    metrics = learner.backward(batch, objective, Share(), aids=aids, old=given)
+    context = ObjectiveContext(
+        reference=pair[1].replica(), mean_turn_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4
+    )
+    metrics = learner.backward(
+        batch, objective, Normalizer(), context=context, old=old if OLD_LOGPROBS in needs_of(objective) else None
+    )
     flat = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
     # How much was read is what differs.
     told = {name: value for name, value in metrics.items() if not name.startswith("update/")}
@@ -343,10 +348,10 @@ def gradient_through(
 
 def _with_ends(batch: Batch, seed: int) -> Batch:
     """The batch with made-up ends of its paths, each a success or a failure."""
-    if batch.walks is None:
+    if batch.path_index is None:
         return batch
-    ends = np.random.default_rng(seed).choice([-1, 1], size=len(batch.walks.end))
-    return replace(batch, walks=replace(batch.walks, end=torch.as_tensor(ends)))
+    ends = np.random.default_rng(seed).choice([-1, 1], size=len(batch.path_index.end))
+    return replace(batch, path_index=replace(batch.path_index, end=torch.as_tensor(ends)))
 
 
 @every
@@ -363,7 +368,7 @@ def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str,
     goal = {name: torch.as_tensor(rng.normal(size=len(batch.at))) for name in names}
     seen = Learner(pair[0], Optimizer(), total_updates=1, temperature=1.0).logprobs(batch).double()
     near = seen + torch.as_tensor(rng.uniform(-0.5, 0.5, size=len(seen)))
-    batch = replace(batch, behaviour=near.where(~batch.expert, 0.0), goals=goal, thoughts=goal)
+    batch = replace(batch, rollout_logprob=near.where(~batch.expert, 0.0), value_targets=goal, old_values=goal)
     old = near + torch.as_tensor(rng.uniform(-0.01, 0.01, size=len(seen)))
     drawn = (_with_ends(batch, seed) for seed in range(32))
     tried = (
@@ -374,9 +379,9 @@ def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str,
     forest_ = batch.forest()
     assert len(forest_) < forest_.path_tokens
     assert len(forest_.stretches(10)) > 3
-    for micro_tokens, readers in ((10, 1), (64, 1), (64, 2), (10**6, 1)):
+    for micro_tokens, cpu_workers in ((10, 1), (64, 1), (64, 2), (10**6, 1)):
         again, packed = gradient_through(
-            objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens, readers=readers
+            objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens, cpu_workers=cpu_workers
         )
         assert again == pytest.approx(reported, rel=1e3 * bound, abs=1e3 * bound)
         assert float((packed - apiece).norm() / apiece.norm()) <= bound
@@ -391,8 +396,8 @@ def test_without_gain_or_lose_nothing_moves(objective: Objective) -> None:
     moved = 0.0
     for seed in SEEDS:
         given, _ = random_columns(np.random.default_rng(seed), objective)
-        expert = torch.zeros_like(given.gain).bool() if given.expert is None else given.expert
-        still = replace(given, gain=expert.to(given.gain), lose=torch.zeros_like(given.lose))
+        expert = torch.zeros_like(given.positive).bool() if given.expert is None else given.expert
+        still = replace(given, positive=expert.to(given.positive), negative=torch.zeros_like(given.negative))
         leaves = [given.logprob, *([] if given.entropy is None else [given.entropy])]
         moved = max(moved, *(float(slope[~expert].abs().max()) for slope in slopes(objective(still), leaves)))
     assert (moved > 0) == regularises(objective)
@@ -416,11 +421,11 @@ def test_a_policy_far_from_everything_is_finite(objective: Objective, side: floa
         here, there = (-0.001, -60.001) if side > 0 else (-60.001, -0.001)
         logprob = torch.full_like(given.logprob, here).detach().requires_grad_()
         far = torch.full_like(given.logprob, there).detach()
-        expert = torch.zeros_like(given.gain).bool() if given.expert is None else given.expert
+        expert = torch.zeros_like(given.positive).bool() if given.expert is None else given.expert
         given = replace(
             given,
             logprob=logprob,
-            behaviour=far.where(~expert, 0.0),
+            rollout_logprob=far.where(~expert, 0.0),
             reference=None if given.reference is None else far,
             old=None if given.old is None else torch.where(torch.arange(len(far)) % 2 == 0, far, logprob.detach()),
         )

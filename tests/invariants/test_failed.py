@@ -5,17 +5,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.explore.stage import grove, grow, says
+from tests.explore.stage import grow, runner, says
 
 from bough.batch import pack
 from bough.credit import Grpo
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.engine.scripted import Reply
 from bough.env import Workers
 from bough.explore import Chains
 from bough.reward import EnvReward
-from bough.rollout import Grown
-from bough.train import DeadRun
+from bough.rollout import Rollouts
+from bough.train import NoLearningSignal
 from bough.train.health import check_paths
 from bough.train.loop import reward
 from bough.train.summary import summarize
@@ -25,7 +25,7 @@ from bough.usercode import load_module
 stage = load_module(Path(__file__).parents[1] / "explore" / "stage.py")
 
 
-def check(grown: Grown, chains: int, faults: tuple[str, ...]) -> None:
+def check(grown: Rollouts, chains: int, faults: tuple[str, ...]) -> None:
     """Nothing that failed counts; everything that counts is as if nothing had failed."""
     credited = Grpo()(reward(grown.trees, (EnvReward(),)))
     failures = 0
@@ -71,7 +71,7 @@ def sometimes(*faults: str) -> object:
 )
 def test_an_environment_that_fails(fault: str, told: str) -> None:
     host = Workers(env=stage.World(), count=2, deadline_s=0.5)
-    place = grove(Scripted(script=sometimes(fault)), host)  # type: ignore[arg-type]
+    place = runner(Scripted(script=sometimes(fault)), host)  # type: ignore[arg-type]
     check(grow(place, Chains(n=4, retries=4), "x", "y", seed=5), 4, (told,))
     assert (host.replaced > 0) == (fault in ("die", "hang"))
 
@@ -80,18 +80,18 @@ def test_an_engine_that_fails() -> None:
     def script(request: Request) -> Reply:
         chance = random.Random(request.seed)
         if chance.random() < 1 / 6:
-            return chance.choice((Mishap.FAULT, Mishap.ABORTED))
+            return chance.choice((InjectedFault.FAULT, InjectedFault.ABORTED))
         return (ord(chance.choice("ab")),)
 
-    grown = grow(grove(Scripted(script=script)), Chains(n=6, retries=9), "x", "y", "z")
+    grown = grow(runner(Scripted(script=script)), Chains(n=6, retries=9), "x", "y", "z")
     check(grown, 6, ("the script asked for a fault", "the engine aborted the completion"))
 
 
 def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None:
     def script(request: Request) -> Reply:
-        return (ord("a"),) if request.seed % 3 else Mishap.FAULT
+        return (ord("a"),) if request.seed % 3 else InjectedFault.FAULT
 
-    grown = grow(grove(Scripted(script=script)), Chains(n=12, retries=0))
+    grown = grow(runner(Scripted(script=script)), Chains(n=12, retries=0))
     (tree,) = grown.trees
     assert 0 < len(counted(tree)) < 12
     (credited,) = Grpo()(reward(grown.trees, (EnvReward(),)))
@@ -99,6 +99,8 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
 
 
 def test_a_batch_in_which_everything_failed() -> None:
-    grown = grow(grove(Scripted(script=lambda _: Mishap.FAULT)), Chains(n=2, retries=1), "x", "never")
-    with pytest.raises(DeadRun, match=r"none of 5 paths came to a regular end.*The last fault: the script asked"):
+    grown = grow(runner(Scripted(script=lambda _: InjectedFault.FAULT)), Chains(n=2, retries=1), "x", "never")
+    with pytest.raises(
+        NoLearningSignal, match=r"none of 5 paths came to a regular end.*The last fault: the script asked"
+    ):
         check_paths(grown.trees, grown.unstarted)

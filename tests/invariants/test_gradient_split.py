@@ -6,11 +6,11 @@ import torch
 from tests.invariants.tiny import apart, gradient, loss, read
 from tests.trees import credited, random_tree
 
-from bough.batch import Batch, Part, pack
-from bough.objective import Columns, Entropy, Kl, PpoClip, Share, Sum
+from bough.batch import Batch, MiniBatch, pack
+from bough.objective import Entropy, Kl, LossInputs, Normalizer, PpoClip, Sum
 
 WHOLE = Sum(terms=(PpoClip(dual=3.0), Kl(coefficient=0.05, estimator="k2"), Entropy(coefficient=0.02)))
-SHARES = [Share(), Share(by="unique_tokens"), Share(by="constant", horizon_tokens=12)]
+SHARES = [Normalizer(), Normalizer(by="unique_tokens"), Normalizer(by="constant", horizon_tokens=12)]
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +23,17 @@ def batch() -> Batch:
     return packed
 
 
-def by_rows(batch: Batch, count: int) -> list[Part]:
+def by_rows(batch: Batch, count: int) -> list[MiniBatch]:
     """Micro-batches of so many rows."""
     return [batch.take(rows) for rows in torch.arange(batch.rows).split(count)]
 
 
-def accumulated(parts: list[Part], share: torch.Tensor) -> torch.Tensor:
+def accumulated(parts: list[MiniBatch], share: torch.Tensor) -> torch.Tensor:
     return torch.stack([gradient(loss(WHOLE, part.batch, share[part.trained])) for part in parts]).sum(0)
 
 
 @pytest.mark.parametrize("share", SHARES, ids=lambda share: share.by)
-def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Share) -> None:
+def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Normalizer) -> None:
     weight = share(batch.paths, batch.inverse_length, batch.even)
     whole = gradient(loss(WHOLE, batch, weight))
     rows = torch.arange(batch.rows)
@@ -44,7 +44,7 @@ def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Share) -> None:
         "all": by_rows(batch, 10**6),
         "another order": [batch.take(shuffled)],
         "two ranks, dealt by turns": [batch.take(rows[0::2]), batch.take(rows[1::2])],
-        "by tree": batch.parts(3, seed=5),
+        "by tree": batch.minibatches(3, seed=5),
     }
     for name, parts in splits.items():
         assert apart(accumulated(parts, weight), whole) < 1e-6, name
@@ -52,9 +52,9 @@ def test_micro_batches_row_orders_and_ranks(batch: Batch, share: Share) -> None:
 
 def test_a_part_of_a_part(batch: Batch) -> None:
     """An optimizer step on some trees, in micro-batches, is a step on these trees."""
-    for part in batch.parts(2, seed=7):
+    for part in batch.minibatches(2, seed=7):
         own = part.batch
-        weight = Share()(own.paths, own.inverse_length, own.even)
+        weight = Normalizer()(own.paths, own.inverse_length, own.even)
         whole = gradient(loss(WHOLE, own, weight))
         assert apart(accumulated(by_rows(own, 2), weight), whole) < 1e-6
 
@@ -62,29 +62,29 @@ def test_a_part_of_a_part(batch: Batch) -> None:
 def test_metrics_add_up(batch: Batch) -> None:
     def metrics(given: Batch, share: torch.Tensor) -> dict[str, float]:
         logprob, entropy = read(given)
-        columns = Columns(
+        columns = LossInputs(
             logprob=logprob,
             entropy=entropy,
-            behaviour=given.behaviour,
+            rollout_logprob=given.rollout_logprob,
             reference=torch.full_like(logprob, -2.5).detach(),
-            gain=given.gain,
-            lose=given.lose,
-            share=share,
+            positive=given.positive,
+            negative=given.negative,
+            loss_weight=share,
         )
         return {name: metric.item() for name, metric in WHOLE(columns).metrics.items()}
 
-    weight = Share()(batch.paths, batch.inverse_length, batch.even)
+    weight = Normalizer()(batch.paths, batch.inverse_length, batch.even)
     whole, parts = metrics(batch, weight), [metrics(p.batch, weight[p.trained]) for p in by_rows(batch, 3)]
     assert {name: sum(part[name] for part in parts) for name in whole} == pytest.approx(whole, rel=1e-6)
 
 
 def test_an_unshared_divisor_would_show(batch: Batch) -> None:
     """The mean over each micro-batch by itself, a usual mistake, is another gradient."""
-    weight = Share()(batch.paths, batch.inverse_length, batch.even)
+    weight = Normalizer()(batch.paths, batch.inverse_length, batch.even)
     parts = by_rows(batch, 3)
     wrong = torch.zeros(())
     for part in parts:
         own = part.batch
-        weight_of_part = Share()(own.paths, own.inverse_length, own.even)
+        weight_of_part = Normalizer()(own.paths, own.inverse_length, own.even)
         wrong = wrong + gradient(loss(WHOLE, own, weight_of_part)) / len(parts)
     assert apart(wrong, gradient(loss(WHOLE, batch, weight))) > 1e-2

@@ -19,7 +19,7 @@ def first_actions(credited: Credited) -> list[tuple[float, float]]:
     """Gain and lose at the first token of each chain, in order."""
     tree = credited.tree
     return [
-        (float(credited.gain[tree.span[node]]), float(credited.lose[tree.span[node]]))
+        (float(credited.positive[tree.span[node]]), float(credited.negative[tree.span[node]]))
         for node in np.flatnonzero(tree.parent == 0)
     ]
 
@@ -53,16 +53,16 @@ def test_in_a_tree_too(rng: np.random.Generator, outcome: Outcome) -> None:
     for node in np.flatnonzero(tree.kind == Kind.ACTION):
         mine = [a for a, way in zip(expected, ways, strict=True) if node in way] or [0.0]
         here = token_node(tree) == node
-        assert credited.gain[here] == pytest.approx(np.mean(np.maximum(mine, 0)), abs=1e-6)
-        assert credited.lose[here] == pytest.approx(np.mean(np.minimum(mine, 0)), abs=1e-6)
+        assert credited.positive[here] == pytest.approx(np.mean(np.maximum(mine, 0)), abs=1e-6)
+        assert credited.negative[here] == pytest.approx(np.mean(np.minimum(mine, 0)), abs=1e-6)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 @given(returns=st.floats(-1e6, 1e6), size=st.integers(1, 6))
 def test_groups_of_one_and_groups_that_agree_get_exactly_zero(rule: Grpo, returns: float, size: int) -> None:
     (credited,) = rule([rewarded(chains([returns] * size))])
-    assert not credited.gain.any()
-    assert not credited.lose.any()
+    assert not credited.positive.any()
+    assert not credited.negative.any()
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)

@@ -12,9 +12,9 @@ from bough.tree import Outcome, Tree, context, token_node, trained
 def conditions(batch: Batch) -> dict[float, list[tuple[int, list[int]]]]:
     """For each behaviour log-probability, which no two tokens have in common: the token, and all before it."""
     seen: dict[float, list[tuple[int, list[int]]]] = {}
-    for behaviour, at in zip(batch.behaviour.tolist(), batch.at.tolist(), strict=True):
+    for rollout_logprob, at in zip(batch.rollout_logprob.tolist(), batch.at.tolist(), strict=True):
         start = at - int(batch.position[at])
-        seen.setdefault(behaviour, []).append((int(batch.tokens[at]), batch.tokens[start:at].tolist()))
+        seen.setdefault(rollout_logprob, []).append((int(batch.tokens[at]), batch.tokens[start:at].tolist()))
     return seen
 
 
@@ -65,6 +65,6 @@ def windowed(rng: np.random.Generator, window: int, turns: int) -> tuple[Tree, d
 def test_windows(window: int, rng: np.random.Generator) -> None:
     tree, read = windowed(rng, window, turns=5)
     batch = pack([credited(tree, rng)])
-    assert conditions(batch) == {behaviour: [one] for behaviour, one in read.items()}
+    assert conditions(batch) == {rollout_logprob: [one] for rollout_logprob, one in read.items()}
     starts = (tree.kind == EDIT).sum()
     assert (starts == 0) == (window == 64)

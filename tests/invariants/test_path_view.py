@@ -9,8 +9,8 @@ from torch import Tensor
 
 from bough.batch import pack
 from bough.learner import Learner, Optimizer
-from bough.learner.loss_inputs import Aids
-from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
 from bough.tree import counted, spread_paths
 from bough.tree.needs import PATHS, needs_of
@@ -23,29 +23,31 @@ class ByPath:
 
     needs: frozenset[Need] = needs_of(WHOLE) | {PATHS}
 
-    def __call__(self, columns: Columns) -> Loss:
-        assert columns.walk is not None
-        assert bool((columns.walk.path.diff() >= 0).all())
-        assert bool((columns.walk.turn.diff() >= 0).all())
-        assert torch.equal(columns.walk.path_of_turn[columns.walk.turn], columns.walk.path)
+    def __call__(self, columns: LossInputs) -> Loss:
+        assert columns.path_ids is not None
+        assert bool((columns.path_ids.path.diff() >= 0).all())
+        assert bool((columns.path_ids.turn.diff() >= 0).all())
+        assert torch.equal(columns.path_ids.path_of_turn[columns.path_ids.turn], columns.path_ids.path)
         return WHOLE(columns)
 
 
-@pytest.mark.parametrize("share", [Share(), Share(by="unique_tokens"), Share(by="constant", horizon_tokens=9)], ids=str)
-def test_a_loss_over_tokens_is_the_same_in_both_views(share: Share) -> None:
+@pytest.mark.parametrize(
+    "share", [Normalizer(), Normalizer(by="unique_tokens"), Normalizer(by="constant", horizon_tokens=9)], ids=str
+)
+def test_a_loss_over_tokens_is_the_same_in_both_views(share: Normalizer) -> None:
     rng = np.random.default_rng(0)
     trees = [branches(rng, str(i)) for i in range(4)]
     credited = [spread_paths(rewarded(tree), rng.normal(size=len(counted(tree)))) for tree in trees]
     batch = pack(credited, paths=True)
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=128, dtype="float64").build(["a b"])
-    aids = Aids(reference=policy.replica())
+    context = ObjectiveContext(reference=policy.replica())
 
     def gradient(objective: Sum | ByPath, micro_tokens: int, part: int | None) -> tuple[dict[str, float], list[Tensor]]:
         learner = Learner(policy, Optimizer(micro_tokens=micro_tokens), total_updates=1, temperature=1.0)
         for weight in policy.parameters().values():
             weight.grad = None
-        chosen = batch if part is None else batch.parts(2, 3)[part].batch
-        metrics = learner.backward(chosen, objective, share, aids=aids)
+        chosen = batch if part is None else batch.minibatches(2, 3)[part].batch
+        metrics = learner.backward(chosen, objective, share, context=context)
         return metrics, [weight.grad.clone() for weight in policy.parameters().values() if weight.grad is not None]
 
     for part in (None, 0, 1):

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import small
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.train import Checkpointing, resume, start
 
 
@@ -17,7 +17,7 @@ def _rows(directory: Path) -> list[dict[str, object]]:
 def test_steps_without_an_update_are_resumed_exactly_too(tmp_path: Path) -> None:
     """Nothing is synced after such a step, so only `forget` keeps its cache from the next: step 25 would differ."""
     idle = small.slow().replace(
-        name="idle", steps=6, filters=(Signal(tolerance=9.0),), checkpointing=Checkpointing(every=1, keep=100)
+        name="idle", steps=6, filters=(NonZeroAdvantage(tolerance=9.0),), checkpointing=Checkpointing(every=1, keep=100)
     )
     directory = start(idle, tmp_path).path
     rows = _rows(directory)

@@ -14,7 +14,7 @@ from bough.credit import Filtered
 from bough.engine import Local
 from bough.learner import Optimizer
 from bough.objective import Imitation
-from bough.rollout import Limits, Player
+from bough.rollout import Limits, Rollout
 from bough.search import mcts
 from bough.train import Checkpointing, Run, resume, start
 from bough.tree.needs import FORKS, Need
@@ -28,13 +28,13 @@ class Fused:
     grown: ClassVar[list[str]] = []
     fuse: ClassVar[list[int]] = []
 
-    async def __call__(self, player: Player) -> None:
-        await mcts(width=2)(player)
-        if player.limits.turns < rounds().limits.turns:
+    async def __call__(self, rollout: Rollout) -> None:
+        await mcts(width=2)(rollout)
+        if rollout.limits.turns < rounds().limits.turns:
             return  # The dry pass, which every start and resume makes.
         if self.fuse and len(self.grown) >= self.fuse[0]:
             raise RuntimeError("the power went")
-        self.grown.append(player.growth.task.id)
+        self.grown.append(rollout.builder.task.id)
 
 
 def rounds() -> Run:
@@ -46,7 +46,7 @@ def rounds() -> Run:
         credit=Filtered(answer=True),
         objective=Imitation(),
         filters=(),
-        optimizer=Optimizer(learning_rate=1e-3, epochs=2, parts=2),
+        optimizer=Optimizer(learning_rate=1e-3, epochs=2, minibatches=2),
         reference="step",
         steps=2,
         batch_tasks=5,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.talk import ONE_STEP, Bough, alone
 
-from bough.rollout import Stuck, Waits
+from bough.rollout import DeadlineExceeded, Deadlines
 
 STUCK = 75
 
@@ -119,17 +119,17 @@ def test_an_environment_that_blocks_the_process(recipes: Path, block: str) -> No
 
 def test_a_wait_is_named_and_ends() -> None:
     async def main() -> None:
-        waits = Waits()
-        long = asyncio.create_task(waits.until(asyncio.sleep(60), owner="A", thing="a letter", deadline_s=50.0))
+        deadlines = Deadlines()
+        long = asyncio.create_task(deadlines.until(asyncio.sleep(60), owner="A", thing="a letter", deadline_s=50.0))
         await asyncio.sleep(0)
-        with pytest.raises(Stuck) as stuck:
-            await waits.until(asyncio.sleep(60), owner="B", thing="an answer", deadline_s=0.05)
+        with pytest.raises(DeadlineExceeded) as stuck:
+            await deadlines.until(asyncio.sleep(60), owner="B", thing="an answer", deadline_s=0.05)
         lines = str(stuck.value).splitlines()
         assert lines[:2] == ["B waited 0.05 s for an answer", "waiting:"]
         assert [line.split(" s of ")[1] for line in lines[2:]] == ["50 s  A  <-  a letter", "0.05 s  B  <-  an answer"]
-        assert waits.overdue() == []
+        assert deadlines.overdue() == []
         long.cancel()
         await asyncio.gather(long, return_exceptions=True)
-        assert waits.table() == "waiting:\n  nothing"
+        assert deadlines.table() == "waiting:\n  nothing"
 
     asyncio.run(main())

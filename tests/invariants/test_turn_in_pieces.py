@@ -8,8 +8,8 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, dressed, in_piece
 
 from bough.batch import pack
 from bough.credit import Credit, Gigpo, Ipa, SegmentPo, TreePo, TreePs, TreeRl, TreeRpo
-from bough.policy.turns import turns_of
-from bough.tree import Outcome, Rewarded, begins_turn, steps, turn_start, turns
+from bough.policy.replay_buffer import turns_of
+from bough.tree import Outcome, Rewarded, begins_turn, path_view, turn_start, turns
 from bough.tree.needs import needs_of
 from bough.view.branch import branches
 from rules import rules
@@ -36,14 +36,14 @@ def cut(rule: Credit, rng: np.random.Generator) -> tuple[list[Rewarded], list[Re
 def test_the_credit_of_tokens_is_that_of_the_uncut_tree(rule: Credit, rng: np.random.Generator) -> None:
     whole, pieces = cut(rule, rng)
     for one, other in zip(rule(whole), rule(pieces), strict=True):
-        for mine, theirs in ((one.gain, other.gain), (one.lose, other.lose)):
+        for mine, theirs in ((one.positive, other.positive), (one.negative, other.negative)):
             assert np.allclose(mine, theirs, rtol=1e-6, atol=1e-6)
-        assert one.goals.keys() == other.goals.keys()
-        for name, goal in one.goals.items():
-            assert np.allclose(goal, other.goals[name], rtol=1e-6, atol=1e-6, equal_nan=True)
-        assert (one.by_turn is None) == (other.by_turn is None)
-        if one.by_turn is not None and other.by_turn is not None:
-            assert np.allclose(one.by_turn, other.by_turn, rtol=1e-6, atol=1e-6)
+        assert one.value_targets.keys() == other.value_targets.keys()
+        for name, goal in one.value_targets.items():
+            assert np.allclose(goal, other.value_targets[name], rtol=1e-6, atol=1e-6, equal_nan=True)
+        assert (one.turn_advantage is None) == (other.turn_advantage is None)
+        if one.turn_advantage is not None and other.turn_advantage is not None:
+            assert np.allclose(one.turn_advantage, other.turn_advantage, rtol=1e-6, atol=1e-6)
 
 
 def test_segments_are_treepos_unit() -> None:
@@ -66,19 +66,19 @@ def test_segments_are_treepos_unit() -> None:
 def test_the_path_view_is_that_of_the_uncut_tree(rng: np.random.Generator) -> None:
     whole = dressed(random_tree(rng), rng)
     pieces = in_pieces(whole, rng)
-    one, other = steps([whole]), steps([pieces])
+    one, other = path_view([whole]), path_view([pieces])
     for name in ("start", "path", "reward", "key", "returns", "tokens", "turn"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
-    assert np.array_equal(one.words.token, other.words.token)
-    assert np.array_equal(one.words.step, other.words.step)
+    assert np.array_equal(one.path_tokens.token, other.path_tokens.token)
+    assert np.array_equal(one.path_tokens.step, other.path_tokens.step)
     batches = [pack([Ipa()([each])[0]], paths=True) for each in (whole, pieces)]
     assert torch.equal(batches[0].turn, batches[1].turn)
-    views = [batch.walks for batch in batches]
+    views = [batch.path_index for batch in batches]
     assert views[0] is not None
     assert views[1] is not None
     for name in ("trained", "path", "turn", "advantage", "path_of_turn", "end"):
         assert torch.equal(getattr(views[0], name), getattr(views[1], name)), name
-    for name in ("fork", "answer"):
+    for name in ("context_id", "response_id"):
         same = [ids[:, None] == ids[None] for ids in (getattr(views[0], name), getattr(views[1], name))]
         assert torch.equal(*same), name
 
@@ -108,7 +108,7 @@ def test_one_discount_and_one_state() -> None:
         nodes.append(N(parent=place, kind=OBSERVATION, state_key=8))
         nodes.append(N(parent=len(nodes) - 1, kind=ACTION, tokens=(9,), env_reward=paid, outcome=DONE))
     tree = build(*nodes)
-    view = steps([rewarded(tree)])
+    view = path_view([rewarded(tree)])
     assert view.key.tolist() == [7, 8, 7, 8]
     assert view.first.tolist() == [1, 5, 6, 8]
     assert view.node.tolist() == [3, 5, 6, 8]
@@ -134,7 +134,7 @@ FORK_INSIDE = build(
 
 
 def test_two_answers_that_part_inside_are_two_turns_of_one_place() -> None:
-    view = steps([rewarded(FORK_INSIDE)])
+    view = path_view([rewarded(FORK_INSIDE)])
     assert view.turns.tolist() == [1, 1, 1, 1]
     assert view.place.tolist() == [0, 0, 0, 0]
     assert view.piece.tolist() == [1, 2, 1, 3, 1, 4, 5]
@@ -144,9 +144,9 @@ def test_two_answers_that_part_inside_are_two_turns_of_one_place() -> None:
     assert view.by_fork.reward.tolist() == [0, 1, 0, 0, 0, 0, 1]
     assert view.by_fork.turns.tolist() == [2, 2, 2, 1]
     batch = pack(TreeRl(weight="none")([rewarded(FORK_INSIDE)]), paths=True)
-    assert batch.walks is not None
-    assert len(set(batch.walks.fork.tolist())) == 1
-    first, *others, last = batch.walks.answer.tolist()
+    assert batch.path_index is not None
+    assert len(set(batch.path_index.context_id.tolist())) == 1
+    first, *others, last = batch.path_index.response_id.tolist()
     assert first == last, "the same words, once in pieces and once whole"
     assert len({first, *others}) == 3
 
@@ -165,4 +165,4 @@ def test_rules_by_value_take_the_parts_of_a_forked_turn_for_nodes(rule: Credit, 
     (credited,) = rule([rewarded(FORK_INSIDE)])
     first = FORK_INSIDE.span[1:-1]
     assert credited.advantage[first] == pytest.approx(expected, abs=2e-5)
-    assert not (credited.gain * credited.lose).any()
+    assert not (credited.positive * credited.negative).any()

@@ -5,15 +5,15 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, Reading, chosen_logprobs
-from bough.objective import Columns, Objective
-from bough.policy.causal import Causal
+from bough.batch import Batch, ChunkedForward, chosen_logprobs
+from bough.objective import LossInputs, Objective
+from bough.policy.model import CausalModel
 
 VOCAB = 13
 
 
 @cache
-def tiny() -> Causal:
+def tiny() -> CausalModel:
     """A Llama of two layers with grouped heads."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
@@ -28,14 +28,14 @@ def tiny() -> Causal:
         max_position_embeddings=128,
         initializer_range=0.3,
     )
-    return Causal(LlamaForCausalLM(config).double())
+    return CausalModel(LlamaForCausalLM(config).double())
 
 
 def read(batch: Batch) -> tuple[Tensor, Tensor]:
     """[M] log-probabilities and entropies of the trained tokens."""
     model = tiny()
     forest = batch.forest(merge=False)
-    (page,) = Reading(model.hidden, forest, len(forest)).backward()
+    (page,) = ChunkedForward(model.hidden, forest, len(forest)).backward()
     weight, bias = model.head()
     logprob, entropy = chosen_logprobs(page.hidden, weight, batch.target[page.trained], bias, entropy=True)
     assert entropy is not None
@@ -46,14 +46,14 @@ def read(batch: Batch) -> tuple[Tensor, Tensor]:
 def loss(objective: Objective, batch: Batch, share: Tensor) -> Tensor:
     """The objective on a batch whose tokens weigh `share`; the reference policy is as unsure as can be."""
     logprob, entropy = read(batch)
-    columns = Columns(
+    columns = LossInputs(
         logprob=logprob,
         entropy=entropy,
-        behaviour=batch.behaviour,
+        rollout_logprob=batch.rollout_logprob,
         reference=torch.full_like(logprob, -2.5).detach(),
-        gain=batch.gain,
-        lose=batch.lose,
-        share=share,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=share,
     )
     return objective(columns).value
 

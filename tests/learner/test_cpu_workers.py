@@ -5,10 +5,10 @@ import pytest
 import torch
 from tests.trees import credited, random_tree
 
-from bough.batch import Batch, Reading, pack
+from bough.batch import Batch, ChunkedForward, pack
 from bough.learner import Learner, Optimizer
-from bough.learner.cpu_workers import Crew, Reader
-from bough.objective import Columns, Loss, Need, PpoClip, Share
+from bough.learner.cpu_workers import CpuWorker, CpuWorkers
+from bough.objective import Loss, LossInputs, Need, Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 
@@ -17,8 +17,8 @@ def policy() -> Policy:
     return Tiny(layers=2, width=16, heads=2, vocab_tokens=260, context_tokens=64).build(["a b"])
 
 
-def learner(readers: int) -> Learner:
-    return Learner(policy(), replace(Optimizer(), readers=readers), total_updates=10, temperature=1.0)
+def learner(cpu_workers: int) -> Learner:
+    return Learner(policy(), replace(Optimizer(), cpu_workers=cpu_workers), total_updates=10, temperature=1.0)
 
 
 def batch(count: int = 8) -> Batch:
@@ -30,7 +30,7 @@ def test_several_readers_learn_what_one_does() -> None:
     one, several = learner(1), learner(3)
     given, threads = batch(), torch.get_num_threads()
     for _ in range(3):
-        told, same = (each.learn(given, PpoClip(), Share(), seed=0) for each in (one, several))
+        told, same = (each.learn(given, PpoClip(), Normalizer(), seed=0) for each in (one, several))
         assert same == pytest.approx(told, rel=1e-4, abs=1e-6)
     for name, weight in one.policy.parameters().items():
         torch.testing.assert_close(several.policy.parameters()[name], weight, rtol=1e-4, atol=1e-5)
@@ -44,7 +44,7 @@ def test_several_readers_learn_the_same_twice_bit_for_bit() -> None:
     for _ in range(2):
         several = learner(2)
         for _ in range(3):
-            several.learn(given, PpoClip(), Share(), seed=0)
+            several.learn(given, PpoClip(), Normalizer(), seed=0)
         learned.append(several.policy)
     for name, weight in learned[0].parameters().items():
         assert torch.equal(weight, learned[1].parameters()[name])
@@ -52,15 +52,15 @@ def test_several_readers_learn_the_same_twice_bit_for_bit() -> None:
 
 def test_more_readers_than_trees() -> None:
     given = batch(1)
-    told = [each.learn(given, PpoClip(), Share(), seed=0) for each in (learner(1), learner(4))]
+    told = [each.learn(given, PpoClip(), Normalizer(), seed=0) for each in (learner(1), learner(4))]
     assert told[1] == pytest.approx(told[0], rel=1e-4, abs=1e-6)
 
 
 def test_each_reader_has_much_the_same_to_do() -> None:
-    crew, forest = Crew(policy(), None, 4), batch(40).forest()
+    crew, forest = CpuWorkers(policy(), None, 4), batch(40).forest()
 
-    def read(_: Reader, reading: Reading) -> int:
-        return sum(len(stretch) for chapter in reading.chapters for stretch in chapter)
+    def read(_: CpuWorker, reading: ChunkedForward) -> int:
+        return sum(len(stretch) for chapter in reading.groups for stretch in chapter)
 
     found = crew.read(read, forest, 10**6)
     assert sum(found) == len(forest)
@@ -75,7 +75,7 @@ class Picky:
     def __init__(self) -> None:
         self.asked = 0
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         self.asked += 1
         if self.asked == 2:
             raise RuntimeError("not this one")
@@ -85,17 +85,17 @@ class Picky:
 def test_what_fails_in_a_thread_is_told_and_leaves_nothing_behind() -> None:
     one, several, given = learner(1), learner(3), batch()
     with pytest.raises(RuntimeError, match="not this one"):
-        several.step(given, Picky(), Share())
+        several.step(given, Picky(), Normalizer())
     for each in (one, several):
-        each.step(given, PpoClip(), Share())
+        each.step(given, PpoClip(), Normalizer())
     for name, weight in one.policy.parameters().items():
         torch.testing.assert_close(several.policy.parameters()[name], weight, rtol=1e-4, atol=1e-5)
 
 
 def test_threads_are_for_cpus() -> None:
     elsewhere = policy()
-    elsewhere._causal.model.to("meta")
-    with pytest.raises(ValueError, match=r"Optimizer.readers: got 2 for a policy on meta; need 1: threads share"):
-        Crew(elsewhere, None, 2)
-    with pytest.raises(ValueError, match=r"Optimizer.readers: got 0; need at least 1"):
-        Optimizer(readers=0)
+    elsewhere._model.model.to("meta")
+    with pytest.raises(ValueError, match=r"Optimizer.cpu_workers: got 2 for a policy on meta; need 1: threads share"):
+        CpuWorkers(elsewhere, None, 2)
+    with pytest.raises(ValueError, match=r"Optimizer.cpu_workers: got 0; need at least 1"):
+        Optimizer(cpu_workers=0)

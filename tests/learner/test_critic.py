@@ -13,14 +13,14 @@ from tests.small import MEASURED
 from tests.small import run as small
 from tests.trees import random_tree, rewarded
 
-from bough.batch import Batch, pack, plant
+from bough.batch import Batch, PackedPrefixTree, pack
 from bough.context import PlanAct, Planned, Window
 from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling
 from bough.learner import Learner, Optimizer
 from bough.learner.estimates import appraise
 from bough.learner.token_outputs import values_of
-from bough.objective import PpoClip, Share, Sum, ValueClip
+from bough.objective import Normalizer, PpoClip, Sum, ValueClip
 from bough.policy import Tiny, ValueHead
 from bough.train import Checkpointing, Run, resume, start
 from bough.tree import truncated_states
@@ -54,12 +54,12 @@ def batch(one: Learner, rule: Credit) -> Batch:
 def test_the_error_falls_on_a_fixed_batch(rule: Credit, detach: bool) -> None:
     one = learner(ValueHead(learning_rate=1e-2, detach=detach), learning_rate=3e-3)
     given = batch(one, rule)
-    assert (given.thoughts["value"][~given.goals["value"].isnan()] == 0).all(), "an untrained critic says 0"
+    assert (given.old_values["value"][~given.value_targets["value"].isnan()] == 0).all(), "an untrained critic says 0"
     objective = Sum(terms=(PpoClip(), ValueClip(clip=None)))
-    errors = [one.step(given, objective, Share())["policy/value_error"] for _ in range(60)]
-    known = ~given.goals["value"].isnan()
-    weight = Share()(given.paths, given.inverse_length, given.even)[known]
-    mean_square = float((weight * given.goals["value"][known].square()).sum() / weight.sum())
+    errors = [one.step(given, objective, Normalizer())["policy/value_error"] for _ in range(60)]
+    known = ~given.value_targets["value"].isnan()
+    weight = Normalizer()(given.paths, given.inverse_length, given.even)[known]
+    mean_square = float((weight * given.value_targets["value"][known].square()).sum() / weight.sum())
     assert errors[0] == pytest.approx(mean_square, rel=1e-5)
     assert errors[-1] < 0.7 * errors[0]
 
@@ -67,11 +67,11 @@ def test_the_error_falls_on_a_fixed_batch(rule: Credit, detach: bool) -> None:
 @pytest.mark.parametrize("rule", [Gae(), TurnPpo()], ids=lambda rule: type(rule).__name__)
 def test_the_gradient_does_not_know_how_the_batch_was_split(rule: Credit) -> None:
     results = []
-    for micro_tokens, readers in ((1, 1), (37, 2), (10**6, 1)):
-        one = learner(ValueHead(), micro_tokens=micro_tokens, readers=readers)
+    for micro_tokens, cpu_workers in ((1, 1), (37, 2), (10**6, 1)):
+        one = learner(ValueHead(), micro_tokens=micro_tokens, cpu_workers=cpu_workers)
         for weight in one.critic.parameters():  # type: ignore[union-attr]
             torch.nn.init.normal_(weight, generator=torch.Generator().manual_seed(0))
-        metrics = one.backward(batch(one, rule), BOTH, Share())
+        metrics = one.backward(batch(one, rule), BOTH, Normalizer())
         heads = {f"critic.{name}": weight for name, weight in one.critic.named_parameters()}  # type: ignore[union-attr]
         gradient = {name: weight.grad.clone() for name, weight in {**one.policy.parameters(), **heads}.items()}
         results.append((metrics, gradient))
@@ -88,7 +88,7 @@ def test_the_critics_gradient_is_clipped_by_itself() -> None:
     for coefficient in (0.0, 1e6):
         one = learner(ValueHead(detach=True), clip_norm=1e-3)
         given = batch(one, Gae())
-        metrics = one.step(given, Sum(terms=(PpoClip(), ValueClip(coefficient=coefficient))), Share())
+        metrics = one.step(given, Sum(terms=(PpoClip(), ValueClip(coefficient=coefficient))), Normalizer())
         moved.append({name: weight.grad.clone() for name, weight in one.policy.parameters().items()})
         assert metrics["optimizer/gradient_norm"] > 1e-3
         heads = torch.cat([weight.grad.flatten() for weight in one.critic.parameters()])  # type: ignore[union-attr]
@@ -156,7 +156,7 @@ def test_the_critic_values_the_states_in_which_truncated_paths_end() -> None:
             states = truncated_states(tree.tree)
             assert np.flatnonzero(~np.isnan(boot.end_values[head])).tolist() == sorted(states)
             for leaf, text in states.items():
-                alone = plant([text], np.zeros(1, dtype=np.int64), np.asarray([len(text)]))
+                alone = PackedPrefixTree.pack([text], np.zeros(1, dtype=np.int64), np.asarray([len(text)]))
                 value = values_of(one.policy, one.critic, alone, 1000)[head]
                 assert boot.end_values[head][leaf] == pytest.approx(value.item(), abs=1e-6)
                 count += 1

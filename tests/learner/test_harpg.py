@@ -14,7 +14,7 @@ from torch import Tensor
 from bough.batch import Batch, pack
 from bough.learner import Learner, Optimizer
 from bough.learner.harpg import Displaced, Harpg, gradient_change, share_of_move
-from bough.objective import Columns, Objective, PpoClip, Reinforce, Share, Walk
+from bough.objective import LossInputs, Normalizer, Objective, PathIds, PpoClip, Reinforce
 from bough.policy import Tiny, ValueHead
 from bough.tree import Credited, Outcome, Rewarded
 
@@ -89,23 +89,23 @@ def expected(scores: Tensor) -> Tensor:
     return -(chances * torch.tensor([PAYS[path] for path in PATHS], dtype=scores.dtype)).sum()
 
 
-def columns(scores: Tensor, sampled: Tensor) -> Columns:
+def columns(scores: Tensor, sampled: Tensor) -> LossInputs:
     """All paths, each as often as the scores `sampled` write it; the returns are the advantages."""
     pays = torch.tensor([PAYS[path] for path in PATHS], dtype=scores.dtype).repeat_interleave(2)
     old = chosen(sampled).detach()
     path = torch.arange(4).repeat_interleave(2)
-    return Columns(
+    return LossInputs(
         logprob=chosen(scores),
-        behaviour=old,
-        gain=pays.clamp(min=0),
-        lose=pays.clamp(max=0),
-        share=old.reshape(4, 2).sum(1).exp()[path],
+        rollout_logprob=old,
+        positive=pays.clamp(min=0),
+        negative=pays.clamp(max=0),
+        loss_weight=old.reshape(4, 2).sum(1).exp()[path],
         old=old,
-        walk=Walk(
+        path_ids=PathIds(
             path=path,
             turn=torch.arange(8),
             task=torch.zeros(4, dtype=torch.int64),
-            fork=torch.arange(8),
+            context_id=torch.arange(8),
             path_of_turn=path,
         ),
     )
@@ -120,7 +120,7 @@ def test_its_mean_over_all_paths_is_the_exact_hessian_vector_product(objective: 
     here, move = scores.detach().clone(), 0.01 * move
     _, exact = torch.autograd.functional.hvp(expected, here, move)  # type: ignore[no-untyped-call]
 
-    def change(loss: Callable[[Columns], object]) -> Tensor:
+    def change(loss: Callable[[LossInputs], object]) -> Tensor:
         def gradient() -> dict[str, float]:
             found = loss(columns(scores, here))
             found.value.backward()  # type: ignore[attr-defined]
@@ -157,9 +157,7 @@ def every_answer(one: Learner, pays: np.ndarray) -> Batch:
     given = Rewarded(tree=tree, channels={})
 
     def batch(worth: np.ndarray) -> Batch:
-        column = np.zeros(len(tree.token), dtype=np.float32)
-        column[tree.sampled] = worth
-        return pack([Credited(rewarded=given, gain=column, lose=np.zeros_like(column))], paths=True)
+        return pack([Credited(rewarded=given, path_advantage=worth.astype(np.float64))], paths=True)
 
     chance = one.logprobs(batch(np.zeros(vocab))).exp().numpy()
     assert chance.sum() == pytest.approx(1)
@@ -175,9 +173,9 @@ def test_a_learner_adds_up_what_its_gradient_changes_by() -> None:
     pays = np.random.default_rng(0).random(260)
     one = learner(ValueHead())
     at = [{name: weight.detach().clone() for name, weight in one.policy.parameters().items()}]
-    one.step(every_answer(one, pays), Reinforce(), Share())
+    one.step(every_answer(one, pays), Reinforce(), Normalizer())
     held = {name: weight.detach().clone() for name, weight in one.policy.parameters().items()}
-    metrics = one.step(every_answer(one, pays), Reinforce(), Share())
+    metrics = one.step(every_answer(one, pays), Reinforce(), Normalizer())
     found = gradients(one)
     assert metrics["optimizer/gradient_norm"] == pytest.approx(found.norm().item())
     at.append({name: weight.detach().clone() for name, weight in one.policy.parameters().items()})
@@ -191,14 +189,16 @@ def test_a_learner_adds_up_what_its_gradient_changes_by() -> None:
             for name, weight in one.policy.parameters().items():
                 weight.copy_(held[name] + side * moved[name])
                 weight.grad = None
-        one.backward(every_answer(one, pays), Reinforce(), Share())
+        one.backward(every_answer(one, pays), Reinforce(), Normalizer())
         sides.append(gradients(one).clone())
     assert (found - (sides[0] - sides[1])).norm() < 1e-5 * found.norm()
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"Optimizer: got epochs=1, parts=2 with momentum='harpg'.*need epochs=1"):
-        Optimizer(momentum="harpg", parts=2)
+    with pytest.raises(
+        ValueError, match=r"Optimizer: got epochs=1, minibatches=2 with momentum='harpg'.*need epochs=1"
+    ):
+        Optimizer(momentum="harpg", minibatches=2)
     with pytest.raises(ValueError, match=r"Optimizer.weight_decay: got 0.1 with momentum='harpg'; need 0"):
         Optimizer(momentum="harpg", weight_decay=0.1)
     nothing = replace(columns(torch.zeros(3, 2), torch.zeros(3, 2)), old=None)

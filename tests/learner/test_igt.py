@@ -15,7 +15,7 @@ from torch import Tensor
 from bough.batch import pack
 from bough.learner import Learner, Optimizer
 from bough.learner.igt import Igt
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny, ValueHead
 from bough.train import Checkpointing, resume, start
 
@@ -140,7 +140,7 @@ def test_a_learner_moves_as_far_as_its_rate_says_and_leaves_the_critic_to_adam()
     for update in range(3):
         iterate = {name: value.clone() for name, value in one.state().items() if name.endswith("/iterate")}
         start_from = iterate or {f"{name}/iterate": weight for name, weight in weights(one).items()}
-        metrics = one.step(batch, PpoClip(), Share())
+        metrics = one.step(batch, PpoClip(), Normalizer())
         moved = [one.state()[name] - value for name, value in start_from.items() if name in one.state()]
         far = torch.stack([each.double().square().sum() for each in moved]).sum().sqrt().item()
         assert far == pytest.approx(0.1 * (1 - update / 10), rel=1e-4)
@@ -158,15 +158,15 @@ def test_a_learner_goes_on_from_its_state_bit_for_bit(momentum: str) -> None:
     batches = [pack([credited(random_tree(rng, vocab=200), rng) for _ in range(3)], paths=True) for _ in range(4)]
     one, other = learner(momentum), learner(momentum)
     for batch in batches[:2]:
-        one.step(batch, PpoClip(), Share())
+        one.step(batch, PpoClip(), Normalizer())
     saved, held = {name: value.clone() for name, value in one.state().items()}, weights(one)
     with torch.no_grad():
         for name, weight in other.policy.parameters().items():
             weight.copy_(held[name])
     other.load_state(saved, updates=2)
     for batch in batches[2:]:
-        one.step(batch, PpoClip(), Share())
-        other.step(batch, PpoClip(), Share())
+        one.step(batch, PpoClip(), Normalizer())
+        other.step(batch, PpoClip(), Normalizer())
     assert all(torch.equal(weight, weights(other)[name]) for name, weight in weights(one).items())
     assert any(not torch.equal(weight, held[name]) for name, weight in weights(one).items())
 

@@ -14,12 +14,12 @@ import torch
 from tests.small import run as small
 from transformers import AutoModelForCausalLM, Qwen3Config
 
-from bough.batch import Batch, plant
+from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
 from bough.learner import Learner, Optimizer
 from bough.learner.memory_forecast import GIB, LEAST_TOKENS, Extent, _held, _Watch, appetite, foresee, nbytes
 from bough.learner.memory_meter import Gauge, return_freed
-from bough.objective import Columns, Loss, PpoClip, Share
+from bough.objective import Loss, LossInputs, Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
 from bough.train import start
@@ -70,25 +70,25 @@ class Together(PpoClip):
 
     waiting: ClassVar[threading.Barrier]
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The same."""
         self.waiting.wait(60)
         return super().__call__(columns)
 
 
-def update(gib: float, recompute: bool, written: int, readers: int) -> dict[str, float]:
+def update(gib: float, recompute: bool, written: int, cpu_workers: int) -> dict[str, float]:
     """Two updates within a budget."""
     model = policy()
     model.recompute(recompute)
-    memory = foresee(model, copies={}, cache_tokens=0, entropy=False, readers=readers)
+    memory = foresee(model, copies={}, cache_tokens=0, entropy=False, cpu_workers=cpu_workers)
     gauge = Gauge(model.device, nbytes(model.weights().values()))
     most, given = memory.fit(gib), trees(4, written)
     learner = Learner(
-        model, Optimizer(micro_tokens=most, memory_gib=gib, readers=readers), total_updates=10, temperature=1.0
+        model, Optimizer(micro_tokens=most, memory_gib=gib, cpu_workers=cpu_workers), total_updates=10, temperature=1.0
     )
-    Together.waiting = threading.Barrier(readers)
+    Together.waiting = threading.Barrier(cpu_workers)
     for _ in range(2):
-        learner.step(given, Together(), Share())
+        learner.step(given, Together(), Normalizer())
     peak = gauge.peak()
     assert peak is not None
     return {"tokens": most, "predicted": memory.bytes(learner.extent, 0), "most": memory.most(most), "peak": peak}
@@ -152,12 +152,12 @@ def test_a_budget_allows_the_longest_stretch_that_fits() -> None:
 
 def test_the_extent_of_a_forest() -> None:
     texts = [np.arange(6), np.asarray([0, 1, 2, 9, 8, 7, 6])]
-    forest = plant(texts, np.asarray([0, 1, 1]), np.asarray([6, 6, 7]))
+    forest = PackedPrefixTree.pack(texts, np.asarray([0, 1, 1]), np.asarray([6, 6, 7]))
     assert Extent.of(forest, 100) == Extent(tokens=10, trained=3, past=0, kept=0)
-    parts = Extent.of(forest, 6)
+    minibatches = Extent.of(forest, 6)
     # Cut within the first branch, behind its first token.
-    assert (parts.tokens, parts.trained, parts.past, parts.kept) == (6, 3, 4, 4)
-    two = plant([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
+    assert (minibatches.tokens, minibatches.trained, minibatches.past, minibatches.kept) == (6, 3, 4, 4)
+    two = PackedPrefixTree.pack([*texts, *(each + 10 for each in texts)], np.arange(4), np.asarray([6, 7, 6, 7]))
     assert Extent.of(two, 6) == Extent(tokens=6, trained=2, past=4, kept=4)
     assert Extent(tokens=1, trained=9) | Extent(tokens=5, kept=2) == Extent(tokens=5, trained=9, kept=2)
 

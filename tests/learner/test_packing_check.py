@@ -11,7 +11,7 @@ from torch import Tensor
 from bough.batch import Batch, pack
 from bough.learner import Learner, Optimizer
 from bough.learner.packing_check import reads_forests
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
 
@@ -30,12 +30,12 @@ def leak(model: Policy) -> None:
     plain = model.hidden
 
     def hidden(
-        tokens: Tensor, positions: Tensor, attend: object, wanted: Tensor | None = None, last: object = None
+        tokens: Tensor, positions: Tensor, attend: object, rows: Tensor | None = None, attend_last: object = None
     ) -> Tensor:
-        del last
+        del attend_last
         out = plain(tokens, positions, attend)  # type: ignore[arg-type]
         leaking = out + 0.5 * torch.cat([out[:1], out[:-1]])
-        return leaking if wanted is None else leaking[wanted]
+        return leaking if rows is None else leaking[rows]
 
     model.hidden = hidden  # type: ignore[method-assign]
 
@@ -44,7 +44,7 @@ def gradient(learner: Learner, given: Batch) -> Tensor:
     weights = list(learner.policy.parameters().values())
     for weight in weights:
         weight.grad = None
-    learner.backward(given, PpoClip(), Share())
+    learner.backward(given, PpoClip(), Normalizer())
     return torch.cat([weight.grad.flatten() for weight in weights if weight.grad is not None])
 
 
@@ -54,7 +54,7 @@ def test_a_model_that_reads_forests_is_left_alone() -> None:
     learner = Learner(model, Optimizer(), total_updates=1, temperature=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        metrics = learner.learn(batch(), PpoClip(), Share(), seed=0)
+        metrics = learner.learn(batch(), PpoClip(), Normalizer(), seed=0)
     assert learner.merges
     given = batch()
     assert metrics["update/tokens"] == len(given.forest()) < given.forest().path_tokens
@@ -68,7 +68,7 @@ def test_one_that_does_not_is_trained_path_by_path() -> None:
     assert not reads_forests(model, given, temperature=1.0)
     learner = Learner(model, Optimizer(), total_updates=1, temperature=1.0)
     with pytest.warns(UserWarning, match="trained path by path"):
-        learner.learn(given, PpoClip(), Share(), seed=0)
+        learner.learn(given, PpoClip(), Normalizer(), seed=0)
     assert not learner.merges
     apart = Learner(model, Optimizer(), total_updates=1, temperature=1.0)
     apart.merges = False

@@ -8,7 +8,7 @@ import torch
 
 from bough.learner.state_values import Valuer
 from bough.policy import Tiny, ValueHead
-from bough.policy.attention import causal
+from bough.policy.model import causal
 
 
 def test_values_do_not_depend_on_what_else_is_asked() -> None:

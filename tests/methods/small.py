@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.explore import Chains, Slate
 from bough.policy import Tiny, UtteranceCritic
-from bough.rollout import Draft, Explorer, Player
+from bough.rollout import Explorer, PendingAction, Rollout
 from bough.search import Search
 from bough.store import Checkpoints, read_metrics
 from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup, start
@@ -40,8 +40,8 @@ class Coin:
 class Toss:
     """Quality: 0, 1/2 or 1 for each action, by its tokens, so that wrong candidates differ."""
 
-    async def __call__(self, player: Player, draft: Draft) -> float:
-        del player
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
+        del rollout
         return sum(draft.tokens) % 3 / 2
 
 

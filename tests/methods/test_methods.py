@@ -15,7 +15,7 @@ from bough.cli.catalogue import misfits
 from bough.cli.find import find_run, find_world, names
 from bough.config import ConfigError
 from bough.context import Turn
-from bough.env import Branching, Inline, Sokoban
+from bough.env import Branching, InProcessHost, Sokoban
 from bough.objective import Kl
 from bough.reward import EnvReward
 from bough.rollout import Explorer
@@ -121,7 +121,7 @@ def test_answers_are_long_enough_to_branch_inside(method: str, world: str, tmp_p
     run = find_run(method, world)
     env, parser = run.world.env, run.world.parser
     shown = [
-        asyncio.run(collect(Inline(env=env), task, parser, turns=run.world.limits.turns))
+        asyncio.run(collect(InProcessHost(env=env), task, parser, turns=run.world.limits.turns))
         for task in env.tasks("train", 16, 0)
     ]
     renderer = run.world.policy.build([text for several in shown for text in several], tmp_path).renderer

@@ -7,25 +7,25 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from bough.objective import Columns, Loss, Objective, Share, Walk
+from bough.objective import Loss, LossInputs, Normalizer, Objective, PathIds
 
 OLD = 0.5
 NEW = ((0.7, 0.55, 0.3), (0.9, 0.4))
 ADVANTAGE = (1.0, -1.0)
 
 
-def walk(lengths: Sequence[int], turns: Sequence[Sequence[int]] | None = None) -> Walk:
+def path_ids(lengths: Sequence[int], turns: Sequence[Sequence[int]] | None = None) -> PathIds:
     """Paths of one task, with tokens in turns as given, else of one turn each."""
     turns = [[length] for length in lengths] if turns is None else turns
     each = torch.tensor([length for path in turns for length in path])
     path_of_turn = torch.arange(len(turns)).repeat_interleave(torch.tensor([len(path) for path in turns]))
     turn = torch.arange(len(each)).repeat_interleave(each)
     assert [sum(path) for path in turns] == list(lengths)
-    return Walk(
+    return PathIds(
         path=path_of_turn[turn],
         turn=turn,
         task=torch.zeros(len(lengths), dtype=torch.int64),
-        fork=torch.arange(len(each)),
+        context_id=torch.arange(len(each)),
         path_of_turn=path_of_turn,
     )
 
@@ -35,43 +35,43 @@ def example(
     *,
     old: float = OLD,
     advantage: Sequence[float] = ADVANTAGE,
-    by: Share | None = None,
+    by: Normalizer | None = None,
     turns: Sequence[Sequence[int]] | None = None,
     **more: object,
-) -> Columns:
+) -> LossInputs:
     """Paths of the given probabilities, each with one advantage; every token had the probability `old`."""
     lengths = [len(path) for path in new]
-    paths = walk(lengths, turns)
+    paths = path_ids(lengths, turns)
     logprob = torch.tensor([p for path in new for p in path], dtype=torch.float64).log().requires_grad_()
     credit = torch.tensor(advantage, dtype=torch.float64)[paths.path]
     ones = torch.ones(len(logprob), dtype=torch.int64)
     inverse = 1.0 / torch.tensor(lengths, dtype=torch.float64)[paths.path]
-    given = Columns(
+    given = LossInputs(
         logprob=logprob,
-        behaviour=torch.full_like(logprob, math.log(old)).detach(),
-        gain=credit.clamp(min=0),
-        lose=credit.clamp(max=0),
-        share=(Share() if by is None else by)(ones, inverse, ones > 0).double(),
-        walk=paths,
+        rollout_logprob=torch.full_like(logprob, math.log(old)).detach(),
+        positive=credit.clamp(min=0),
+        negative=credit.clamp(max=0),
+        loss_weight=(Normalizer() if by is None else by)(ones, inverse, ones > 0).double(),
+        path_ids=paths,
     )
     return replace(given, **more)  # type: ignore[arg-type]
 
 
-def shown(*which: bool) -> Columns:
+def shown(*which: bool) -> LossInputs:
     """The example with some of its paths written by a demonstration, with a gain of 1 and a mean of their own."""
     given = example()
-    assert given.walk is not None
-    expert = torch.tensor(which)[given.walk.path]
+    assert given.path_ids is not None
+    expert = torch.tensor(which)[given.path_ids.path]
     return example(
         expert=expert,
-        share=torch.where(expert, 1 / expert.sum().clamp(min=1), 1 / (~expert).sum().clamp(min=1)).double(),
-        gain=given.gain.where(~expert, 1.0),
-        lose=given.lose.where(~expert, 0.0),
-        behaviour=given.behaviour.where(~expert, 0.0),
+        loss_weight=torch.where(expert, 1 / expert.sum().clamp(min=1), 1 / (~expert).sum().clamp(min=1)).double(),
+        positive=given.positive.where(~expert, 1.0),
+        negative=given.negative.where(~expert, 0.0),
+        rollout_logprob=given.rollout_logprob.where(~expert, 0.0),
     )
 
 
-def run(objective: Objective, given: Columns, of: Tensor | None = None) -> tuple[float, list[float], Loss]:
+def run(objective: Objective, given: LossInputs, of: Tensor | None = None) -> tuple[float, list[float], Loss]:
     """Value, gradient of the log-probabilities (or of another column), and the loss itself."""
     loss = objective(given)
     (slope,) = torch.autograd.grad(loss.value, given.logprob if of is None else of, materialize_grads=True)

@@ -2,10 +2,10 @@ import pytest
 import torch
 from tests.objective.example import example, run
 
-from bough.objective import Aepo, Columns, PpoClip
+from bough.objective import Aepo, LossInputs, PpoClip
 
 
-def four(advantage: float) -> Columns:
+def four(advantage: float) -> LossInputs:
     """Four tokens of one path, the first undecided; ratios 1.4, 1.1, .6 and 1.4."""
     entropy = torch.tensor([2.0, 0.2, 0.2, 0.2], dtype=torch.float64)
     return example([[0.7, 0.55, 0.3, 0.7]], advantage=(advantage,), entropy=entropy)
@@ -53,4 +53,4 @@ def test_what_is_missing_is_named() -> None:
     with pytest.raises(ValueError, match="Aepo: got columns without `entropy`"):
         Aepo()(example())
     with pytest.raises(ValueError, match="Aepo: got columns without `walk`; need the path view"):
-        Aepo()(example(entropy=torch.ones(5).double(), walk=None))
+        Aepo()(example(entropy=torch.ones(5).double(), path_ids=None))

@@ -102,7 +102,7 @@ def test_the_far_side_of_the_ring() -> None:
 
 def test_regularisers_of_rec() -> None:
     nothing = example(advantage=(0.0, 0.0))
-    log_ratio = (nothing.logprob - nothing.behaviour).detach()
+    log_ratio = (nothing.logprob - nothing.rollout_logprob).detach()
     k2 = run(Rec(regulariser="k2", coefficient=0.5), nothing)
     assert k2[0] == pytest.approx(0.5 * log_ratio.square().mean().item())
     assert k2[1] == pytest.approx((log_ratio / 5).tolist())

@@ -51,7 +51,7 @@ def test_the_objective_does_not_see_demonstrations() -> None:
     given = shown(True, False)
     alone = example([[0.9, 0.4]], advantage=(-1.0,))
     mixed, (value, slope, _) = run(SftMix(objective=gspo(), mu=0.25), given), run(gspo(), alone)
-    nll = -(given.share * given.logprob)[:3].sum().item()
+    nll = -(given.loss_weight * given.logprob)[:3].sum().item()
     assert mixed[0] == pytest.approx(0.75 * value + 0.25 * nll)
     assert mixed[1][3:] == pytest.approx([0.75 * each for each in slope])
 

@@ -5,16 +5,16 @@ import pytest
 import torch
 from tests.objective.example import OLD, example, run, shown
 
-from bough.objective import Columns, Mis, PpoClip, Reject, Tis, gspo
+from bough.objective import LossInputs, Mis, PpoClip, Reject, Tis, gspo
 from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
-def columns(*weights: float, by: torch.Tensor | None = None) -> Columns:
+def columns(*weights: float, by: torch.Tensor | None = None) -> LossInputs:
     """The example, where the learner gave the tokens so many times the probability that the engine gave them."""
     given = example()
     gap = torch.tensor(weights, dtype=torch.float64).log()
-    moved = replace(given, old=given.behaviour, behaviour=given.behaviour - gap)
-    return moved if by is None else replace(moved, share=by)
+    moved = replace(given, old=given.rollout_logprob, rollout_logprob=given.rollout_logprob - gap)
+    return moved if by is None else replace(moved, loss_weight=by)
 
 
 def test_ratios_are_against_old() -> None:
@@ -55,7 +55,7 @@ def test_turns_are_rejected_and_a_token_has_a_veto() -> None:
     assert run(Reject(veto=0.02), given)[2].metrics["gap_rejected"].item() == pytest.approx(0.4)
     turns = example(turns=[[2, 1], [1, 1]])
     gap = torch.tensor([1.0, 1.0, 1.5, 1.0, 1.0], dtype=torch.float64).log()
-    turns = replace(turns, old=turns.behaviour + gap)
+    turns = replace(turns, old=turns.rollout_logprob + gap)
     slope = run(Reject(over="turn"), turns)[1]
     assert [each == 0 for each in slope] == [True, False, True, False, False]
 

@@ -4,33 +4,33 @@ import pytest
 import torch
 from tests.objective.example import example, run
 
-from bough.objective import Columns, Epo
+from bough.objective import Epo, LossInputs
 
 ENTROPY = [0.1, 0.5, 1.2, 0.4, 2.5, 0.0]
 USUAL = [0.5] * 3 + [1.0] * 3
 """Of the first turn, and of the second."""
 
 
-def columns(usual: list[float] = USUAL, progress: float = 0.0) -> Columns:
+def columns(usual: list[float] = USUAL, progress: float = 0.0) -> LossInputs:
     """One path with two turns of three tokens."""
     return example(
         [[0.5] * 6],
         advantage=(1.0,),
         turns=[[3, 3]],
         entropy=torch.tensor(ENTROPY, dtype=torch.float64, requires_grad=True),
-        usual_entropy=torch.tensor(usual, dtype=torch.float64),
-        share=torch.ones(6, dtype=torch.float64),
+        mean_turn_entropy=torch.tensor(usual, dtype=torch.float64),
+        loss_weight=torch.ones(6, dtype=torch.float64),
         progress=progress,
     )
 
 
-def penalties(epo: Epo, given: Columns) -> list[float]:
+def penalties(epo: Epo, given: LossInputs) -> list[float]:
     assert given.entropy is not None
-    assert given.usual_entropy is not None
-    return epo.penalty(given.entropy, given.usual_entropy).tolist()
+    assert given.mean_turn_entropy is not None
+    return epo.penalty(given.entropy, given.mean_turn_entropy).tolist()
 
 
-def slope(epo: Epo, given: Columns) -> list[float]:
+def slope(epo: Epo, given: LossInputs) -> list[float]:
     return run(epo, given, given.entropy)[1]
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bough.objective import Columns, Entropy, Imitation, Kl, Loss, Objective, PpoClip, Share, Sum
+from bough.objective import Entropy, Imitation, Kl, Loss, LossInputs, Normalizer, Objective, PpoClip, Sum
 from bough.tree.needs import ENTROPY, REFERENCE, needs_of
 
 OLD = math.log(0.5)
@@ -15,48 +15,50 @@ INVERSE = torch.tensor([1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2], dtype=torch.float64)
 EVEN = torch.ones(5, dtype=torch.bool)
 
 
-def columns(logprob: list[float], advantage: list[float], share: Tensor | None = None, **more: Tensor) -> Columns:
+def columns(
+    logprob: list[float], advantage: list[float], loss_weight: Tensor | None = None, **more: Tensor
+) -> LossInputs:
     count, credit = len(logprob), torch.tensor(advantage, dtype=torch.float64)
-    return Columns(
+    return LossInputs(
         logprob=torch.tensor(logprob, dtype=torch.float64, requires_grad=True),
         entropy=more.get("entropy"),
-        behaviour=more.get("behaviour", torch.full((count,), OLD, dtype=torch.float64)),
+        rollout_logprob=more.get("behaviour", torch.full((count,), OLD, dtype=torch.float64)),
         reference=more.get("reference"),
-        gain=credit.clamp(min=0),
-        lose=credit.clamp(max=0),
-        share=torch.full((count,), 1 / count, dtype=torch.float64) if share is None else share,
+        positive=credit.clamp(min=0),
+        negative=credit.clamp(max=0),
+        loss_weight=torch.full((count,), 1 / count, dtype=torch.float64) if loss_weight is None else loss_weight,
     )
 
 
-def fixture(share: Share) -> Columns:
+def fixture(normalizer: Normalizer) -> LossInputs:
     """Two paths of three and two trained tokens, one that gains and one that loses."""
-    return columns([math.log(p) for p in NEW], ADVANTAGE, share(PATHS, INVERSE, EVEN))
+    return columns([math.log(p) for p in NEW], ADVANTAGE, normalizer(PATHS, INVERSE, EVEN))
 
 
-def value_and_grad(objective: Objective, given: Columns) -> tuple[float, list[float], Loss]:
+def value_and_grad(objective: Objective, given: LossInputs) -> tuple[float, list[float], Loss]:
     loss = objective(given)
     (grad,) = torch.autograd.grad(loss.value, given.logprob)
     return loss.value.item(), grad.tolist(), loss
 
 
 @pytest.mark.parametrize(
-    ("share", "loss", "grad"),
+    ("normalizer", "loss", "grad"),
     [
-        (Share(by="path_tokens"), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
-        (Share(by="unique_tokens"), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
-        (Share(by="paths"), 0.153333, [0, -0.183333, -0.1, 0.45, 0.2]),
-        (Share(by="constant", horizon_tokens=1), -0.19, [0, -0.55, -0.3, 0.9, 0.4]),
-        (Share(by="constant", horizon_tokens=3), -0.063333, [0, -0.183333, -0.1, 0.3, 0.133333]),
+        (Normalizer(by="path_tokens"), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
+        (Normalizer(by="unique_tokens"), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
+        (Normalizer(by="paths"), 0.153333, [0, -0.183333, -0.1, 0.45, 0.2]),
+        (Normalizer(by="constant", horizon_tokens=1), -0.19, [0, -0.55, -0.3, 0.9, 0.4]),
+        (Normalizer(by="constant", horizon_tokens=3), -0.063333, [0, -0.183333, -0.1, 0.3, 0.133333]),
     ],
 )
-def test_worked_example_of_clipping_and_normalisers(share: Share, loss: float, grad: list[float]) -> None:
-    value, slope, _ = value_and_grad(PpoClip(high=0.28, dual=3.0), fixture(share))
+def test_worked_example_of_clipping_and_normalisers(normalizer: Normalizer, loss: float, grad: list[float]) -> None:
+    value, slope, _ = value_and_grad(PpoClip(high=0.28, dual=3.0), fixture(normalizer))
     assert value == pytest.approx(loss, abs=2e-5)
     assert slope == pytest.approx(grad, abs=2e-5)
 
 
 def test_metrics_of_the_worked_example() -> None:
-    metrics = PpoClip(dual=1.5)(fixture(Share())).metrics
+    metrics = PpoClip(dual=1.5)(fixture(Normalizer())).metrics
     assert {name: metric.item() for name, metric in metrics.items()} == pytest.approx(
         {
             "ratio": (1.4 + 1.1 + 0.6 + 1.8 + 0.8) / 5,
@@ -77,7 +79,7 @@ def test_dual_clip_bounds_what_a_losing_token_costs() -> None:
 
 
 def test_a_ratio_too_large_for_a_float_is_clipped_without_nan() -> None:
-    far = columns([0.0], [1.0], behaviour=torch.tensor([-1000.0], dtype=torch.float64))
+    far = columns([0.0], [1.0], rollout_logprob=torch.tensor([-1000.0], dtype=torch.float64))
     assert value_and_grad(PpoClip(), far)[:2] == (pytest.approx(-1.2), [0.0])
 
 
@@ -95,14 +97,14 @@ def test_clipping_is_the_textbook_formula(dual: float | None) -> None:
 def test_gain_and_lose_at_one_token_are_clipped_apart() -> None:
     # At ratio 1.5 what gains is clipped and what loses is not: only the loss keeps its slope.
     both = columns([OLD + math.log(1.5)], [0.0])
-    both = Columns(
+    both = LossInputs(
         logprob=both.logprob,
         entropy=None,
-        behaviour=both.behaviour,
+        rollout_logprob=both.rollout_logprob,
         reference=None,
-        gain=torch.tensor([2.0], dtype=torch.float64),
-        lose=torch.tensor([-1.0], dtype=torch.float64),
-        share=both.share,
+        positive=torch.tensor([2.0], dtype=torch.float64),
+        negative=torch.tensor([-1.0], dtype=torch.float64),
+        loss_weight=both.loss_weight,
     )
     value, grad, _ = value_and_grad(PpoClip(), both)
     assert value == pytest.approx(-(2.0 * 1.2 - 1.0 * 1.5))
@@ -132,14 +134,14 @@ def test_which_estimate_has_the_gradient_of_which_divergence() -> None:
 
     def mean_gradient(estimator: str) -> Tensor:
         """In the mean over tokens drawn from the policy: each vocabulary token weighs its probability."""
-        given = Columns(
+        given = LossInputs(
             logprob=policy,
             entropy=None,
-            behaviour=policy.detach(),
+            rollout_logprob=policy.detach(),
             reference=reference,
-            gain=torch.zeros(5, dtype=torch.float64),
-            lose=torch.zeros(5, dtype=torch.float64),
-            share=policy.detach().exp(),
+            positive=torch.zeros(5, dtype=torch.float64),
+            negative=torch.zeros(5, dtype=torch.float64),
+            loss_weight=policy.detach().exp(),
         )
         loss = Kl(coefficient=1.0, estimator=estimator)(given)  # type: ignore[arg-type]
         return torch.autograd.grad(loss.value, scores, retain_graph=True)[0]
@@ -194,9 +196,9 @@ def test_what_is_missing_is_named() -> None:
         (lambda: Entropy(coefficient=math.nan), r"Entropy.coefficient: got nan; need a finite number"),
         (lambda: Imitation(coefficient=-1.0), r"Imitation.coefficient: got -1.0; need 0 or more"),
         (lambda: Sum(terms=()), r"Sum.terms: got none; need at least one objective"),
-        (lambda: Share(by="constant"), r"need horizon_tokens with by='constant', and only there"),
-        (lambda: Share(horizon_tokens=5), r"need horizon_tokens with by='constant', and only there"),
-        (lambda: Share(by="constant", horizon_tokens=0), r"Share.horizon_tokens: got 0; need at least 1"),
+        (lambda: Normalizer(by="constant"), r"need horizon_tokens with by='constant', and only there"),
+        (lambda: Normalizer(horizon_tokens=5), r"need horizon_tokens with by='constant', and only there"),
+        (lambda: Normalizer(by="constant", horizon_tokens=0), r"Normalizer.horizon_tokens: got 0; need at least 1"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(make: object, message: str) -> None:
@@ -208,9 +210,39 @@ def test_shares_of_a_token_that_paths_share() -> None:
     # Two paths of four trained tokens, two of them in common.
     paths, inverse = torch.tensor([2, 2, 1, 1, 1, 1]), torch.tensor([0.5, 0.5, 0.25, 0.25, 0.25, 0.25]).double()
     even = torch.ones(6, dtype=torch.bool)
-    assert Share()(paths, inverse, even).tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
-    assert Share(by="paths")(paths, inverse, even).tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
-    assert Share(by="unique_tokens")(paths, inverse, even).tolist() == pytest.approx([1 / 6] * 6)
-    assert Share(by="constant", horizon_tokens=2)(paths, inverse, even).tolist() == [0.5, 0.5, 0.25, 0.25, 0.25, 0.25]
+    assert Normalizer()(paths, inverse, even).tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
+    assert Normalizer(by="paths")(paths, inverse, even).tolist() == [0.25, 0.25, 0.125, 0.125, 0.125, 0.125]
+    assert Normalizer(by="unique_tokens")(paths, inverse, even).tolist() == pytest.approx([1 / 6] * 6)
+    assert Normalizer(by="constant", horizon_tokens=2)(paths, inverse, even).tolist() == [
+        0.5,
+        0.5,
+        0.25,
+        0.25,
+        0.25,
+        0.25,
+    ]
     with pytest.raises(ValueError, match=r"got 1 trained tokens shared by paths of different lengths; need chains"):
-        Share(by="paths")(paths, inverse, torch.tensor([False, True, True, True, True, True]))
+        Normalizer(by="paths")(paths, inverse, torch.tensor([False, True, True, True, True, True]))
+
+
+def test_matrices_are_rows_of_tokens_without_padding() -> None:
+    mask = torch.tensor([[True, True, False], [False, True, False]])
+    logprob = torch.tensor([[-1.0, -2.0, 9.0], [9.0, -3.0, 9.0]], requires_grad=True)
+    advantage = torch.tensor([[2.0, 2.0, 9.0], [9.0, -1.0, 9.0]])
+    given = LossInputs.from_matrices(
+        logprob=logprob, advantage=advantage, mask=mask, old=logprob.detach() - 1, normalizer=Normalizer(by="paths")
+    )
+    assert given.logprob.tolist() == given.rollout_logprob.tolist() == [-1, -2, -3]
+    assert (given.positive.tolist(), given.negative.tolist()) == ([2, 2, 0], [0, 0, -1])
+    assert given.loss_weight.tolist() == [0.25, 0.25, 0.5]
+    assert given.old is not None
+    assert given.old.tolist() == [-2, -3, -4]
+    assert given.path_ids is not None
+    assert given.path_ids.path.tolist() == [0, 0, 1]
+    # One ratio for a whole row: the mean of the gaps of its tokens.
+    whole = PpoClip(high=9.0, ratio="sequence")(
+        LossInputs.from_matrices(logprob=logprob, rollout_logprob=logprob.detach() - 1, advantage=advantage, mask=mask)
+    )
+    assert whole.metrics["ratio"].item() == pytest.approx(math.e)
+    with pytest.raises(ValueError, match=r"from_matrices: got no trained token in row 1; need at least one"):
+        LossInputs.from_matrices(logprob=logprob, advantage=advantage, mask=mask & torch.tensor([[True], [False]]))

@@ -7,12 +7,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.explore.stage import grove, grow, scripted
+from tests.explore.stage import grow, runner, scripted
 from tests.objective.test_search_pairs import view_of
 
 from bough.batch import pack
 from bough.credit import Searched
-from bough.env import Branching, Inline, Split, State, Step
+from bough.env import Branching, InProcessHost, Split, State, Step
 from bough.objective import Pairs
 from bough.rollout import Limits
 from bough.search import mcts
@@ -63,9 +63,9 @@ class Words:
 
 @pytest.fixture(scope="module")
 def searched() -> list[Credited]:
-    place = grove(
+    place = runner(
         scripted(lambda dice: dice.choice(LETTERS)),
-        Inline(env=Words()),
+        InProcessHost(env=Words()),
         limits=Limits(turns=LENGTH, tree_turns=80),
         max_tokens=2,
     )
@@ -77,21 +77,21 @@ def searched() -> list[Credited]:
 def precision(searched: list[Credited], pairs: Pairs) -> tuple[float, int]:
     """Of the pairs whose sides are not equally good, the share that has them the right way round; and how many."""
     batch = pack(searched, paths=True)
-    assert batch.walks is not None
-    duels = pairs(view_of(*searched), "test")
-    turn = batch.walks.turn.numpy()
-    token = batch.origin[batch.walks.trained].numpy()[np.unique(turn, return_index=True)[1]]
+    assert batch.path_index is not None
+    found = pairs(view_of(*searched), "test")
+    turn = batch.path_index.turn.numpy()
+    token = batch.origin[batch.path_index.trained].numpy()[np.unique(turn, return_index=True)[1]]
     ends = np.cumsum([len(each.tree.token) for each in searched])
-    worth: list[list[float]] = []
-    for unit in (duels.won, duels.lost):
-        worth.append([])
-        for at in token[duels.units.first[unit].numpy()].tolist():
+    score: list[list[float]] = []
+    for unit in (found.won, found.lost):
+        score.append([])
+        for at in token[found.candidates.first[unit].numpy()].tolist():
             number = int(np.searchsorted(ends, at, side="right"))
             tree = searched[number].tree
             node = int(token_node(tree)[at - (ends[number] - len(tree.token))])
             acts = [step for step in path(tree, node).tolist() if tree.kind[step] == Kind.ACTION]
-            worth[-1].append(quality(tree.task.id, "".join(str(tree.info[step]["text"]) for step in acts)))
-    apart = np.asarray(worth[0]) - np.asarray(worth[1])
+            score[-1].append(quality(tree.task.id, "".join(str(tree.info[step]["text"]) for step in acts)))
+    apart = np.asarray(score[0]) - np.asarray(score[1])
     return float((apart > 0).sum() / (apart != 0).sum()), int((apart != 0).sum())
 
 

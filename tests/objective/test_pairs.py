@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
-from tests.objective.duels import P, T, lay
+from tests.objective.preference_pairs import P, T, lay
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, random_tree, rewarded, seeds
 from torch import Tensor
 
 from bough.batch import Batch, pack
 from bough.learner import Learner, Optimizer
-from bough.learner.loss_inputs import Aids, by_path
-from bough.objective import Columns, Dpo, Pairs, Share
+from bough.learner.loss_inputs import ObjectiveContext, by_path
+from bough.objective import Dpo, LossInputs, Normalizer, Pairs
 from bough.policy import Tiny
 from bough.tree import Credited, Outcome, Source, Tree, counted, path, spread_paths
 
 DONE = Outcome.TERMINATED
 
 
-def chosen(pairs: Pairs, columns: Columns) -> set[tuple[int, int]]:
+def chosen(pairs: Pairs, columns: LossInputs) -> set[tuple[int, int]]:
     """Which unit over which, units numbered in order."""
-    duels = pairs(columns, "test")
-    return set(zip(duels.won.tolist(), duels.lost.tolist(), strict=True))
+    found = pairs(columns, "test")
+    return set(zip(found.won.tolist(), found.lost.tolist(), strict=True))
 
 
 def of(*advantages: float, task: int = 0) -> list[P]:
@@ -60,22 +60,22 @@ def test_a_path_is_worth_the_mean_of_its_turns_however_long_they_are() -> None:
 
 
 def test_what_both_paths_begin_with_is_left_out() -> None:
-    shared = T(logprob=[-0.7, -0.1], reference=[-0.2, -0.2], fork=0, answer=5)
+    shared = T(logprob=[-0.7, -0.1], reference=[-0.2, -0.2], context_id=0, response_id=5)
     columns = lay(
         [
-            P(turns=[shared, T(logprob=[-1.0, -2.0], fork=1)], advantage=1.0),
-            P(turns=[shared, T(logprob=[-3.0], fork=1)], advantage=-1.0),
+            P(turns=[shared, T(logprob=[-1.0, -2.0], context_id=1)], advantage=1.0),
+            P(turns=[shared, T(logprob=[-3.0], context_id=1)], advantage=-1.0),
         ]
     )
-    duels = Pairs()(columns, "test")
-    assert duels.winner.means(columns.logprob).tolist() == [-1.5]
-    assert duels.loser.means(columns.logprob).tolist() == [-3.0]
-    (slope,) = torch.autograd.grad(duels.lead(columns).sum(), columns.logprob)
+    pairs = Pairs()(columns, "test")
+    assert pairs.winner.means(columns.logprob).tolist() == [-1.5]
+    assert pairs.loser.means(columns.logprob).tolist() == [-3.0]
+    (slope,) = torch.autograd.grad(pairs.margin(columns).sum(), columns.logprob)
     assert slope.tolist() == [0, 0, 1, 1, 0, 0, -1]
 
 
 def test_a_path_that_is_the_beginning_of_another_makes_no_pair_with_it() -> None:
-    shared = T(logprob=[-0.7], fork=0, answer=5)
+    shared = T(logprob=[-0.7], context_id=0, response_id=5)
     columns = lay([P(turns=[shared, T(logprob=[-1.0])], advantage=1.0), P(turns=[shared], advantage=-1.0)])
     assert chosen(Pairs(), columns) == set()
     twice = lay([P(turns=[shared], advantage=1.0), P(turns=[shared], advantage=-1.0)])
@@ -85,16 +85,16 @@ def test_a_path_that_is_the_beginning_of_another_makes_no_pair_with_it() -> None
 def test_an_answer_written_several_times_is_one_and_worth_its_mean() -> None:
     columns = lay(
         [
-            P(turns=[T(logprob=[-1.0], fork=0, answer=1)], advantage=1.0),
-            P(turns=[T(logprob=[-1.0], fork=0, answer=1)], advantage=-0.5),
-            P(turns=[T(logprob=[-2.0], fork=0, answer=2)], advantage=0.2),
-            P(turns=[T(logprob=[-2.0], fork=0, answer=3)], advantage=0.2),
+            P(turns=[T(logprob=[-1.0], context_id=0, response_id=1)], advantage=1.0),
+            P(turns=[T(logprob=[-1.0], context_id=0, response_id=1)], advantage=-0.5),
+            P(turns=[T(logprob=[-2.0], context_id=0, response_id=2)], advantage=0.2),
+            P(turns=[T(logprob=[-2.0], context_id=0, response_id=3)], advantage=0.2),
         ]
     )
-    duels = Pairs(unit="turn", choice="all")(columns, "test")
-    assert duels.units.worth.tolist() == pytest.approx([0.25, 0.2, 0.2])
-    assert set(zip(duels.won.tolist(), duels.lost.tolist(), strict=True)) == {(0, 1), (0, 2)}
-    assert duels.gap.tolist() == pytest.approx([0.05, 0.05])
+    pairs = Pairs(unit="turn", choice="all")(columns, "test")
+    assert pairs.candidates.score.tolist() == pytest.approx([0.25, 0.2, 0.2])
+    assert set(zip(pairs.won.tolist(), pairs.lost.tolist(), strict=True)) == {(0, 1), (0, 2)}
+    assert pairs.gap.tolist() == pytest.approx([0.05, 0.05])
 
 
 def forked() -> Tree:
@@ -113,59 +113,59 @@ def forked() -> Tree:
 
 def test_which_turns_of_a_tree_are_the_same_answer() -> None:
     tree = forked()
-    walks = pack([spread_paths(rewarded(tree), np.asarray([1.0, 0.0, 0.0, 0.0, 0.0]))], paths=True).walks
-    assert walks is not None
-    assert walks.path_of_turn.tolist() == [0, 0, 1, 1, 2, 3, 4]
+    path_index = pack([spread_paths(rewarded(tree), np.asarray([1.0, 0.0, 0.0, 0.0, 0.0]))], paths=True).path_index
+    assert path_index is not None
+    assert path_index.path_of_turn.tolist() == [0, 0, 1, 1, 2, 3, 4]
     first = [0, 2, 4]
-    assert len({walks.answer[turn].item() for turn in first}) == 1
-    assert len(set(walks.answer.tolist())) == 5
-    assert len({walks.fork[turn].item() for turn in (*first, 5, 6)}) == 1
-    assert walks.fork[1] == walks.fork[3] != walks.fork[0]
+    assert len({path_index.response_id[turn].item() for turn in first}) == 1
+    assert len(set(path_index.response_id.tolist())) == 5
+    assert len({path_index.context_id[turn].item() for turn in (*first, 5, 6)}) == 1
+    assert path_index.context_id[1] == path_index.context_id[3] != path_index.context_id[0]
 
 
 def test_siblings_compete_at_their_fork_and_nowhere_else() -> None:
     columns = _view(pack([spread_paths(rewarded(forked()), np.asarray([1.0, -1.0, 0.0, 0.5, -0.5]))], paths=True))
-    duels = Pairs(unit="turn", choice="all")(columns, "test")
+    pairs = Pairs(unit="turn", choice="all")(columns, "test")
     # First answers: 3 4 is worth the mean of 1, -1 and 0; 3 5 is worth .5, 3 alone -.5. After 3 4: 5 over 6 7.
-    worth = duels.units.worth
-    found = {(worth[one].item(), worth[other].item()) for one, other in zip(duels.won, duels.lost, strict=True)}
+    score = pairs.candidates.score
+    found = {(score[one].item(), score[other].item()) for one, other in zip(pairs.won, pairs.lost, strict=True)}
     assert found == {(0.5, 0.0), (0.0, -0.5), (0.5, -0.5), (1.0, -1.0)}
-    assert len(duels.won) == 4
+    assert len(pairs.won) == 4
 
 
-def _view(batch: Batch, rng: np.random.Generator | None = None) -> Columns:
+def _view(batch: Batch, rng: np.random.Generator | None = None) -> LossInputs:
     """The path view with random log-probabilities; the leaf of the gradient is `logprob` before the gather."""
     rng = np.random.default_rng(0) if rng is None else rng
     logprob, reference = (torch.as_tensor(rng.uniform(-2, -0.1, size=len(batch.at))) for _ in range(2))
-    columns = Columns(
+    columns = LossInputs(
         logprob=logprob.requires_grad_(),
-        behaviour=batch.behaviour,
-        gain=batch.gain,
-        lose=batch.lose,
-        share=torch.ones_like(logprob).detach(),
+        rollout_logprob=batch.rollout_logprob,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=torch.ones_like(logprob).detach(),
         reference=reference,
     )
-    return by_path(columns, batch, Share())
+    return by_path(columns, batch, Normalizer())
 
 
 @settings(max_examples=60)
 @given(seeds())
 def test_random_trees_against_plain_enumeration(rng: np.random.Generator) -> None:
     trees = [random_tree(rng, turns=3, vocab=2, task=f"task {i // 2}") for i in range(4)]
-    worth = [rng.integers(-1, 2, size=len(counted(tree))).astype(np.float64) for tree in trees]
-    credited = [spread_paths(rewarded(tree), each) for tree, each in zip(trees, worth, strict=True)]
+    score = [rng.integers(-1, 2, size=len(counted(tree))).astype(np.float64) for tree in trees]
+    credited = [spread_paths(rewarded(tree), each) for tree, each in zip(trees, score, strict=True)]
     batch = pack(credited, paths=True)
     columns = _view(batch, rng)
     assert columns.reference is not None
-    paths = _paths(credited, worth, batch)
-    assert len(paths) == len(columns.walk.task)  # type: ignore[union-attr]
+    paths = _paths(credited, score, batch)
+    assert len(paths) == len(columns.path_ids.task)  # type: ignore[union-attr]
     moved = (columns.logprob - columns.reference).detach()
     by_token = torch.zeros(len(batch.at), dtype=torch.float64)
-    by_token[batch.walks.trained] = moved  # type: ignore[union-attr]
+    by_token[batch.path_index.trained] = moved  # type: ignore[union-attr]
     for unit, leads in (("path", _path_leads(paths, by_token)), ("turn", _turn_leads(paths, by_token))):
         loss = Dpo(pairs=Pairs(unit=unit, choice="all"))(columns)  # type: ignore[arg-type]
         assert loss.metrics["pairs"].item() == len(leads)
-        wanted = sum(math.log1p(math.exp(-0.1 * lead)) for lead in leads) / max(1, len(leads))
+        wanted = sum(math.log1p(math.exp(-0.1 * margin)) for margin in leads) / max(1, len(leads))
         assert loss.value.item() == pytest.approx(wanted, abs=1e-9)
 
 
@@ -174,12 +174,12 @@ Turn = tuple[object, tuple[int, ...], list[int], object]
 
 
 def _paths(
-    credited: Sequence[Credited], worth: Sequence[np.ndarray], batch: Batch
+    credited: Sequence[Credited], score: Sequence[np.ndarray], batch: Batch
 ) -> list[tuple[str, float, list[Turn]]]:
     slot = {origin: place for place, origin in enumerate(batch.origin.tolist())}
     found: list[tuple[str, float, list[Turn]]] = []
     start = 0
-    for number, (each, values) in enumerate(zip(credited, worth, strict=True)):
+    for number, (each, values) in enumerate(zip(credited, score, strict=True)):
         tree = each.tree
         for leaf, value in zip(counted(tree).tolist(), values.tolist(), strict=True):
             turns: list[Turn] = []
@@ -212,8 +212,8 @@ def _path_leads(paths: list[tuple[str, float, list[Turn]]], moved: Tensor) -> li
 def _turn_leads(paths: list[tuple[str, float, list[Turn]]], moved: Tensor) -> list[float]:
     answers: dict[object, tuple[object, list[int], list[float]]] = {}
     for _, value, turns in paths:
-        for place, _, tokens, answer in turns:
-            answers.setdefault(answer, (place, tokens, []))[2].append(value)
+        for place, _, tokens, response_id in turns:
+            answers.setdefault(response_id, (place, tokens, []))[2].append(value)
     leads: list[float] = []
     for (place, one, better), (other_place, other, worse) in itertools.permutations(answers.values(), 2):
         if place == other_place and np.mean(better) - np.mean(worse) > 1e-6:
@@ -237,7 +237,7 @@ def test_the_gradient_does_not_depend_on_micro_batches() -> None:
         for weight in policy.parameters().values():
             weight.grad = None
         objective = Dpo(pairs=Pairs(unit=unit, choice="all"))  # type: ignore[arg-type]
-        metrics = learner.backward(batch, objective, Share(), aids=Aids(reference=reference))
+        metrics = learner.backward(batch, objective, Normalizer(), context=ObjectiveContext(reference=reference))
         assert metrics["policy/pairs"] > 5
         return [weight.grad.clone() for weight in policy.parameters().values() if weight.grad is not None]
 

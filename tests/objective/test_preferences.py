@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tests.objective.duels import P, T, lay, pair
 from tests.objective.example import run
+from tests.objective.preference_pairs import P, T, lay, pair
 
 from bough.objective import (
-    Columns,
     Dpo,
     Inpo,
     Kl,
+    LossInputs,
     Objective,
     Orpo,
     Pairs,
@@ -48,7 +48,7 @@ def log_sigmoid(x: float) -> float:
     return -math.log1p(math.exp(-x))
 
 
-def two_pairs() -> Columns:
+def two_pairs() -> LossInputs:
     return lay(
         [
             *pair([-1.0], [-2.0], winner_reference=[-1.5], loser_reference=[-1.5]),
@@ -134,13 +134,13 @@ def test_wdpo_weighs_pairs_by_their_gap() -> None:
         ]
     )
     leads = {(2, 1): 1.0, (2, 0): 1.5, (1, 0): 0.5}
-    wanted = -sum((a - b) * log_sigmoid(0.1 * lead) for (a, b), lead in leads.items()) / 4
+    wanted = -sum((a - b) * log_sigmoid(0.1 * margin) for (a, b), margin in leads.items()) / 4
     assert run(WDpo(), far)[0] == pytest.approx(wanted)
     even = lay([*pair([-1.0], [-2.0]), *pair([-3.0], [-1.0], task=1)])
     assert run(WDpo(), even)[:2] == run(Dpo(), even)[:2]
 
 
-def ranked(advantage: Sequence[float], moved: Sequence[float]) -> Columns:
+def ranked(advantage: Sequence[float], moved: Sequence[float]) -> LossInputs:
     return lay(
         [P(turns=[T(logprob=[-1.0], reference=[-1.0 - m])], advantage=a) for a, m in zip(advantage, moved, strict=True)]
     )
@@ -154,7 +154,7 @@ def test_tpo_reproduces_the_worked_example_in_the_right_direction() -> None:
         (1.5, discount[0] - discount[2], 0.6),
         (0.5, discount[1] - discount[2], 0.3),
     ]
-    assert value == pytest.approx(-sum(gain * far * log_sigmoid(lead) for gain, far, lead in weights))
+    assert value == pytest.approx(-sum(positive * far * log_sigmoid(margin) for positive, far, margin in weights))
     assert grad == pytest.approx([-0.6100, 0.1864, 0.4236], abs=1e-4)
     # The released loss, - log sigmoid(beta * L) with L a loss already, moves the best down and the worst up.
     score = torch.tensor([0.5, 0.2, -0.1], dtype=torch.float64, requires_grad=True)
@@ -270,7 +270,7 @@ def test_descent_prefers_the_winner(objective: Objective) -> None:
 def test_what_is_missing_is_named(objective: Objective) -> None:
     given = two_pairs()
     with pytest.raises(ValueError, match="need the path view"):
-        objective(replace(given, walk=None))
+        objective(replace(given, path_ids=None))
     columns = {REFERENCE: "reference", OLD_LOGPROBS: "old"}
     for name in (columns[need] for need in columns.keys() & needs_of(objective)):
         with pytest.raises(ValueError, match=f"`{name}`"):

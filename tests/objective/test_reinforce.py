@@ -3,35 +3,35 @@
 import pytest
 import torch
 
-from bough.objective import Columns, PpoClip, Reinforce
+from bough.objective import LossInputs, PpoClip, Reinforce
 
 
-def columns(logprob: torch.Tensor, behaviour: torch.Tensor) -> Columns:
-    return Columns(
+def columns(logprob: torch.Tensor, rollout_logprob: torch.Tensor) -> LossInputs:
+    return LossInputs(
         logprob=logprob,
-        behaviour=behaviour,
-        gain=torch.tensor([1.0, 0.0, 0.5]),
-        lose=torch.tensor([0.0, -2.0, -0.25]),
-        share=torch.tensor([0.25, 0.25, 0.5]),
+        rollout_logprob=rollout_logprob,
+        positive=torch.tensor([1.0, 0.0, 0.5]),
+        negative=torch.tensor([0.0, -2.0, -0.25]),
+        loss_weight=torch.tensor([0.25, 0.25, 0.5]),
     )
 
 
-def slope(objective: Reinforce | PpoClip, behaviour: torch.Tensor) -> torch.Tensor:
+def slope(objective: Reinforce | PpoClip, rollout_logprob: torch.Tensor) -> torch.Tensor:
     logprob = torch.tensor([0.7, 0.55, 0.3]).log().requires_grad_()
-    objective(columns(logprob, behaviour)).value.backward()
+    objective(columns(logprob, rollout_logprob)).value.backward()
     assert logprob.grad is not None
     return logprob.grad
 
 
 def test_the_gradient_is_the_advantage_whoever_sampled() -> None:
     """Where paths disagree it is their mean: 0.5 and -0.25 of one token are 0.25."""
-    for behaviour in (torch.zeros(3), torch.tensor([0.5, 0.5, 0.5]).log()):
-        assert slope(Reinforce(), behaviour).tolist() == pytest.approx([-0.25, 0.5, -0.125])
+    for rollout_logprob in (torch.zeros(3), torch.tensor([0.5, 0.5, 0.5]).log()):
+        assert slope(Reinforce(), rollout_logprob).tolist() == pytest.approx([-0.25, 0.5, -0.125])
 
 
 def test_on_policy_it_is_the_gradient_of_the_clipped_loss() -> None:
-    behaviour = torch.tensor([0.7, 0.55, 0.3]).log()
-    torch.testing.assert_close(slope(Reinforce(), behaviour), slope(PpoClip(), behaviour))
+    rollout_logprob = torch.tensor([0.7, 0.55, 0.3]).log()
+    torch.testing.assert_close(slope(Reinforce(), rollout_logprob), slope(PpoClip(), rollout_logprob))
 
 
 def test_what_it_reports() -> None:

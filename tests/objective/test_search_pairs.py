@@ -7,29 +7,29 @@ import numpy as np
 import pytest
 import torch
 from tests.credit.grown import branching
-from tests.objective.duels import P, T, lay
+from tests.objective.preference_pairs import P, T, lay
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.batch import pack
 from bough.credit import Process, Searched
 from bough.learner.loss_inputs import by_path
-from bough.objective import Columns, Dpo, Pairs, Share, agent_q_dpo, mcts_dpo, rstar, tp_llama
-from bough.objective.pairs import Duels
+from bough.objective import Dpo, LossInputs, Normalizer, Pairs, agent_q_dpo, mcts_dpo, rstar, tp_llama
+from bough.objective.pairs import PreferencePairs
 from bough.tree import EXPLORER, TRUNCATED_BY, Credited, Outcome, Rewarded
 from bough.tree.needs import PATHS, REFERENCE
 
 
-def view_of(*credited: Credited) -> Columns:
+def view_of(*credited: Credited) -> LossInputs:
     """The path view of a batch, every token as likely as when it was sampled."""
     batch = pack(credited, paths=True)
-    columns = Columns(
-        logprob=batch.behaviour.double(),
-        behaviour=batch.behaviour,
-        gain=batch.gain,
-        lose=batch.lose,
-        share=torch.ones_like(batch.behaviour),
+    columns = LossInputs(
+        logprob=batch.rollout_logprob.double(),
+        rollout_logprob=batch.rollout_logprob,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=torch.ones_like(batch.rollout_logprob),
     )
-    return by_path(columns, batch, Share())
+    return by_path(columns, batch, Normalizer())
 
 
 def tree_of(values: dict[str, float], visits: dict[str, int] | None = None, cut: Collection[str] = ()) -> Rewarded:
@@ -49,18 +49,18 @@ def tree_of(values: dict[str, float], visits: dict[str, int] | None = None, cut:
     return rewarded(build(*nodes))
 
 
-def told(duels: Duels) -> dict[tuple[float, float], float]:
-    worth = duels.units.worth
-    pairs = zip(duels.won.tolist(), duels.lost.tolist(), duels.gap.tolist(), strict=True)
-    return {(round(float(worth[one]), 4), round(float(worth[two]), 4)): round(gap, 4) for one, two, gap in pairs}
+def told(pairs: PreferencePairs) -> dict[tuple[float, float], float]:
+    score = pairs.candidates.score
+    each = zip(pairs.won.tolist(), pairs.lost.tolist(), pairs.gap.tolist(), strict=True)
+    return {(round(float(score[one]), 4), round(float(score[two]), 4)): round(gap, 4) for one, two, gap in each}
 
 
 def test_rstar_takes_the_two_best_over_the_two_worst() -> None:
     values = {"A": 0.5, "Aa": 1.0, "Ab": -1.0, "B": -0.5, "Ba": 1.0, "Bb": -1.0, "C": -1.0}
     columns = view_of(*Searched(relative=False)([tree_of(values)]))
-    duels = Pairs(unit="turn", choice="top_bottom")(columns, "test")
-    assert sorted(duels.gap.tolist()) == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0], abs=2e-5)
-    assert told(duels) == {(0.5, -1.0): 1.5, (0.5, -0.5): 1.0, (-0.5, -1.0): 0.5, (1.0, -1.0): 2.0}
+    pairs = Pairs(unit="turn", choice="top_bottom")(columns, "test")
+    assert sorted(pairs.gap.tolist()) == pytest.approx([0.5, 1.0, 1.5, 2.0, 2.0], abs=2e-5)
+    assert told(pairs) == {(0.5, -1.0): 1.5, (0.5, -0.5): 1.0, (-0.5, -1.0): 0.5, (1.0, -1.0): 2.0}
     assert len(rstar(gap=0.75).pairs(columns, "test").gap) == 4
     assert len(rstar().pairs(columns, "test").gap) == 5, "a gap of .5 is enough"
     assert len(rstar(gap=1.0).pairs(columns, "test").gap) == 4
@@ -85,8 +85,8 @@ def test_ends_hold_for_every_choice_and_need_the_path_view_to_know_them() -> Non
     # Of paths, those whose own end it is.
     paths = Pairs(choice="all", ends=True)(columns, "test")
     assert len(paths.gap) == 2
-    assert columns.walk is not None
-    silent = replace(columns, walk=replace(columns.walk, end=None))
+    assert columns.path_ids is not None
+    silent = replace(columns, path_ids=replace(columns.path_ids, end=None))
     with pytest.raises(ValueError, match=r"Pairs.ends: got columns without the ends of paths; need `walk.end`"):
         rstar().pairs(silent, "test")
 
@@ -107,15 +107,15 @@ def test_mcts_dpo_takes_best_over_second_and_trusts_visits() -> None:
     visits = {"0": 7, "00": 3, "01": 1, "1": 1}
     values = {"0": 1.25, "00": 1.0, "01": -1.0, "1": -0.5}
     columns = view_of(*Searched(relative=False)([tree_of(values, visits)]))
-    duels = mcts_dpo().pairs(columns, "test")
-    assert told(duels) == {(1.25, -0.5): 1.75, (1.0, -1.0): 2.0}
-    by_gap = dict(zip(duels.gap.tolist(), duels.doubt().tolist(), strict=True))
+    pairs = mcts_dpo().pairs(columns, "test")
+    assert told(pairs) == {(1.25, -0.5): 1.75, (1.0, -1.0): 2.0}
+    by_gap = dict(zip(pairs.gap.tolist(), pairs.label_smoothing().tolist(), strict=True))
     assert by_gap == pytest.approx({1.75: 1 - 1 / (1 + 1 / 7), 2.0: 0.25})
     halves = view_of(*Searched(relative=False)([tree_of({"A": 1.0, "B": 0.0}, {"A": 1, "B": 9})]))
-    assert mcts_dpo().pairs(halves, "test").doubt().tolist() == [0.5], "never more than a half"
+    assert mcts_dpo().pairs(halves, "test").label_smoothing().tolist() == [0.5], "never more than a half"
     # At lead 0 the loss is log 2 whatever the doubt; its slope is not.
     columns.logprob.requires_grad_()
-    loss = Dpo(beta=1.0, smoothing="visits", pairs=Pairs(unit="turn"), reference="behaviour")(columns)
+    loss = Dpo(beta=1.0, smoothing="visits", pairs=Pairs(unit="turn"), reference="rollout")(columns)
     assert float(loss.value.detach()) == pytest.approx(np.log(2), abs=1e-6)
     (slope,) = torch.autograd.grad(loss.value, columns.logprob)
     # Two pairs: half of (.5 - doubt) each, on both sides.
@@ -123,8 +123,8 @@ def test_mcts_dpo_takes_best_over_second_and_trusts_visits() -> None:
 
 
 def test_without_a_search_there_is_no_doubt() -> None:
-    duels = Pairs()(lay([P(turns=[T(logprob=[-1.0])], advantage=a) for a in (1.0, 0.0)]), "test")
-    assert duels.doubt().tolist() == [0.0]
+    pairs = Pairs()(lay([P(turns=[T(logprob=[-1.0])], advantage=a) for a in (1.0, 0.0)]), "test")
+    assert pairs.label_smoothing().tolist() == [0.0]
 
 
 def test_tp_llama_prefers_what_is_on_a_good_path_to_its_failed_siblings() -> None:
@@ -139,9 +139,9 @@ def test_tp_llama_prefers_what_is_on_a_good_path_to_its_failed_siblings() -> Non
     columns["token"] = token
     told_apart = type(tree)(task=tree.task, info=tree.info, **columns)
     view = view_of(*Process(label="hard")([rewarded(told_apart)]))
-    duels = tp_llama().pairs(view, "test")
-    assert told(duels) == {(1.0, 0.0): 1.0}
-    assert len(duels.won) == 2, "at the prompt and after a, and none between b and a2"
+    pairs = tp_llama().pairs(view, "test")
+    assert told(pairs) == {(1.0, 0.0): 1.0}
+    assert len(pairs.won) == 2, "at the prompt and after a, and none between b and a2"
 
 
 def test_agent_q_is_held_to_what_was_logged() -> None:

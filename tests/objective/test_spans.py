@@ -4,14 +4,14 @@ import pytest
 import torch
 from tests.objective.example import example, run
 
-from bough.objective import Columns, PpoClip, gspo, loop_clip
+from bough.objective import LossInputs, PpoClip, gspo, loop_clip
 from bough.objective.spans import span_log_ratio, span_means, span_sums, spans
 from bough.tree.needs import PATHS
 
 NEW = [[0.7, 0.55, 0.3, 0.6], [0.9]]
 
 
-def columns(advantage: tuple[float, float] = (1.0, -1.0)) -> Columns:
+def columns(advantage: tuple[float, float] = (1.0, -1.0)) -> LossInputs:
     """A path with two turns of three and one tokens, and a path of one token."""
     return example(NEW, turns=[[3, 1], [1]], advantage=advantage)
 
@@ -22,10 +22,10 @@ def geometric(*probabilities: float) -> float:
 
 def test_sums_and_means() -> None:
     given = columns()
-    assert given.walk is not None
+    assert given.path_ids is not None
     value = torch.tensor([1.0, 2.0, 6.0, 5.0, 7.0])
-    turn, turns = spans(given.walk, "turn")
-    path, paths = spans(given.walk, "sequence")
+    turn, turns = spans(given.path_ids, "turn")
+    path, paths = spans(given.path_ids, "sequence")
     assert span_sums(value, turn, turns).tolist() == [9.0, 5.0, 7.0]
     assert span_means(value, turn, turns).tolist() == [3.0, 5.0, 7.0]
     assert span_means(value, path, paths).tolist() == [3.5, 7.0]
@@ -55,7 +55,7 @@ def test_a_product() -> None:
 
 def test_loop_clips_the_product_over_a_path() -> None:
     """Ratios 1.4, 1.1, .6 | 1.2 of a path with an advantage of 4 have the product 1.1088; 1.8 that of one with -1."""
-    given = replace(columns((4.0, -1.0)), share=torch.tensor([1 / 8] * 4 + [1 / 2], dtype=torch.float64))
+    given = replace(columns((4.0, -1.0)), loss_weight=torch.tensor([1 / 8] * 4 + [1 / 2], dtype=torch.float64))
     value, grad, loss = run(loop_clip(9.0, "sequence"), given)
     product = 1.4 * 1.1 * 0.6 * 1.2
     assert value == pytest.approx(-(4 * product - 1.8) / 2)
@@ -74,18 +74,18 @@ def test_loop_clips_the_product_over_a_path() -> None:
 
 def test_a_turn_is_clipped_together() -> None:
     """Ratios 1.4, 1.1 and .6 of one turn have the mean .974, which no bound of .2 touches; that of 1.2 it just does."""
-    by_token, by_turn = (run(PpoClip(high=0.15, ratio=ratio), columns()) for ratio in ("token", "turn"))  # type: ignore[arg-type]
+    by_token, turn_advantage = (run(PpoClip(high=0.15, ratio=ratio), columns()) for ratio in ("token", "turn"))  # type: ignore[arg-type]
     assert by_token[1][0] == 0
-    assert by_turn[1][:3] == pytest.approx([-geometric(0.7, 0.55, 0.3) / 5] * 3)
-    assert by_turn[1][3] == 0
-    assert by_turn[2].metrics["clip_high"].item() == pytest.approx(0.2)
+    assert turn_advantage[1][:3] == pytest.approx([-geometric(0.7, 0.55, 0.3) / 5] * 3)
+    assert turn_advantage[1][3] == 0
+    assert turn_advantage[2].metrics["clip_high"].item() == pytest.approx(0.2)
 
 
 def test_with_one_advantage_the_gradient_is_that_of_the_mean_ratio() -> None:
     given = columns()
-    assert given.walk is not None
-    path, paths = spans(given.walk, "sequence")
-    ratio = span_means(given.logprob - given.behaviour, path, paths).exp()
+    assert given.path_ids is not None
+    path, paths = spans(given.path_ids, "sequence")
+    ratio = span_means(given.logprob - given.rollout_logprob, path, paths).exp()
     plain = -(ratio * torch.tensor([4.0, -1.0])).sum() / 5
     assert run(gspo(0.9, 9.0), given)[1] == pytest.approx(torch.autograd.grad(plain, given.logprob)[0].tolist())
 
@@ -99,4 +99,4 @@ def test_settings_with_a_name() -> None:
 
 def test_no_path_view_is_refused() -> None:
     with pytest.raises(ValueError, match="PpoClip: got columns without `walk`; need the path view"):
-        gspo()(example(walk=None))
+        gspo()(example(path_ids=None))

@@ -4,28 +4,30 @@ import pytest
 import torch
 from torch import Tensor
 
-from bough.objective import Columns, PpoClip, Sum, ValueClip
-from bough.objective import Head as HeadColumns
+from bough.objective import LossInputs, PpoClip, Sum, ValueClip
+from bough.objective import ValueInputs as HeadColumns
 from bough.tree.needs import CRITIC, needs_of
 
 NAN = torch.nan
 
 
-def columns(share: list[float] | None = None, scale: float = 1.0, **heads: list[list[float]]) -> Columns:
+def columns(loss_weight: list[float] | None = None, scale: float = 1.0, **heads: list[list[float]]) -> LossInputs:
     """Values, old values and goals of each head."""
     count = len(next(iter(heads.values()))[0])
-    shares = torch.full((count,), 1 / count) if share is None else torch.tensor(share)
+    shares = torch.full((count,), 1 / count) if loss_weight is None else torch.tensor(loss_weight)
     values = {
         name: HeadColumns(
-            value=torch.tensor(value, requires_grad=True), old=torch.tensor(old), goal=torch.tensor(goal), scale=scale
+            value=torch.tensor(value, requires_grad=True), old=torch.tensor(old), target=torch.tensor(goal), scale=scale
         )
         for name, (value, old, goal) in heads.items()
     }
     zero = torch.zeros(count)
-    return Columns(logprob=zero, behaviour=zero, gain=zero, lose=zero, share=shares, values=values)
+    return LossInputs(
+        logprob=zero, rollout_logprob=zero, positive=zero, negative=zero, loss_weight=shares, values=values
+    )
 
 
-def slope(given: Columns, loss: Tensor) -> list[float]:
+def slope(given: LossInputs, loss: Tensor) -> list[float]:
     return torch.autograd.grad(loss, given.values["value"].value)[0].tolist()
 
 

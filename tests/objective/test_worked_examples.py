@@ -5,43 +5,43 @@ from tests.objective.example import example, run
 
 from bough.objective import (
     Cispo,
+    Normalizer,
     Objective,
     Opmd,
     PpoClip,
     Rec,
     Sapo,
-    Share,
     Sppo,
     Topr,
     gspo,
     loop_clip,
 )
 
-PATHS = Share(by="paths")
+PATHS = Normalizer(by="paths")
 RING = Rec(keep="ring", weight="ratio", low=0.2, high=0.2, low_far=0.6, high_far=2.0)
 
-CASES: list[tuple[Objective, Share, float, list[float] | None]] = [
-    (PpoClip(high=0.28, dual=3.0), Share(), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
+CASES: list[tuple[Objective, Normalizer, float, list[float] | None]] = [
+    (PpoClip(high=0.28, dual=3.0), Normalizer(), -0.076, [0, -0.22, -0.12, 0.36, 0.16]),
     (PpoClip(high=0.28, dual=3.0), PATHS, 0.153333, [0, -0.183333, -0.1, 0.45, 0.2]),
     (gspo(low=0.5, high=0.5), PATHS, 0.113002, [-0.162333, -0.162333, -0.162333, 0.3, 0.3]),
-    (Cispo(low=0.2, high=0.28), Share(), 0.24189, [-0.256, -0.22, -0.16, 0.256, 0.16]),
-    (Cispo(high=0.28), Share(), 0.193731, [-0.256, -0.22, -0.12, 0.256, 0.16]),
+    (Cispo(low=0.2, high=0.28), Normalizer(), 0.24189, [-0.256, -0.22, -0.16, 0.256, 0.16]),
+    (Cispo(high=0.28), Normalizer(), 0.193731, [-0.256, -0.22, -0.12, 0.256, 0.16]),
     (Sapo(), PATHS, 0.074926, [-0.224243, -0.182876, -0.096104, 0.379101, 0.197811]),
-    (Opmd(temperature=1.0), Share(), 0.113683, [-0.1, -0.1, -0.1, 0.1, 0.1]),
-    (Rec(keep="none"), Share(), 0.227367, [-0.2, -0.2, -0.2, 0.2, 0.2]),
-    (Rec(keep="one_side", weight="ratio"), Share(), 0.091465, [0, -0.22, -0.12, 0.36, 0.16]),
-    (Rec(keep="two_side", weight="ratio"), Share(), -0.015082, [0, -0.22, 0, 0, 0.16]),
-    (RING, Share(), -0.015082, [0, -0.22, 0, 0, 0.16]),
-    (Rec(keep="none", regulariser="k2", coefficient=0.1), Share(), 0.242937, None),
-    (Rec(keep="none", weight="advantage", temperature=1.0), Share(), 1.098305, None),
-    (Sppo(epsilon=0.3), Share(), -0.063691, [0, -0.2, 0, 0, 0.2]),
-    (Topr(ratio="token"), Share(), 0.264018, [-0.2, -0.2, -0.2, 0.2, 0.16]),
+    (Opmd(temperature=1.0), Normalizer(), 0.113683, [-0.1, -0.1, -0.1, 0.1, 0.1]),
+    (Rec(keep="none"), Normalizer(), 0.227367, [-0.2, -0.2, -0.2, 0.2, 0.2]),
+    (Rec(keep="one_side", weight="ratio"), Normalizer(), 0.091465, [0, -0.22, -0.12, 0.36, 0.16]),
+    (Rec(keep="two_side", weight="ratio"), Normalizer(), -0.015082, [0, -0.22, 0, 0, 0.16]),
+    (RING, Normalizer(), -0.015082, [0, -0.22, 0, 0, 0.16]),
+    (Rec(keep="none", regulariser="k2", coefficient=0.1), Normalizer(), 0.242937, None),
+    (Rec(keep="none", weight="advantage", temperature=1.0), Normalizer(), 1.098305, None),
+    (Sppo(epsilon=0.3), Normalizer(), -0.063691, [0, -0.2, 0, 0, 0.2]),
+    (Topr(ratio="token"), Normalizer(), 0.264018, [-0.2, -0.2, -0.2, 0.2, 0.16]),
 ]
 
 
-@pytest.mark.parametrize(("objective", "share", "loss", "grad"), CASES, ids=lambda case: type(case).__name__)
-def test_loss_and_gradient(objective: Objective, share: Share, loss: float, grad: list[float] | None) -> None:
-    value, slope, _ = run(objective, example(by=share))
+@pytest.mark.parametrize(("objective", "normalizer", "loss", "grad"), CASES, ids=lambda case: type(case).__name__)
+def test_loss_and_gradient(objective: Objective, normalizer: Normalizer, loss: float, grad: list[float] | None) -> None:
+    value, slope, _ = run(objective, example(by=normalizer))
     assert value == pytest.approx(loss, abs=2e-5)
     if grad is not None:
         assert slope == pytest.approx(grad, abs=2e-5)

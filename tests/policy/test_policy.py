@@ -16,7 +16,7 @@ from transformers import (
 
 from bough.engine.model import Model
 from bough.policy import Lora, Pretrained, Tiny
-from bough.policy.attention import causal
+from bough.policy.model import causal
 from bough.policy.policy import Policy
 
 LORA = Lora(rank=4, alpha=8.0, targets=("q_proj", "v_proj", "down_proj"))
@@ -227,8 +227,8 @@ REFUSED = {
         linear_value_head_dim=8,
         num_experts=0,
     ),
-    "Gemma2Attention asks its attention for softcap": Gemma2Config(**SMALL),
-    "GptOssAttention asks its attention for .*s_aux": GptOssConfig(**SMALL, num_local_experts=2, sliding_window=8),
+    "Gemma2Attention: got attention with softcap": Gemma2Config(**SMALL),
+    "GptOssAttention: got attention with .*s_aux": GptOssConfig(**SMALL, num_local_experts=2, sliding_window=8),
     "CohereForCausalLM can't be trained by Bough: its logits differ by": CohereConfig(**SIZES, logit_scale=0.25),
 }
 

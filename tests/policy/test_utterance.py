@@ -10,9 +10,9 @@ from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Archer
 from bough.policy import UtteranceCritic
-from bough.policy.turns import Buffer, Turn, turns_of
-from bough.policy.twins import Utterances
-from bough.tree import Outcome, Rewarded, mark_replayed, steps
+from bough.policy.double_critic import UtteranceCriticState
+from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.tree import Outcome, Rewarded, mark_replayed, path_view
 
 SMALL = UtteranceCritic(layers=1, width=16, heads=2, context_tokens=16, steps=2, batch_turns=8, warmup_steps=0)
 STAY, MOVE = 20, 21
@@ -22,7 +22,7 @@ MOVES = 0.6
 """How likely the policy moves."""
 
 
-def critic(**settings: object) -> Utterances:
+def critic(**settings: object) -> UtteranceCriticState:
     return replace(SMALL, **settings).build(vocab_tokens=32, device="cpu", seed=0)  # type: ignore[arg-type]
 
 
@@ -93,7 +93,7 @@ def test_the_critic_finds_the_true_values_of_a_chain() -> None:
     # A replayed walk is judged and not learned from.
     taken = [(0, STAY), (0, MOVE), (1, STAY), (1, MOVE)]
     told = one.advise([mark_replayed(walk([action for _, action in taken], Outcome.TRUNCATED))], seed=99)
-    advantage = Archer().of_turns(steps(told))
+    advantage = Archer().of_turns(path_view(told))
     assert advantage.tolist() == pytest.approx([true[at][0] - true[at][1] for at in taken], abs=0.05)
     assert advantage[1] > 0 > advantage[0]
 
@@ -127,7 +127,7 @@ def test_before_it_has_learned_every_value_is_zero() -> None:
     assert not critic().judge([one_turn(0, MOVE), one_turn(1, STAY)]).any()
 
 
-def learned(**settings: object) -> Utterances:
+def learned(**settings: object) -> UtteranceCriticState:
     one, rng = critic(learning_rate=1e-2, **settings), np.random.default_rng(1)
     one.advise([sampled(rng, 4) for _ in range(8)], seed=1)
     return one
@@ -230,8 +230,8 @@ def test_what_was_kept_is_all_there_is() -> None:
 
 
 def test_an_empty_buffer_can_be_kept() -> None:
-    one = Buffer(3)
-    one.load_state(Buffer(3).state())
+    one = ReplayBuffer(3)
+    one.load_state(ReplayBuffer(3).state())
     assert len(one) == 0
     fresh = critic()
     fresh.load_state({name: value.copy() for name, value in critic().state().items()})

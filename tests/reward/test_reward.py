@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
-from bough.reward import EnvReward, Format, InvalidAction, Length, Success, pay
+from bough.reward import EnvReward, Format, InvalidAction, Length, Success, compute_rewards
 from bough.tree import Kind, Outcome, Tree, counted, turns
 
 DONE = Outcome.TERMINATED
@@ -25,7 +25,7 @@ def episode() -> Tree:
 
 
 def test_worked_example() -> None:
-    (paid,) = pay(
+    (paid,) = compute_rewards(
         [episode()], [EnvReward(weight=2.0), Success(), InvalidAction(), Format(penalty=0.3), Length(per_turn=0.1)]
     )
     assert {name: column.tolist() for name, column in paid.channels.items()} == {
@@ -40,7 +40,7 @@ def test_worked_example() -> None:
 
 def test_two_rewards_do_not_pay_under_one_name() -> None:
     with pytest.raises(ValueError, match=r"two that pay under \['env'\]; need a name of its own"):
-        pay([episode()], [EnvReward(), EnvReward(weight=2.0)])
+        compute_rewards([episode()], [EnvReward(), EnvReward(weight=2.0)])
 
 
 def test_an_action_that_ends_both_well_and_badly_is_refused() -> None:
@@ -51,7 +51,7 @@ def test_an_action_that_ends_both_well_and_badly_is_refused() -> None:
         N(parent=1, kind=OBSERVATION, outcome=DONE, info={"success": False}),
     )
     with pytest.raises(ValueError, match=r"got actions \[1\] of task task.*need one ending an action"):
-        pay([tree], [Success()])
+        compute_rewards([tree], [Success()])
 
 
 @pytest.mark.parametrize("piece", [InvalidAction, Format])
@@ -64,14 +64,14 @@ def test_penalties_are_given_as_costs(piece: type[InvalidAction] | type[Format])
 
 def test_failing_fast_is_never_paid() -> None:
     tree = chains([0.0, 0.0, 1.0, 1.0], turns=[1, 3, 1, 3])
-    (paid,) = pay([tree], [Success(), Length(per_turn=0.1)])
+    (paid,) = compute_rewards([tree], [Success(), Length(per_turn=0.1)])
     assert paid.returns().tolist() == pytest.approx([0.0, 0.0, 0.9, 0.7])
 
 
 @given(seeds())
 def test_each_path_is_paid_for_its_own_ending(rng: np.random.Generator) -> None:
     trees = [random_tree(rng, unusual=0.0, task="a"), random_tree(rng, unusual=0.0, task="a")]
-    for paid in pay(trees, [Success(weight=3.0), Length(per_turn=0.5)]):
+    for paid in compute_rewards(trees, [Success(weight=3.0), Length(per_turn=0.5)]):
         tree = paid.tree
         for leaf, total in zip(counted(tree), paid.returns(), strict=True):
             won = tree.info[leaf].get("success") is True

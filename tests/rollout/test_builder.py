@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 
 from bough.explore import Chains
-from bough.rollout import Cost, Cursor, Growth, Limits, Node, Player, Waits
+from bough.rollout import Cursor, Deadlines, Limits, NodeDraft, Rollout, TreeBuilder, Usage
 from bough.tree import DTYPES, Kind, Outcome, Source, Task, Tree, derive
 
 
@@ -18,13 +18,13 @@ def columns(tree: Tree) -> dict[str, bytes]:
 
 
 def test_done_puts_nodes_depth_first_and_siblings_by_branch() -> None:
-    growth = Growth(Task(id="t"))
-    root = growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=(1,)))
-    late = growth.add(Node(parent=root, kind=Kind.ACTION, branch=7, tokens=(7,)))
-    early = growth.add(Node(parent=root, kind=Kind.ACTION, branch=2, tokens=(2, 2)))
-    growth.add(Node(parent=late, kind=Kind.OBSERVATION, tokens=(70,), outcome=Outcome.TERMINATED))
-    growth.add(Node(parent=early, kind=Kind.OBSERVATION, tokens=(), outcome=Outcome.TRUNCATED, state="here"))
-    tree = growth.done()
+    builder = TreeBuilder(Task(id="t"))
+    root = builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=(1,)))
+    late = builder.add(NodeDraft(parent=root, kind=Kind.ACTION, branch=7, tokens=(7,)))
+    early = builder.add(NodeDraft(parent=root, kind=Kind.ACTION, branch=2, tokens=(2, 2)))
+    builder.add(NodeDraft(parent=late, kind=Kind.OBSERVATION, tokens=(70,), outcome=Outcome.TERMINATED))
+    builder.add(NodeDraft(parent=early, kind=Kind.OBSERVATION, tokens=(), outcome=Outcome.TRUNCATED, state="here"))
+    tree = builder.done()
     assert tree.token.tolist() == [1, 2, 2, 7, 70]
     assert tree.parent.tolist() == [-1, 0, 1, 0, 3]
     assert tree.outcome.tolist() == [0, 0, Outcome.TRUNCATED, 0, Outcome.TERMINATED]
@@ -33,27 +33,27 @@ def test_done_puts_nodes_depth_first_and_siblings_by_branch() -> None:
 
 
 def test_a_parent_must_be_there() -> None:
-    growth = Growth(Task(id="t"))
+    builder = TreeBuilder(Task(id="t"))
     with pytest.raises(ValueError, match="got parent 0 with 0 nodes; need a node there is"):
-        growth.add(Node(parent=0, kind=Kind.PROMPT))
-    growth.add(Node(parent=-1, kind=Kind.PROMPT))
+        builder.add(NodeDraft(parent=0, kind=Kind.PROMPT))
+    builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT))
     for parent in (-1, 1):
         with pytest.raises(ValueError, match=f"got parent {parent} with 1 nodes"):
-            growth.add(Node(parent=parent, kind=Kind.ACTION))
+            builder.add(NodeDraft(parent=parent, kind=Kind.ACTION))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bushy:
     """Two branches from every place, all at once."""
 
-    async def __call__(self, player: Player) -> None:
-        await self._grow(player, await player.root())
+    async def __call__(self, rollout: Rollout) -> None:
+        await self._grow(rollout, await rollout.root())
 
-    async def _grow(self, player: Player, place: Cursor) -> None:
+    async def _grow(self, rollout: Rollout, place: Cursor) -> None:
         async def one(branch: int) -> None:
-            after = await player.advance(place, branch=branch)
+            after = await rollout.advance(place, branch=branch)
             if isinstance(after, Cursor):
-                await self._grow(player, after)
+                await self._grow(rollout, after)
 
         async with asyncio.TaskGroup() as group:
             for branch in (0, 1):
@@ -65,7 +65,7 @@ class Bushy:
 @given(chance=strategies.integers(0, 2**32 - 1).map(random.Random))
 def test_the_order_of_arrival_does_not_show(explorer: Chains | Bushy, chance: random.Random) -> None:
     def grown(engine: object) -> list[dict[str, bytes]]:
-        trees = grow(grove(engine), explorer, "x", "y", "x", seed=3).trees  # type: ignore[arg-type]
+        trees = grow(runner(engine), explorer, "x", "y", "x", seed=3).trees  # type: ignore[arg-type]
         return [columns(tree) for tree in trees]
 
     plain = scripted(lambda seed: seed.choice("ab"))
@@ -74,7 +74,7 @@ def test_the_order_of_arrival_does_not_show(explorer: Chains | Bushy, chance: ra
 
 def test_every_draw_has_a_seed_of_its_own() -> None:
     engine = scripted(lambda seed: seed.choice("ab"))
-    grow(grove(engine), Chains(n=5), "x", "y", "x", seed=3)
+    grow(runner(engine), Chains(n=5), "x", "y", "x", seed=3)
     seeds = [request.seed for request in engine.requests]
     assert len(seeds) == 3 * 5 * 3
     assert len(set(seeds)) == len(seeds)
@@ -83,7 +83,7 @@ def test_every_draw_has_a_seed_of_its_own() -> None:
 
 def _requests_of(seed: int) -> list[object]:
     engine = scripted(lambda chance: chance.choice("ab"))
-    grow(grove(engine), Chains(n=5), "x", "y", "x", seed=seed)
+    grow(runner(engine), Chains(n=5), "x", "y", "x", seed=seed)
     return list(engine.requests)
 
 
@@ -98,19 +98,21 @@ def test_derive() -> None:
 
 def test_demonstrations_and_samples_are_told_apart() -> None:
     async def main() -> Tree:
-        growth = Growth(Task(id="t"))
-        place = grove(scripted(lambda _: "b"))
-        player = Player(growth, place.agent, place.host, instructions="go", limits=Limits(), seed=0, waits=Waits())
-        root = await player.root()
-        first = await player.advance(root, action="a", source=Source.FORCED)
+        builder = TreeBuilder(Task(id="t"))
+        place = runner(scripted(lambda _: "b"))
+        rollout = Rollout(
+            builder, place.agent, place.host, instructions="go", limits=Limits(), seed=0, deadlines=Deadlines()
+        )
+        root = await rollout.root()
+        first = await rollout.advance(root, action="a", source=Source.FORCED)
         assert isinstance(first, Cursor)
-        second = await player.advance(first, action="a")
+        second = await rollout.advance(first, action="a")
         assert isinstance(second, Cursor)
-        assert await player.advance(second) is Outcome.TERMINATED
+        assert await rollout.advance(second) is Outcome.TERMINATED
         # A cursor is a value: acting from it again makes another branch.
-        assert await player.advance(second, branch=1, action="a") is Outcome.TERMINATED
-        assert player.ledger.spent == Cost(turns=4, tokens=2, calls=1)
-        return growth.done()
+        assert await rollout.advance(second, branch=1, action="a") is Outcome.TERMINATED
+        assert rollout.budget.spent == Usage(turns=4, tokens=2, calls=1)
+        return builder.done()
 
     tree = asyncio.run(main())
     actions = np.flatnonzero(tree.kind == Kind.ACTION)

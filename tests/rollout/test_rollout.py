@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
-from tests.explore.stage import STOP, World, grove, grow, scripted
+from tests.explore.stage import STOP, World, grow, runner, scripted
 
 from bough.context import Full, Window
-from bough.engine import Mishap, Scripted
-from bough.env import Inline, State, Step
+from bough.engine import InjectedFault, Scripted
+from bough.env import InProcessHost, State, Step
 from bough.explore import Chains, Demonstration
 from bough.rollout import Limits
 from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, truncated_states, turns
@@ -31,16 +31,16 @@ def why(tree: Tree) -> list[object]:
     ],
 )
 def test_budgets(limits: Limits, reason: str, length: int) -> None:
-    long = Inline(env=World(length=100))
-    tree = only(grow(grove(scripted(lambda _: "b"), long, limits=limits, max_tokens=3), Chains(n=1)))
+    long = InProcessHost(env=World(length=100))
+    tree = only(grow(runner(scripted(lambda _: "b"), long, limits=limits, max_tokens=3), Chains(n=1)))
     assert why(tree) == [reason]
     assert turns(tree)[leaves(tree)].tolist() == [length]
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.TRUNCATED]
 
 
 def test_a_budget_of_the_tree_is_for_all_its_paths() -> None:
-    long = Inline(env=World(length=100))
-    tree = only(grow(grove(scripted(lambda _: "b"), long, limits=Limits(turns=4, tree_turns=10)), Chains(n=4)))
+    long = InProcessHost(env=World(length=100))
+    tree = only(grow(runner(scripted(lambda _: "b"), long, limits=Limits(turns=4, tree_turns=10)), Chains(n=4)))
     # In turn, so that as many as can be are whole; one for which nothing is left does not begin.
     assert why(tree) == ["turns", "turns", "tree_turns"]
     assert turns(tree)[leaves(tree)].tolist() == [4, 4, 2]
@@ -48,10 +48,10 @@ def test_a_budget_of_the_tree_is_for_all_its_paths() -> None:
 
 def test_a_budget_of_tokens_is_never_exceeded() -> None:
     """What is under way may cost the most it can, so others wait until it is known what it did cost."""
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     for most in (8, 9, 23, 24, 25):
         engine = scripted(lambda _: "b")
-        tree = only(grow(grove(engine, long, limits=Limits(turns=50, tree_tokens=most)), Chains(n=4)))
+        tree = only(grow(runner(engine, long, limits=Limits(turns=50, tree_tokens=most)), Chains(n=4)))
         spent = int(tree.sampled.sum())
         # A turn is 2 tokens and may be 8.
         assert most - 8 < spent <= most
@@ -59,21 +59,21 @@ def test_a_budget_of_tokens_is_never_exceeded() -> None:
 
 
 def test_a_path_has_no_more_tokens_than_it_may() -> None:
-    long = Inline(env=World(length=100))
-    tree = only(grow(grove(scripted(lambda _: "bb"), long, limits=Limits(turns=50, tokens=4)), Chains(n=1)))
+    long = InProcessHost(env=World(length=100))
+    tree = only(grow(runner(scripted(lambda _: "bb"), long, limits=Limits(turns=50, tokens=4)), Chains(n=1)))
     assert [int(length) for length in np.diff(tree.span)[tree.kind == Kind.ACTION]] == [3, 1]
     assert why(tree) == ["tokens"]
 
 
 def test_replayed_steps_are_paid_for() -> None:
-    long = Inline(env=World(length=100))
-    tree = only(grow(grove(scripted(lambda _: "r"), long, limits=Limits(turns=50, tree_turns=6)), Chains(n=1)))
+    long = InProcessHost(env=World(length=100))
+    tree = only(grow(runner(scripted(lambda _: "r"), long, limits=Limits(turns=50, tree_turns=6)), Chains(n=1)))
     assert turns(tree)[leaves(tree)].tolist() == [2]
     assert [info["replayed_steps"] for info in tree.info if "replayed_steps" in info] == [2, 2]
 
 
 def test_the_end_of_an_episode_beats_a_budget() -> None:
-    tree = only(grow(grove(scripted(lambda _: "a"), limits=Limits(turns=3)), Chains(n=1)))
+    tree = only(grow(runner(scripted(lambda _: "a"), limits=Limits(turns=3)), Chains(n=1)))
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.TERMINATED]
     assert why(tree) == [None]
     assert tree.info[int(leaves(tree)[0])]["success"] is True
@@ -81,42 +81,42 @@ def test_the_end_of_an_episode_beats_a_budget() -> None:
 
 def test_a_context_that_grows_over_the_models_ends_the_path_and_not_the_run() -> None:
     # "{go: }{.}" is 9 tokens, a turn 2 and what is said after it 3 or more.
-    long = Inline(env=World(length=100))
+    long = InProcessHost(env=World(length=100))
     engine = scripted(lambda _: "b", context_tokens=24)
-    grown = grow(grove(engine, long, limits=Limits(turns=50)), Chains(n=2), "x", "y")
+    grown = grow(runner(engine, long, limits=Limits(turns=50)), Chains(n=2), "x", "y")
     for tree in grown.trees:
         assert why(tree) == ["context", "context"]
         assert tree.outcome[leaves(tree)].tolist() == [Outcome.TRUNCATED] * 2
         assert len(counted(tree)) == 2
     assert max(len(request.prompt_tokens) for request in engine.requests) < 24
-    wide = grove(scripted(lambda _: "b", context_tokens=24), long, limits=Limits(turns=6), context=Window(turns=1))
+    wide = runner(scripted(lambda _: "b", context_tokens=24), long, limits=Limits(turns=6), context=Window(turns=1))
     assert why(only(grow(wide, Chains(n=1)))) == ["turns"], "a window keeps it short"
 
 
 def test_a_first_prompt_that_does_not_fit() -> None:
     with pytest.raises(ValueError, match="task x: got a first prompt of 9 tokens; need fewer than the 9 that"):
-        grow(grove(scripted(lambda _: "b", context_tokens=9)), Chains(n=1), "x")
+        grow(runner(scripted(lambda _: "b", context_tokens=9)), Chains(n=1), "x")
 
 
 def test_what_is_cut_off_is_not_well_formed() -> None:
-    tree = only(grow(grove(scripted(lambda _: "aaaa"), max_tokens=2), Chains(n=1)))
+    tree = only(grow(runner(scripted(lambda _: "aaaa"), max_tokens=2), Chains(n=1)))
     action = tree.info[1]
     assert (action["text"], action["well_formed"], action["finish"]) == ("aa", False, "length")
-    tree = only(grow(grove(scripted(lambda _: "a\nb")), Chains(n=1)))
+    tree = only(grow(runner(scripted(lambda _: "a\nb")), Chains(n=1)))
     action = tree.info[1]
     assert (action["text"], action["raw"], action["well_formed"], action["finish"]) == ("a", "a\nb", False, "stop")
 
 
 def test_windows_start_texts_anew() -> None:
     engine = scripted(lambda _: "b")
-    tree = only(grow(grove(engine, context=Window(turns=1)), Chains(n=1)))
+    tree = only(grow(runner(engine, context=Window(turns=1)), Chains(n=1)))
     read = ["".join(map(chr, request.prompt_tokens)) for request in engine.requests]
     assert read == ["{go: }{.}", "{go: }{b}", "{go: }{bb}"]
     assert tree.kind.tolist() == [Kind.PROMPT, *[Kind.ACTION, Kind.EDIT] * 2, Kind.ACTION, Kind.OBSERVATION]
 
 
 def test_a_demonstration() -> None:
-    tree = only(grow(grove(scripted(lambda _: "never")), Demonstration()))
+    tree = only(grow(runner(scripted(lambda _: "never")), Demonstration()))
     actions = tree.kind == Kind.ACTION
     assert set(tree.source[actions].tolist()) == {Source.TEACHER}
     assert actions.sum() == 3
@@ -126,26 +126,29 @@ def test_a_demonstration() -> None:
 
 
 def test_a_demonstration_without_an_oracle() -> None:
-    nowhere = Inline(env=World(length=0))
+    nowhere = InProcessHost(env=World(length=0))
     with pytest.raises(ValueError, match="task x: got no plan from the environment; need an environment with a method"):
-        grow(grove(scripted(lambda _: "a"), nowhere), Demonstration(), "x")
+        grow(runner(scripted(lambda _: "a"), nowhere), Demonstration(), "x")
 
 
 def test_a_task_that_does_not_start_is_told() -> None:
-    grown = grow(grove(scripted(lambda _: "a")), Chains(n=1), "one", "never", "two")
+    grown = grow(runner(scripted(lambda _: "a")), Chains(n=1), "one", "never", "two")
     assert [tree.task.id for tree in grown.trees] == ["one", "two"]
     assert list(grown.unstarted) == ["never"]
     assert grown.unstarted["never"].startswith("World.start raised RuntimeError: no such world (")
 
 
 def test_faults_of_the_engine_end_paths() -> None:
-    replies = {Mishap.FAULT: "the script asked for a fault", Mishap.ABORTED: "the engine aborted the completion"}
+    replies = {
+        InjectedFault.FAULT: "the script asked for a fault",
+        InjectedFault.ABORTED: "the engine aborted the completion",
+    }
     for mishap, told in replies.items():
 
-        def reply(_: object, mishap: Mishap = mishap) -> Mishap:
+        def reply(_: object, mishap: InjectedFault = mishap) -> InjectedFault:
             return mishap
 
-        tree = only(grow(grove(Scripted(script=reply)), Chains(n=2, retries=1)))
+        tree = only(grow(runner(Scripted(script=reply)), Chains(n=2, retries=1)))
         assert tree.outcome[leaves(tree)].tolist() == [Outcome.FAILED] * 4
         assert {tree.info[leaf]["fault"] for leaf in leaves(tree)} == {told}
         assert len(counted(tree)) == 0
@@ -165,14 +168,16 @@ def test_a_truncated_path_keeps_the_text_of_the_state_in_which_it_ends(context: 
     ends, reads = [], []
     for most in (2, 3):
         engine = scripted(lambda _: "b")
-        long = Inline(env=World(length=100))
-        tree = only(grow(grove(engine, long, limits=Limits(turns=most), context=context), Chains(n=1)))
+        long = InProcessHost(env=World(length=100))
+        tree = only(grow(runner(engine, long, limits=Limits(turns=most), context=context), Chains(n=1)))
         (end,) = truncated_states(tree).values()
         ends.append(tuple(end.tolist()))
         reads.append([request.prompt_tokens for request in engine.requests])
     assert ends[0] == reads[1][2]
     assert reads[0] == reads[1][:2]
-    full = grove(scripted(lambda _: "b", context_tokens=24), Inline(env=World(length=100)), limits=Limits(turns=50))
+    full = runner(
+        scripted(lambda _: "b", context_tokens=24), InProcessHost(env=World(length=100)), limits=Limits(turns=50)
+    )
     assert truncated_states(only(grow(full, Chains(n=1)))) == {}, "there is no room to read it"
 
 
@@ -185,23 +190,23 @@ def test_a_demonstration_that_fails_is_played_again() -> None:
                 raise faults.pop()
             return World.step(self, state, action)
 
-    shaky = Inline(env=Shaky())
-    tree = only(grow(grove(scripted(lambda _: "b"), shaky), Demonstration()))
+    shaky = InProcessHost(env=Shaky())
+    tree = only(grow(runner(scripted(lambda _: "b"), shaky), Demonstration()))
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.TERMINATED]
     assert len(counted(tree)) == 1
     faults += [KeyError(str(number)) for number in range(3)]
-    grown = grow(grove(scripted(lambda _: "b"), shaky), Demonstration())
+    grown = grow(runner(scripted(lambda _: "b"), shaky), Demonstration())
     assert not grown.trees
     assert "Shaky.step raised KeyError: '0'" in grown.unstarted["task"]
 
 
 def test_an_error_of_an_explorer_keeps_its_cause() -> None:
-    async def broken(player: object) -> None:
+    async def broken(rollout: object) -> None:
         try:
             raise KeyError("the cause")
         except KeyError as error:
-            raise ValueError(f"got {type(player).__name__}") from error
+            raise ValueError(f"got {type(rollout).__name__}") from error
 
-    with pytest.raises(ValueError, match="got Player") as caught:
-        grow(grove(scripted(lambda _: "a")), broken, "one", "two")
+    with pytest.raises(ValueError, match="got Rollout") as caught:
+        grow(runner(scripted(lambda _: "a")), broken, "one", "two")
     assert isinstance(caught.value.__cause__, KeyError)

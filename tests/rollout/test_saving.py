@@ -5,19 +5,19 @@ import pytest
 from tests.explore.shapes import grown, place_of, spelling
 
 from bough.engine import Scripted
-from bough.explore import Chains, EntropyForks, Forks, Levels, Segments, Surprisal
+from bough.explore import Chains, EntropyForks, EpTree, Forks, FullTree, Segments
 from bough.rollout import Explorer
 from bough.tree import Kind, Outcome, Tree, leaves, path
 
 TURNS, TOKENS = 6, 4
 """Of each path, and of each of its turns: three letters and a stop."""
-# Tokens that `Lookahead` forces may end a turn, so that its paths are not equally long.
+# Tokens that `Latr` forces may end a turn, so that its paths are not equally long.
 SHAPES = [
     Chains(n=5),
     Forks(chains=2, draws=3, rounds=2),
-    Levels(width=2, depth=3),
+    FullTree(width=2, depth=3),
     Segments(width=8, tokens=3),
-    Surprisal(chains=2, spots=3),
+    EpTree(chains=2, spots=3),
     EntropyForks(paths=8, chains=3),
 ]
 

@@ -6,52 +6,52 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from tests.explore.stage import STOP, World, grove, scripted
+from tests.explore.stage import STOP, World, runner, scripted
 
 from bough.context import Window
-from bough.engine import Mishap, Sampling, Scripted
-from bough.env import Inline, Replay
-from bough.rollout import Cost, Cursor, Draft, Growth, Ledger, Limits, Player, Spent
-from bough.rollout.runner import Grove
+from bough.engine import InjectedFault, Sampling, Scripted
+from bough.env import InProcessHost, Replay
+from bough.rollout import Budget, BudgetExceeded, Cursor, Limits, PendingAction, Rollout, TreeBuilder, Usage
+from bough.rollout.runner import RolloutRunner
 from bough.tree import Kind, Outcome, Source, Task, Tree, counted, leaves, path, turns
 
 TASK = Task(id="t")
 
 
-def play(place: Grove, script: Callable[[Player], Awaitable[None]], task: Task = TASK) -> Tree:
+def play(place: RolloutRunner, script: Callable[[Rollout], Awaitable[None]], task: Task = TASK) -> Tree:
     """The tree that a script grows."""
 
     async def main() -> Tree:
-        growth = Growth(task)
-        player = Player(
-            growth, place.agent, place.host, instructions="go", limits=place.limits, seed=0, waits=place.waits
+        builder = TreeBuilder(task)
+        rollout = Rollout(
+            builder, place.agent, place.host, instructions="go", limits=place.limits, seed=0, deadlines=place.deadlines
         )
-        await script(player)
-        player.finish()
-        return growth.done()
+        await script(rollout)
+        rollout.finish()
+        return builder.done()
 
     return asyncio.run(main())
 
 
-async def written(player: Player, at: Cursor | Draft, **how: object) -> Draft:
-    draft = await player.write(at, **how)  # type: ignore[arg-type]
-    assert isinstance(draft, Draft)
+async def written(rollout: Rollout, at: Cursor | PendingAction, **how: object) -> PendingAction:
+    draft = await rollout.write(at, **how)  # type: ignore[arg-type]
+    assert isinstance(draft, PendingAction)
     return draft
 
 
 def test_what_is_written_is_done_later_or_never() -> None:
-    async def script(player: Player) -> None:
-        root = await player.root()
-        one, two = await written(player, root), await written(player, root, branch=1)
-        assert (one.parsed.action, one.whole, one.sampled_tokens) == ("a", True, 2)
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        one, two = await written(rollout, root), await written(rollout, root, branch=1)
+        assert (one.parsed.action, one.complete, one.sampled_tokens) == ("a", True, 2)
         assert one.logprob < 0
-        assert player.ledger.spent == Cost(turns=0, tokens=4, calls=2)
-        after = await player.act(two)
+        assert rollout.budget.spent == Usage(turns=0, tokens=4, calls=2)
+        after = await rollout.act(two)
         assert isinstance(after, Cursor)
         assert (after.state.observation, after.sampled_tokens, after.branches) == ("a", 2, (1,))
-        assert player.ledger.spent == Cost(turns=1, tokens=4, calls=2)
+        assert rollout.budget.spent == Usage(turns=1, tokens=4, calls=2)
 
-    tree = play(grove(scripted(lambda _: "a")), script)
+    tree = play(runner(scripted(lambda _: "a")), script)
     assert tree.kind.tolist() == [Kind.PROMPT, Kind.ACTION, Kind.ACTION, Kind.OBSERVATION]
     assert tree.outcome.tolist() == [Outcome.OPEN] * 3 + [Outcome.TRUNCATED]
     assert tree.info[3]["truncated"] == "explorer"
@@ -59,40 +59,40 @@ def test_what_is_written_is_done_later_or_never() -> None:
 
 
 def test_both_ways_make_the_same_tree() -> None:
-    async def whole(player: Player) -> None:
-        await player.follow(await player.root())
+    async def whole(rollout: Rollout) -> None:
+        await rollout.follow(await rollout.root())
 
-    async def halves(player: Player) -> None:
-        at: Cursor | Outcome = await player.root()
+    async def halves(rollout: Rollout) -> None:
+        at: Cursor | Outcome = await rollout.root()
         while isinstance(at, Cursor):
-            at = await player.act(await written(player, at))
+            at = await rollout.act(await written(rollout, at))
 
     for context in (Window(turns=1), Window(turns=9)):
-        place = grove(scripted(lambda chance: chance.choice("ab")), context=context)
+        place = runner(scripted(lambda chance: chance.choice("ab")), context=context)
         assert play(place, whole).equals(play(place, halves))
 
 
 def test_an_action_in_pieces() -> None:
-    async def script(player: Player) -> None:
-        root = await player.root()
-        first = await written(player, root, most=2)
-        assert (first.tokens, first.whole) == ((ord("a"), ord("b")), False)
-        rest = await written(player, first)
-        assert (rest.parsed.action, rest.whole) == ("abab", True)
-        other = await written(player, first, branch=1, most=1)
-        forced = player.put(other, [ord("c")], branch=2)
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        first = await written(rollout, root, most=2)
+        assert (first.tokens, first.complete) == ((ord("a"), ord("b")), False)
+        rest = await written(rollout, first)
+        assert (rest.parsed.action, rest.complete) == ("abab", True)
+        other = await written(rollout, first, branch=1, most=1)
+        forced = rollout.put(other, [ord("c")], branch=2)
         assert (forced.tokens, forced.sampled_tokens) == ((ord("a"), ord("b"), ord("a"), ord("c")), 3)
         assert forced.logprob == pytest.approx(other.logprob)
-        after = await player.act(forced)
+        after = await rollout.act(forced)
         assert after is Outcome.TERMINATED
-        with pytest.raises(ValueError, match=r"write: got a draft with at\.whole=True and hint='';"):
-            await player.write(rest)
+        with pytest.raises(ValueError, match=r"write: got a draft with at\.complete=True and hint='';"):
+            await rollout.write(rest)
 
     def spell(request: object) -> tuple[int, ...]:
         begun = [chr(token) for token in request.prompt_tokens][9:]  # type: ignore[attr-defined]
         return tuple(map(ord, "abab"[len(begun) :]))
 
-    tree = play(grove(Scripted(script=spell)), script)
+    tree = play(runner(Scripted(script=spell)), script)
     assert tree.kind.tolist() == [Kind.PROMPT, *[Kind.ACTION] * 4, Kind.OBSERVATION]
     assert tree.parent.tolist() == [-1, 0, 1, 1, 3, 4]
     assert tree.source[1:5].tolist() == [Source.SAMPLED, Source.SAMPLED, Source.SAMPLED, Source.FORCED]
@@ -101,29 +101,29 @@ def test_an_action_in_pieces() -> None:
 
 
 def test_a_piece_that_is_put_may_end_the_action() -> None:
-    async def script(player: Player) -> None:
-        root = await player.root()
-        stopped = player.put(player.put(root, [ord("a")]), [STOP])
-        assert (stopped.whole, stopped.parsed.action, stopped.parsed.well_formed) == (True, "a", True)
-        assert isinstance(await player.act(stopped), Cursor)
-        full = player.put(player.put(root, [ord("b")] * 7, branch=1), [ord("b")])
-        assert (full.whole, full.parsed.well_formed) == (True, False)
-        assert not player.put(root, [ord("b")] * 7, branch=2).whole
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        stopped = rollout.put(rollout.put(root, [ord("a")]), [STOP])
+        assert (stopped.complete, stopped.parsed.action, stopped.parsed.well_formed) == (True, "a", True)
+        assert isinstance(await rollout.act(stopped), Cursor)
+        full = rollout.put(rollout.put(root, [ord("b")] * 7, branch=1), [ord("b")])
+        assert (full.complete, full.parsed.well_formed) == (True, False)
+        assert not rollout.put(root, [ord("b")] * 7, branch=2).complete
 
-    tree = play(grove(scripted(lambda _: "a")), script)
+    tree = play(runner(scripted(lambda _: "a")), script)
     assert [info.get("text") for info in tree.info] == [".", None, "a", "a", None, "b" * 8, None]
 
 
 def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
-    async def script(player: Player) -> None:
-        root = await player.root()
-        forgotten, stopped, gone_on = [await written(player, root, most=1, branch=branch) for branch in range(3)]
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        forgotten, stopped, gone_on = [await written(rollout, root, most=1, branch=branch) for branch in range(3)]
         for draft in (stopped, gone_on):
-            player.stop(draft, "because")
-        assert isinstance(await player.act(await written(player, gone_on)), Cursor)
+            rollout.stop(draft, "because")
+        assert isinstance(await rollout.act(await written(rollout, gone_on)), Cursor)
         assert forgotten.tokens
 
-    tree = play(grove(scripted(lambda _: "a")), script)
+    tree = play(runner(scripted(lambda _: "a")), script)
     ends = {int(leaf): Outcome(int(tree.outcome[leaf])) for leaf in leaves(tree)}
     assert list(ends.values()) == [Outcome.OPEN, Outcome.TRUNCATED, Outcome.TRUNCATED]
     assert tree.info[list(ends)[1]] | {"finish": "length"} == {
@@ -142,21 +142,21 @@ def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
 def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
     """Five letters and a stop, cut anywhere, in any order: the path reads, costs and ends as if it never had been."""
 
-    async def script(player: Player) -> None:
-        draft = await written(player, await player.root())
-        end = await player.act(draft)
+    async def script(rollout: Rollout) -> None:
+        draft = await written(rollout, await rollout.root())
+        end = await rollout.act(draft)
         assert end is Outcome.TERMINATED
         for number, at in enumerate(cuts, start=1):
-            part = player.cut(draft, at)
+            part = rollout.cut(draft, at)
             assert part.tokens == draft.tokens[:at]
             assert part.sampled_tokens == at
-            again = await written(player, part, branch=number)
+            again = await written(rollout, part, branch=number)
             assert again.tokens[:at] == draft.tokens[:at]
 
-    place = grove(scripted(lambda _: "babab"))
+    place = runner(scripted(lambda _: "babab"))
 
-    async def plain(player: Player) -> None:
-        await player.act(await written(player, await player.root()))
+    async def plain(rollout: Rollout) -> None:
+        await rollout.act(await written(rollout, await rollout.root()))
 
     tree, whole = play(place, script), play(place, plain)
     (leaf,) = [leaf for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.TERMINATED]
@@ -172,28 +172,28 @@ def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
 
 
 def test_cuts_need_something_on_either_side() -> None:
-    async def script(player: Player) -> None:
-        draft = await written(player, await player.root())
+    async def script(rollout: Rollout) -> None:
+        draft = await written(rollout, await rollout.root())
         for at in (0, 2):
             with pytest.raises(ValueError, match=f"cut: got token {at} of 2; need at least one on either side"):
-                player.cut(draft, at)
+                rollout.cut(draft, at)
 
-    play(grove(scripted(lambda _: "a")), script)
+    play(runner(scripted(lambda _: "a")), script)
 
 
 @pytest.mark.parametrize("context", [Window(turns=1), Window(turns=9)], ids=str)
 def test_a_hint_is_read_once_and_is_no_part_of_the_tree(context: Window) -> None:
     engine = scripted(lambda _: "a")
 
-    async def script(player: Player) -> None:
-        root = await player.root()
-        at = await player.act(await written(player, root, hint="try a"))
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        at = await rollout.act(await written(rollout, root, hint="try a"))
         assert isinstance(at, Cursor)
-        again = await player.act(await written(player, at, hint="go on"))
+        again = await rollout.act(await written(rollout, at, hint="go on"))
         assert isinstance(again, Cursor)
-        assert await player.advance(again) is Outcome.TERMINATED
+        assert await rollout.advance(again) is Outcome.TERMINATED
 
-    tree = play(grove(engine, context=context), script)
+    tree = play(runner(engine, context=context), script)
     read = ["".join(map(chr, request.prompt_tokens)).replace(chr(STOP), "$") for request in engine.requests]
     assert read[0] == "{go: }{.\ntry a}"
     assert read[1] == ("{go: }{a\ngo on}" if context.turns == 1 else "{go: }{.}a${a\ngo on}")
@@ -205,24 +205,24 @@ def test_a_hint_is_read_once_and_is_no_part_of_the_tree(context: Window) -> None
 
 
 def test_greedy_tokens_are_not_samples() -> None:
-    async def script(player: Player) -> None:
-        await written(player, await player.root(), sampling=Sampling(temperature=0.0, max_tokens=3))
+    async def script(rollout: Rollout) -> None:
+        await written(rollout, await rollout.root(), sampling=Sampling(temperature=0.0, max_tokens=3))
 
-    tree = play(grove(scripted(lambda _: "a")), script)
+    tree = play(runner(scripted(lambda _: "a")), script)
     assert tree.source[tree.kind == Kind.ACTION].tolist() == [Source.GREEDY]
     assert not tree.sampled.any()
 
 
 def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_there_is_on_none() -> None:
-    async def script(player: Player) -> None:
-        root = await player.root()
-        after = await player.act(await written(player, root, branch=0))
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        after = await rollout.act(await written(rollout, root, branch=0))
         assert isinstance(after, Cursor)
         for branch in range(2):
-            await written(player, after, branch=branch)
-        await written(player, root, branch=1)
+            await written(rollout, after, branch=branch)
+        await written(rollout, root, branch=1)
 
-    tree = play(grove(scripted(lambda _: "a")), script)
+    tree = play(runner(scripted(lambda _: "a")), script)
     (leaf,) = counted(tree).tolist()
     assert tree.outcome[leaf] == Outcome.TRUNCATED
     assert tree.info[leaf] == {"success": False, "truncated": "explorer"}
@@ -233,46 +233,46 @@ def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_ther
 def test_questions_are_paid_for_and_leave_no_trace() -> None:
     engine = scripted(lambda _: "yes")
 
-    async def script(player: Player) -> None:
-        root = await player.root()
-        assert await player.ask("judge", "is it good?", "judge", 1) == "yes"
-        assert player.ledger.spent == Cost(tokens=4, calls=1)
-        with pytest.raises(Spent, match=r"got no room left in Limits\.tree_calls"):
-            await player.ask("judge", "again?", "judge", 2)
+    async def script(rollout: Rollout) -> None:
+        root = await rollout.root()
+        assert await rollout.ask("judge", "is it good?", "judge", 1) == "yes"
+        assert rollout.budget.spent == Usage(tokens=4, calls=1)
+        with pytest.raises(BudgetExceeded, match=r"got no room left in Limits\.tree_calls"):
+            await rollout.ask("judge", "again?", "judge", 2)
         with pytest.raises(ValueError, match="got an agent without a critic"):
-            await player.value(root)
+            await rollout.value(root)
 
-    assert play(grove(engine, limits=Limits(tree_calls=1)), script).nodes == 1
+    assert play(runner(engine, limits=Limits(tree_calls=1)), script).nodes == 1
     assert ["".join(map(chr, request.prompt_tokens)) for request in engine.requests] == ["{judge: }{is it good?}"]
 
 
 def test_a_fault_costs_the_call() -> None:
-    async def script(player: Player) -> None:
-        assert await player.write(await player.root()) is Outcome.FAILED
-        assert player.ledger.spent == Cost(calls=1)
+    async def script(rollout: Rollout) -> None:
+        assert await rollout.write(await rollout.root()) is Outcome.FAILED
+        assert rollout.budget.spent == Usage(calls=1)
 
-    tree = play(grove(Scripted(script=lambda _: Mishap.FAULT)), script)
+    tree = play(runner(Scripted(script=lambda _: InjectedFault.FAULT)), script)
     assert tree.outcome.tolist() == [Outcome.OPEN, Outcome.FAILED]
 
 
 def test_what_may_have_to_be_replayed_is_set_aside() -> None:
     """Going on costs one step; going on from elsewhere costs every step up to there again."""
 
-    async def script(player: Player) -> None:
-        places = [await player.root()]
+    async def script(rollout: Rollout) -> None:
+        places = [await rollout.root()]
         for _ in range(3):
-            at = await player.advance(places[-1], action="b")
+            at = await rollout.advance(places[-1], action="b")
             assert isinstance(at, Cursor)
             places.append(at)
-        assert player.ledger.spent.turns == 3
+        assert rollout.budget.spent.turns == 3
         # From the second place it takes 1 + 1 more, which leaves 1; from the third it may take 3.
-        assert isinstance(await player.advance(places[1], branch=1, action="b"), Cursor)
-        assert (player.ledger.spent.turns, player.ledger.replayed) == (5, 1)
-        assert await player.advance(places[2], branch=1, action="b") is Outcome.TRUNCATED
-        assert player.ledger.spent.turns == 5
+        assert isinstance(await rollout.advance(places[1], branch=1, action="b"), Cursor)
+        assert (rollout.budget.spent.turns, rollout.budget.replayed) == (5, 1)
+        assert await rollout.advance(places[2], branch=1, action="b") is Outcome.TRUNCATED
+        assert rollout.budget.spent.turns == 5
 
-    host = Inline(env=Replay(env=World(length=9), keep=1))
-    play(grove(scripted(lambda _: "b"), host, limits=Limits(tree_turns=6)), script)
+    host = InProcessHost(env=Replay(env=World(length=9), keep=1))
+    play(runner(scripted(lambda _: "b"), host, limits=Limits(tree_turns=6)), script)
 
 
 @settings(max_examples=50)
@@ -282,21 +282,21 @@ def test_what_may_have_to_be_replayed_is_set_aside() -> None:
 )
 def test_a_ledger_is_never_overdrawn_and_leaves_nothing_unused(limit: int, jobs: list[tuple[int, int]]) -> None:
     async def main() -> None:
-        ledger = Ledger(Limits(tree_tokens=limit))
+        budget = Budget(Limits(tree_tokens=limit))
         refused: list[int] = []
 
         async def job(most: int, real: int) -> None:
             try:
-                async with ledger.holding(Cost(tokens=most)) as cost:
+                async with budget.holding(Usage(tokens=most)) as cost:
                     await asyncio.sleep(0)
                     cost.tokens = min(most, real)
-            except Spent:
+            except BudgetExceeded:
                 refused.append(most)
 
         await asyncio.gather(*(job(*each) for each in jobs))
-        assert ledger.spent.tokens <= limit
-        assert all(ledger.spent.tokens + most > limit for most in refused)
-        done = sum(min(job) for job in jobs) if not refused else ledger.spent.tokens
-        assert ledger.spent.tokens == done
+        assert budget.spent.tokens <= limit
+        assert all(budget.spent.tokens + most > limit for most in refused)
+        done = sum(min(job) for job in jobs) if not refused else budget.spent.tokens
+        assert budget.spent.tokens == done
 
     asyncio.run(main())

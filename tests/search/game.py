@@ -5,11 +5,11 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tests.explore.stage import grove, grow, says
+from tests.explore.stage import grow, runner, says
 
 from bough.engine import Completion, Engine, Request, Scripted
-from bough.env import Branching, Env, Inline, Split, State, Step
-from bough.rollout import Limits, Player
+from bough.env import Branching, Env, InProcessHost, Split, State, Step
+from bough.rollout import Limits, Rollout
 from bough.search import Commit, Search, SearchNode, SearchTree
 from bough.tree import Kind, Outcome, Task, Tree, path
 
@@ -73,9 +73,9 @@ class Watched:
     search: Search | Commit
     known: list[SearchTree] = field(default_factory=list)
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         inner = self.search.search if isinstance(self.search, Commit) else self.search
-        tree = SearchTree(player, await player.root(), won=inner.won, lost=inner.lost)
+        tree = SearchTree(rollout, await rollout.root(), won=inner.won, lost=inner.lost)
         self.known.append(tree)
         try:
             await self.search.go(tree)
@@ -111,8 +111,10 @@ def search(
 ) -> tuple[SearchTree, Tree]:
     """What a search knew in the end, and its tree."""
     watched = Watched(search=how)
-    place = grove(
-        engine or Scripted(script=says(lambda luck: luck.choice("ab"))), Inline(env=env), limits=limits or Limits()
+    place = runner(
+        engine or Scripted(script=says(lambda luck: luck.choice("ab"))),
+        InProcessHost(env=env),
+        limits=limits or Limits(),
     )
     (tree,) = grow(replace(place), watched, task.id).trees if task is TASK else _one(place, watched, task)
     return watched.known[0], tree
@@ -121,7 +123,7 @@ def search(
 def _one(place, explorer, task):  # type: ignore[no-untyped-def]
     import asyncio
 
-    return asyncio.run(place.grow(explorer, [task], seed=0)).trees
+    return asyncio.run(place.run(explorer, [task], seed=0)).trees
 
 
 def answer(tree: Tree) -> list[str]:
@@ -160,9 +162,9 @@ class Counted:
         self.calls += 1
         return await self.inner.score_each(prompt_tokens, continuations, temperature)
 
-    def sync(self, weights: object, policy_version: int) -> None: ...
+    def load_weights(self, weights: object, policy_version: int) -> None: ...
 
-    def forget(self) -> None: ...
+    def reset_cache(self) -> None: ...
 
     async def close(self) -> None:
         await self.inner.close()

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from tests.explore.stage import STOP, grove, grow
+from tests.explore.stage import STOP, grow, runner
 
-from bough.engine import Mishap, Request, Scripted
+from bough.engine import InjectedFault, Request, Scripted
 from bough.rollout import Explorer, Limits
 from bough.tree import Kind, Tree, path
 
-Say = str | Mishap
+Say = str | InjectedFault
 ACTS = "{go: }"
 """How what the agent reads begins; everything else is a question."""
 
@@ -20,10 +20,10 @@ ACTS = "{go: }"
 def talk(act: Callable[[str, random.Random], Say], answer: Callable[[str], Say]) -> Scripted:
     """Acts as `act` says of what it reads and the luck of the request; answers a question as `answer` says of it."""
 
-    def script(request: Request) -> tuple[int, ...] | Mishap:
+    def script(request: Request) -> tuple[int, ...] | InjectedFault:
         read = "".join(chr(token) for token in request.prompt_tokens if token != STOP)
         said = act(read, random.Random(request.seed)) if read.startswith(ACTS) else answer(read)
-        return said if isinstance(said, Mishap) else tuple(map(ord, said))
+        return said if isinstance(said, InjectedFault) else tuple(map(ord, said))
 
     return Scripted(script=script)
 
@@ -36,7 +36,7 @@ def questions(engine: Scripted) -> list[str]:
 
 def search(engine: Scripted, explorer: Explorer, *, limits: Limits | None = None, **how: Any) -> Tree:
     """The tree that a search grows on the world of letters."""
-    place = grove(engine, limits=limits or Limits(), max_tokens=200, **how)
+    place = runner(engine, limits=limits or Limits(), max_tokens=200, **how)
     (tree,) = grow(place, explorer).trees
     return tree
 

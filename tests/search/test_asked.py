@@ -7,15 +7,15 @@ import random
 from typing import ClassVar
 
 import pytest
-from tests.explore.stage import World, grove
+from tests.explore.stage import World, runner
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.env import Branching, Inline, Split, State, Step
+from bough.env import Branching, InProcessHost, Split, State, Step
 from bough.rollout import Limits
 from bough.search import Hybrid, SearchNode, agent_q, ats, code_tree, cr_planner, i_mcts, spar, web_pilot
 from bough.tree import Outcome, Task
 
-FAR = Inline(env=World(length=9))
+FAR = InProcessHost(env=World(length=9))
 
 
 def listed(read: str) -> list[str]:
@@ -173,7 +173,7 @@ class Programs:
 
 def test_code_tree_mends_what_gets_better_and_nothing_else() -> None:
     engine = talk(lambda read, _: "b" if "- a" in read else "a", lambda read: "0" if "0 (it does" in read else "so")
-    tree = search(engine, code_tree(width=2), host=Inline(env=Programs()), limits=Limits(turns=3))
+    tree = search(engine, code_tree(width=2), host=InProcessHost(env=Programs()), limits=Limits(turns=3))
     found = actions(tree)
     assert answer(tree) == "bab"
     scores = {action: info["score"] for action, info in found.items() if "score" in info and len(action) < 3}
@@ -189,7 +189,7 @@ def test_a_critic_can_keep_what_passes_fewer_tests() -> None:
         return "so" if "0 (it does" not in read else "5" if "> a\na\n> a\naa\n" in read else "0"
 
     engine = talk(lambda read, _: "b" if "- a" in read else "a", say)
-    tree = search(engine, code_tree(width=2), host=Inline(env=Programs()), limits=Limits(turns=3))
+    tree = search(engine, code_tree(width=2), host=InProcessHost(env=Programs()), limits=Limits(turns=3))
     assert actions(tree)["aa"]["score"] == pytest.approx(0.4 + 5 / 15)
     assert "aaa" in actions(tree)
 
@@ -201,7 +201,7 @@ def test_spar_refines_the_answer_with_which_a_task_begins() -> None:
         wrong = read.rpartition("> ")[2].startswith("b")
         return "not b" if "what is wrong" in read else "no" if wrong else "yes"
 
-    place = grove(talk(lambda read, _: "a" if "not b" in read else "b", say), FAR, max_tokens=100)
-    (tree,) = asyncio.run(place.grow(spar(), [Task(id="t", start=("b",))], seed=0)).trees
+    place = runner(talk(lambda read, _: "a" if "not b" in read else "b", say), FAR, max_tokens=100)
+    (tree,) = asyncio.run(place.run(spar(), [Task(id="t", start=("b",))], seed=0)).trees
     assert answer(tree) == "ba"
     assert set(actions(tree)) == {"ba"}

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
-from tests.explore.stage import STOP, World, grove
+from tests.explore.stage import STOP, World, runner
 from tests.search.game import Counted, Game, Steps, answer, search
 
 from bough import explore
 from bough import search as search_room
 from bough.cli.catalogue import entries
 from bough.config.kinds import wrong_kind
-from bough.engine import Mishap, Request, Scripted
-from bough.env import Branching, Env, EnvFault, Inline, Replay, State, Step
-from bough.rollout import Explorer, Growth, Limits, Player
-from bough.search import Admissible, Best, Level, Mean, Nothing, Search, Worth
+from bough.engine import InjectedFault, Request, Scripted
+from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
+from bough.rollout import Explorer, Limits, Rollout, TreeBuilder
+from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
 from bough.tree import Outcome, Task, Tree
 
 PAYS = {"aaaa": 1.0, "abba": 0.5, "bb": 0.0}
@@ -44,7 +44,7 @@ def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
 
 
 SEARCHES, SHAPES = explorers(search_room, "search"), explorers(explore, "explore")
-EXPLORERS = SEARCHES | SHAPES | {"Slate": explore.Slate(quality=explore.Asked())}
+EXPLORERS = SEARCHES | SHAPES | {"Slate": explore.Slate(quality=explore.LlmJudge())}
 
 
 def script(request: Request) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ def script(request: Request) -> tuple[int, ...]:
     return tuple(map(ord, luck.choice("ab") if read.startswith("{go: }") else luck.choice(["1 yes", "0 no", "2", "?"])))
 
 
-def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, Player]:
+def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, Rollout]:
     """A tree, and what engine and critic were asked for."""
     engine = Counted(inner=Scripted(script=script))
 
@@ -62,23 +62,23 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
         engine.calls += 1
         return random.Random(len(tokens)).random()
 
-    async def main() -> tuple[Tree, Player]:
-        place = grove(engine, Inline(env=env), limits=limits)
-        player = Player(
-            Growth(Task(id="t")),
+    async def main() -> tuple[Tree, Rollout]:
+        place = runner(engine, InProcessHost(env=env), limits=limits)
+        rollout = Rollout(
+            TreeBuilder(Task(id="t")),
             replace(place.agent, critic=critic),
             place.host,
             instructions="go",
             limits=limits,
             seed=3,
-            waits=place.waits,
+            deadlines=place.deadlines,
         )
-        await explorer(player)
-        player.finish()
-        return player.growth.done(), player
+        await explorer(rollout)
+        rollout.finish()
+        return rollout.builder.done(), rollout
 
-    tree, player = asyncio.run(main())
-    return tree, engine, player
+    tree, rollout = asyncio.run(main())
+    return tree, engine, rollout
 
 
 def test_there_are_searches_to_look_at() -> None:
@@ -98,8 +98,8 @@ def test_no_budget_is_exceeded(name: str, data: strategies.DataObject) -> None:
     if name != "Correct" and data.draw(strategies.booleans()):
         game = Replay(env=game, keep=64 if name in ("a_star", "Guided") else data.draw(strategies.integers(0, 2)))
     limits = Limits(turns=4, tree_turns=turns, tree_tokens=tokens, tree_calls=calls)
-    tree, engine, player = grown(EXPLORERS[name], game, limits)
-    spent = player.ledger.spent
+    tree, engine, rollout = grown(EXPLORERS[name], game, limits)
+    spent = rollout.budget.spent
     assert (len(count), engine.calls, engine.tokens) == (spent.turns, spent.calls, spent.tokens)
     assert spent.turns <= (turns or math.inf)
     assert spent.tokens <= (tokens or math.inf)
@@ -118,11 +118,11 @@ def test_a_place_where_nothing_could_be_written_is_tried_again() -> None:
     """BFS-Prover's released code loses a place for good when its actions did not come in time."""
     asked: list[int] = []
 
-    def first_times(request: Request) -> tuple[int, ...] | Mishap:
+    def first_times(request: Request) -> tuple[int, ...] | InjectedFault:
         asked.append(request.seed)
-        return Mishap.FAULT if len(asked) <= 4 else (ord("a"),)
+        return InjectedFault.FAULT if len(asked) <= 4 else (ord("a"),)
 
-    how = replace(search_room.bfs_prover(width=2), evaluate=Nothing())
+    how = replace(search_room.bfs_prover(width=2), evaluate=ConstantValue())
     known, tree = search(how, Game(depth=3, pays={"aaa": 1.0}), engine=Scripted(script=first_times))
     assert answer(tree) == ["a", "a", "a"]
     assert len(set(asked)) == len(asked), "each attempt draws anew"
@@ -153,7 +153,8 @@ class Shaky:
 @pytest.mark.parametrize("eager", [False, True])
 def test_what_the_environment_broke_on_counts_nowhere(eager: bool) -> None:
     known, tree = search(
-        Search(select=Best(), expand=Admissible(), backup=Mean(), eager=eager, evaluate=Nothing(value=0.3)), Shaky()
+        Search(select=Best(), expand=Admissible(), backup=MeanBackup(), eager=eager, evaluate=ConstantValue(value=0.3)),
+        Shaky(),
     )
     broken = [node for node in known.nodes if node.at is Outcome.FAILED]
     assert [node.action for node in broken] == ["b", "b"]
@@ -185,7 +186,7 @@ def test_an_evaluation_that_broke_is_asked_for_again_and_then_counts_nowhere() -
 def test_replayed_turns_are_paid_for() -> None:
     count: list[str] = []
     env: Any = Replay(env=Steps(env=Game(depth=4), count=count), keep=0)
-    how = Search(select=Best(by=Worth()), expand=Admissible(), rounds=1000)
+    how = Search(select=Best(by=NodeValue()), expand=Admissible(), rounds=1000)
     _, tree = search(how, env, limits=Limits(turns=4, tree_turns=50))
     cost: Any = tree.info[0]["cost"]
     assert len(count) == cost["turns"] <= 50
@@ -195,10 +196,10 @@ def test_replayed_turns_are_paid_for() -> None:
 
 def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:
     game = Game(depth=3, letters="abcd", pays={"dcb": 1.0})
-    tree, engine, player = grown(search_room.q_star(), game, Limits(turns=3))
+    tree, engine, rollout = grown(search_room.q_star(), game, Limits(turns=3))
     written = sum("prior" in info for info in tree.info)
     assert answer(tree) == ["d", "c", "b"]
-    assert engine.calls == player.ledger.spent.calls == written / 4
+    assert engine.calls == rollout.budget.spent.calls == written / 4
 
 
 @pytest.mark.parametrize("length", [1, 2])
@@ -211,10 +212,10 @@ def test_a_critic_chooses_among_paths(length: int) -> None:
     first = set[str]()
     for seed in range(4):
         engine = Scripted(script=lambda request: (ord(random.Random(request.seed).choice("ab")),))
-        place = grove(engine, Inline(env=World(length=length)))
+        place = runner(engine, InProcessHost(env=World(length=length)))
         judged = replace(place, agent=replace(place.agent, critic=critic))
         (tree,) = asyncio.run(
-            judged.grow(search_room.BestOf(judge=search_room.CriticValue()), [Task(id="t")], seed=seed)
+            judged.run(search_room.BestOf(judge=search_room.CriticValue()), [Task(id="t")], seed=seed)
         ).trees
         assert answer(tree)[-1] == "a"
         first.add(str(tree.info[1]["text"]))

@@ -15,17 +15,17 @@ from bough.env import Env, FrozenLake, Sokoban, State
 from bough.rollout import Cursor, Limits
 from bough.search import (
     Admissible,
+    AdvantageBackup,
+    AStarCost,
+    DedupeStates,
     Descend,
-    Gain,
-    Max,
-    Mean,
-    Oracle,
+    MaxBackup,
+    MeanBackup,
+    OracleValue,
     Search,
     SearchNode,
     SearchTree,
-    Seen,
     Uct,
-    Way,
     a_star,
     best_first,
     bfs_prover,
@@ -63,7 +63,7 @@ def tree_search(**how: object) -> Search:
 def test_max_is_exact_once_all_ends_are_known(pays: list[float]) -> None:
     game = Game(depth=3)
     game = replace(game, pays=dict(zip(game.words(), pays, strict=True)))
-    how = tree_search(select=Descend(by=Uct(c=0.5), revisit=False), backup=Max())
+    how = tree_search(select=Descend(by=Uct(c=0.5), revisit=False), backup=MaxBackup())
     known, tree = search(how, game)
     assert {word(node): node.q for node in known.nodes} == values(game)
     assert game.pays["".join(answer(tree))] == max(pays)
@@ -78,7 +78,7 @@ def test_means_of_uct_come_to_the_exact_value(seed: int) -> None:
     game = replace(game, pays={each: 1.0 if each == best else luck.uniform(0, 0.6) for each in game.words()})
     errors = []
     for rounds in (50, 500, 4000):
-        known, _ = search(tree_search(backup=Mean(), rounds=rounds), game)
+        known, _ = search(tree_search(backup=MeanBackup(), rounds=rounds), game)
         assert known.root.visits == sum(child.visits for child in known.root.children)
         errors.append(1 - known.root.q)
         favourite = max(known.root.children, key=lambda child: child.visits)
@@ -101,7 +101,7 @@ class Less:
     share: float
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
-        plan = await tree.player.plan(node.at) if isinstance(node.at, Cursor) else None
+        plan = await tree.rollout.plan(node.at) if isinstance(node.at, Cursor) else None
         return -1000.0 if plan is None else -float(math.floor(self.share * len(plan)))
 
 
@@ -149,7 +149,7 @@ def test_a_star_is_the_textbooks(env: Env, count: int, share: float, deepest: bo
     for task in env.tasks("train", count, 1):
         start = env.start(task)
         shortest = len(env.plan(start))  # type: ignore[attr-defined]
-        select = Best(by=Way(), deepest=deepest)
+        select = Best(by=AStarCost(), deepest=deepest)
         how = replace(a_star(), select=select, expand=Admissible(), evaluate=Less(share=share), rounds=10_000)
         known, tree = search(how, env, limits=LIMITS, task=task)
         turns, expanded = textbook(env, start, share, deepest)
@@ -195,7 +195,7 @@ def test_q_star_asks_the_policy_once_for_each_place() -> None:
 @pytest.mark.parametrize(("env", "count"), PROBLEMS, ids=["sokoban", "frozenlake"])
 def test_best_first_finds_a_shortest_way_with_exact_values(env: Env, count: int) -> None:
     for task in env.tasks("train", count, 1):
-        how = replace(best_first(), expand=Admissible(), evaluate=Oracle())
+        how = replace(best_first(), expand=Admissible(), evaluate=OracleValue())
         _, tree = search(how, env, limits=LIMITS, task=task)
         assert len(answer(tree)) == len(env.plan(env.start(task)))  # type: ignore[attr-defined]
 
@@ -208,7 +208,12 @@ def test_one_way_to_each_state_and_it_is_a_shortest(seed: int, budget: int) -> N
     game = Game(depth=5, letters="abc", keys=lambda said: "".join(sorted(set(said))))
     table = {"".join(each): luck.random() for n in range(6) for each in itertools.product("abc", repeat=n)}
     how = Search(
-        select=Best(), expand=Admissible(), evaluate=Known(values=table), prune=(Seen(),), eager=True, rounds=budget
+        select=Best(),
+        expand=Admissible(),
+        evaluate=Known(values=table),
+        prune=(DedupeStates(),),
+        eager=True,
+        rounds=budget,
     )
     known, _ = search(how, game)
     reached = [node for node in known.nodes if isinstance(node.at, Cursor) and not math.isnan(node.value)]
@@ -229,7 +234,7 @@ def test_visits_are_evaluations_at_and_below(seed: int, rounds: int, eager: bool
     luck = random.Random(seed)
     game = Game(depth=4)
     game = replace(game, pays={each: luck.uniform(0, 0.9) for each in game.words()})
-    for backup in (Mean(), Mean(own=False), Max(), Gain()):
+    for backup in (MeanBackup(), MeanBackup(own=False), MaxBackup(), AdvantageBackup()):
         table = {key: luck.random() for key in values(game)}
         how = tree_search(evaluate=Known(values=table), backup=backup, rounds=rounds, eager=eager, won=1.0)
         known, _ = search(how, game)
@@ -241,11 +246,15 @@ def test_visits_are_evaluations_at_and_below(seed: int, rounds: int, eager: bool
                 assert node.visits == own + sum(child.visits for child in node.children)
 
 
-@pytest.mark.parametrize("how", [a_star(), best_first(), bfs_prover(), q_star(), tree_search(won=1.0, backup=Max())])
+@pytest.mark.parametrize(
+    "how", [a_star(), best_first(), bfs_prover(), q_star(), tree_search(won=1.0, backup=MaxBackup())]
+)
 def test_more_budget_never_finds_a_worse_answer(how: Search) -> None:
     """What is deterministic is the same search, longer."""
     env = FrozenLake(size=4, least_moves=4)
-    how = replace(how, expand=Admissible(), evaluate=Oracle() if how.evaluate != a_star().evaluate else how.evaluate)
+    how = replace(
+        how, expand=Admissible(), evaluate=OracleValue() if how.evaluate != a_star().evaluate else how.evaluate
+    )
     for task in env.tasks("train", 2, 3):
         found = []
         for turns in (1, 8, 16, 64, 256):

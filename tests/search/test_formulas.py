@@ -9,20 +9,20 @@ from hypothesis import given, strategies
 from tests.search.game import Game, search
 
 from bough.search import (
-    Add,
     Admissible,
+    AdvantageBackup,
+    ConstantValue,
     Descend,
-    Found,
-    Gain,
     Level,
     Likelihood,
-    Max,
-    Mean,
-    Nothing,
+    MaxBackup,
+    MeanBackup,
     Puct,
+    QValue,
     Search,
     SearchNode,
-    Soft,
+    SoftmaxBackup,
+    SumBackup,
     Uct,
 )
 from bough.search.node import MaybeNode
@@ -57,31 +57,31 @@ def test_uct_and_the_mean_without_own_values_are_rest_mcts() -> None:
     a, b = node(root, q=0.8, value=0.8, visits=2), node(root, q=0.2, value=0.2, visits=1)
     score = Uct(c=0.7 * math.sqrt(2))
     assert (score(a), score(b)) == (near(1.5337), near(1.2376))
-    Mean(own=False)(a)
+    MeanBackup(own=False)(a)
     assert root.q == near(0.65)
 
 
 def test_the_mean_without_own_values_is_med_s3() -> None:
     root = node()
     a, b = node(root, value=0.8), node(root, value=0.2)
-    counted(Mean(own=False), a, b)
-    counted(Mean(own=False), node(a, value=1.0))
+    counted(MeanBackup(own=False), a, b)
+    counted(MeanBackup(own=False), node(a, value=1.0))
     assert (a.q, root.q) == (near(1.0), near(0.7333))
 
 
 def test_the_mean_with_inertia_is_med_s3s_second_rule() -> None:
     root = node()
     a, b = node(root, value=0.8), node(root, value=0.2)
-    counted(Mean(own=False, inertia=0.5), a, b, node(a, value=1.0))
+    counted(MeanBackup(own=False, inertia=0.5), a, b, node(a, value=1.0))
     assert (a.q, root.q) == (near(0.9), near(0.5583))
     with pytest.raises(ValueError, match=r"Mean.inertia: got 0\.5 with own=True; need a number from 0 to below 1"):
-        Mean(inertia=0.5)
+        MeanBackup(inertia=0.5)
 
 
 def test_own_values_count_once() -> None:
     root = node()
     a = node(root, value=0.8)
-    counted(Mean(), a, node(a, value=1.0))
+    counted(MeanBackup(), a, node(a, value=1.0))
     assert (a.q, a.visits, root.visits) == (near(0.9), 2, 2)
 
 
@@ -98,7 +98,7 @@ def test_puct_is_prorags_but_for_its_discount() -> None:
     root = node()
     a, b = node(root, prior=0.5), node(root, prior=0.5)
     end = node(a, value=1.0)
-    Mean(gamma=0.99)(end)
+    MeanBackup(gamma=0.99)(end)
     assert (a.q, root.q) == (near(0.99), near(0.9801))
     assert (Puct(c=2.5)(a), Puct(c=2.5)(b)) == (near(0.99 + 0.625), near(1.25))
 
@@ -116,7 +116,7 @@ def test_a_mean_is_not_divided_again() -> None:
     """LATS's released code takes the mean 1.0 of three visits for .333."""
     root = node()
     child = node(root, value=1.0)
-    counted(Mean(), child, child, child)
+    counted(MeanBackup(), child, child, child)
     assert child.visits == 3
     assert Uct(c=0.0)(child) == 1.0
 
@@ -140,10 +140,10 @@ def test_doraemon_adds_what_was_found_with_its_sign(value: float, sign: int) -> 
     for _ in range(3):
         walk.append(node(walk[-1]))
     walk[-1].value = value
-    Add(decay=0.5)(walk[-1])
+    SumBackup(decay=0.5)(walk[-1])
     assert [each.q for each in walk[::-1]] == [value, near(sign), near(0.6065 * sign), near(0.3679 * sign)]
     other = node(walk[2], value=-value)
-    Add(decay=0.5)(other)
+    SumBackup(decay=0.5)(other)
     assert [each.q for each in walk[2::-1]] == [near(0), near(0), near(0)]
 
 
@@ -152,26 +152,26 @@ def test_gain_is_mcts_dpo() -> None:
     root = node(value=0.0)
     first, second = node(root, value=0.5), node(root, value=0.5)
     good, bad, worse = node(first, value=1.5), node(first, value=-0.5), node(second, value=-0.5)
-    counted(Gain(), *[good] * 7, bad)
+    counted(AdvantageBackup(), *[good] * 7, bad)
     v = sum(child.visits * child.q for child in first.children) / first.visits
     assert (v, first.q, good.q, bad.q) == (near(0.75), near(1.25), near(1.0), near(-1.0))
-    Gain()(worse)
+    AdvantageBackup()(worse)
     assert (second.q, second.visits, root.visits) == (near(-0.5), 1, 9)
 
 
 def test_dts_backs_up_and_draws_softly() -> None:
-    tree, _ = search(Search(select=Level(), expand=Admissible(), rounds=1, evaluate=Nothing(value=None)), Game())
+    tree, _ = search(Search(select=Level(), expand=Admissible(), rounds=1, evaluate=ConstantValue(value=None)), Game())
     root = tree.root
     for child, value in zip(root.children, (1.0, 0.0), strict=True):
         child.value = value
-        Soft()(child)
+        SoftmaxBackup()(child)
     assert root.q == near(0.6201)
-    draws = [Descend(by=Found(), sharpness=1.0)(tree)[0].q for _ in range(4000)]
+    draws = [Descend(by=QValue(), sharpness=1.0)(tree)[0].q for _ in range(4000)]
     # Two standard errors are .014.
     assert sum(draws) / 4000 == pytest.approx(0.7311, abs=0.025)
     for child in root.children:
         child.copies = 1 if child.q else 3
-    Soft()(root.children[0])
+    SoftmaxBackup()(root.children[0])
     assert root.q == near(math.log((math.e + 3) / 4))
 
 
@@ -182,4 +182,4 @@ def test_soft_lies_between_mean_and_best(found: list[float], sharpness: float) -
         counted(backup, *[node(root, value=value) for value in found])
         return root.q
 
-    assert q(Mean()) - 1e-9 <= q(Soft(sharpness=sharpness)) <= q(Max()) + 1e-9
+    assert q(MeanBackup()) - 1e-9 <= q(SoftmaxBackup(sharpness=sharpness)) <= q(MaxBackup()) + 1e-9

@@ -8,20 +8,20 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import Mishap, Scripted
-from bough.env import Inline
+from bough.engine import InjectedFault, Scripted
+from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import (
     Best,
     Critique,
     DepthFirst,
+    FixedHint,
     Hints,
-    Kind,
+    KindHint,
     Level,
     Reflections,
-    Rollouts,
+    RolloutValue,
     Sample,
-    Say,
     Search,
     Siblings,
     i_mcts,
@@ -29,7 +29,7 @@ from bough.search import (
 )
 from bough.tree import Source
 
-SHORT = Inline(env=World(length=1))
+SHORT = InProcessHost(env=World(length=1))
 
 
 def read(engine: Scripted) -> list[str]:
@@ -69,7 +69,7 @@ def test_siblings_that_were_carried_out_say_what_came_of_it() -> None:
 def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:
     """Each action is carried out once, before the next is written; the last one when the search gets there."""
     engine = talk(different, lambda _: "5")
-    tree = search(engine, how, host=Inline(env=World(length=2)))
+    tree = search(engine, how, host=InProcessHost(env=World(length=2)))
     told = [text.partition("before:\n")[2].partition("\nDo")[0] for text in read(engine) if "before:" in text]
     assert told == ["- c -> c", "- c -> c\n- b -> b"]
     assert tree.info[0]["cost"]["turns"] == sum("valid" in info for info in tree.info)  # type: ignore[index]
@@ -101,7 +101,7 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
         )
 
     engine = talk(act, lambda read: f"because {read.rpartition('> ')[2][0]}")
-    hint = Hints(parts=(Say(text="Think."), Reflections(keep=2)))
+    hint = Hints(parts=(FixedHint(text="Think."), Reflections(keep=2)))
     one = Search(select=DepthFirst(), expand=Sample(width=1, hint=hint), widen=4, merge=False)
     tree = search(engine, one, host=SHORT)
     assert read(engine) == [
@@ -115,7 +115,7 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
 
 
 def test_a_reflection_that_nobody_gave_is_counted() -> None:
-    engine = talk(lambda *_: "b", lambda _: Mishap.FAULT)
+    engine = talk(lambda *_: "b", lambda _: InjectedFault.FAULT)
     one = Search(select=DepthFirst(), expand=Sample(width=1, hint=Reflections()), widen=2, merge=False)
     tree = search(engine, one, host=SHORT)
     assert len(questions(engine)) == 2
@@ -126,8 +126,8 @@ def test_two_places_of_a_round_share_a_reflection() -> None:
     """Rollouts failed below both; in the next round both are told of the newest, about which one question is asked."""
     engine = talk(lambda read, luck: luck.choice("ab") if read.endswith("{.}") else "b", lambda _: "so")
     hint = Reflections(keep=1)
-    two = Search(select=Level(), expand=Sample(width=6, hint=hint), evaluate=Rollouts(), eager=True, rounds=2)
-    tree = search(engine, two, host=Inline(env=World(length=2)))
+    two = Search(select=Level(), expand=Sample(width=6, hint=hint), evaluate=RolloutValue(), eager=True, rounds=2)
+    tree = search(engine, two, host=InProcessHost(env=World(length=2)))
     assert {action for action in actions(tree) if len(action) == 2} == {"ab", "bb"}
     assert sum("- so" in text for text in read(engine)) == 12
     assert len(questions(engine)) == 1
@@ -145,7 +145,7 @@ def test_a_critique_is_of_the_last_action() -> None:
 @pytest.mark.parametrize(("number", "kind"), [("1", "x"), ("2", "y")])
 def test_a_critic_chooses_the_kind_of_step(number: str, kind: str) -> None:
     engine = talk(lambda read, _: "a" if "step: y" in read else "b", lambda _: number)
-    hint = Kind(kinds=("x", "y"))
+    hint = KindHint(kinds=("x", "y"))
     tree = search(engine, Search(select=Best(), expand=Sample(width=2, hint=hint)), host=SHORT)
     assert answer(tree) == {"x": "b", "y": "a"}[kind]
     assert len(questions(engine)) == 1
@@ -153,12 +153,14 @@ def test_a_critic_chooses_the_kind_of_step(number: str, kind: str) -> None:
 
 def test_without_a_choice_nothing_is_said() -> None:
     engine = talk(letter, lambda _: "7")
-    tree = search(engine, Search(select=Best(), expand=Sample(width=1, hint=Kind()), rounds=1))
+    tree = search(engine, Search(select=Best(), expand=Sample(width=1, hint=KindHint()), rounds=1))
     assert read(engine) == ["."]
     assert tree.info[0]["unanswered"] == 1
 
 
-@pytest.mark.parametrize("hint", [Siblings(), Reflections(), Kind(), Critique()], ids=lambda hint: type(hint).__name__)
+@pytest.mark.parametrize(
+    "hint", [Siblings(), Reflections(), KindHint(), Critique()], ids=lambda hint: type(hint).__name__
+)
 def test_a_hint_that_can_not_be_paid_ends_the_search(hint: object) -> None:
     for calls in range(1, 9):
         engine = talk(letter, lambda _: "1")
@@ -174,4 +176,4 @@ def test_prompts_are_checked() -> None:
     with pytest.raises(ValueError, match=r"Reflections\.keep: got 0"):
         Reflections(keep=0)
     with pytest.raises(ValueError, match=r"Kind\.kinds: got \('one',\)"):
-        Kind(kinds=("one",))
+        KindHint(kinds=("one",))

@@ -4,8 +4,8 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import Mishap
-from bough.env import Branching, Inline
+from bough.engine import InjectedFault
+from bough.env import Branching, InProcessHost
 from bough.rollout import Limits
 from bough.search import Best, Dreamer, Imagine, Sample, Search
 from bough.tree import Outcome, Source, leaves
@@ -30,7 +30,7 @@ def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
     engine = talk(letter, mind(liked))
     explorer = Dreamer(width=6, imagine=Imagine(n=2, answers=2))
     assert FORKS not in needs_of(explorer)
-    tree = search(engine, explorer, host=Inline(env=World(branching=Branching.NONE)))
+    tree = search(engine, explorer, host=InProcessHost(env=World(branching=Branching.NONE)))
     assert answer(tree) == liked * 3
     assert tree.info[0]["cost"]["turns"] == 3  # type: ignore[index]
     assert sum(tree.outcome[leaf] == Outcome.TERMINATED for leaf in leaves(tree)) == 1
@@ -74,12 +74,12 @@ def test_simulations_that_fail_are_counted_and_lost() -> None:
     """As released they are dropped: an action that can seldom be imagined would look as good as its best moment."""
     runs: dict[str, int] = {}
 
-    def say(read: str) -> str | Mishap:
+    def say(read: str) -> str | InjectedFault:
         if not read.startswith("{You are the environment"):
             return "yes"
         done = read.rpartition("> ")[2][0]
         runs[done] = runs.get(done, 0) + 1
-        return Mishap.FAULT if done == "b" and runs[done] != 1 else "gold"
+        return InjectedFault.FAULT if done == "b" and runs[done] != 1 else "gold"
 
     engine = talk(letter, say)
     tree = search(engine, Search(select=Best(), expand=Sample(width=6), rate=Imagine(n=4), rounds=1))

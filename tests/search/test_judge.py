@@ -7,21 +7,21 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.engine import Mishap, Sampling, Scripted
-from bough.env import Inline
+from bough.engine import InjectedFault, Sampling, Scripted
+from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import (
     Agreement,
+    BeamWidth,
     Best,
+    CommitToExecuted,
     Confidence,
+    EnvReturn,
+    ExecuteAndEvaluate,
     Judge,
     JudgeAction,
-    Keep,
     Level,
-    Look,
     Mix,
-    NoReturn,
-    Paid,
     Pairwise,
     Ranked,
     Sample,
@@ -44,7 +44,7 @@ def test_a_search_goes_where_the_judge_says(liked: str) -> None:
     """The judge likes a letter: a beam of one goes there, though the environment pays for the other."""
     engine = talk(letter, lambda read: "yes" if read.rpartition("> ")[2].startswith(liked) else "no")
     beam = Search(
-        select=Level(), expand=Sample(width=8), evaluate=Judge(), prune=(Keep(width=1),), eager=True, won=None
+        select=Level(), expand=Sample(width=8), evaluate=Judge(), prune=(BeamWidth(width=1),), eager=True, won=None
     )
     tree = search(engine, beam)
     assert answer(tree) == liked * 3
@@ -77,12 +77,12 @@ def test_the_mean_of_answers() -> None:
     [
         (["well", "yes"], 1.0, None, None),
         (["hm", "dunno"], -1.0, 1, None),
-        ([Mishap.FAULT, "no"], 0.0, None, 1),
-        ([Mishap.FAULT, Mishap.ABORTED], -1.0, 1, 2),
+        ([InjectedFault.FAULT, "no"], 0.0, None, 1),
+        ([InjectedFault.FAULT, InjectedFault.ABORTED], -1.0, 1, 2),
     ],
 )
 def test_what_can_not_be_read_is_asked_again_once_and_then_lost(
-    said: list[str | Mishap], score: float, unanswered: int | None, faults: int | None
+    said: list[str | InjectedFault], score: float, unanswered: int | None, faults: int | None
 ) -> None:
     answers = iter(said)
     engine = talk(lambda *_: "a", lambda _: next(answers))
@@ -111,7 +111,7 @@ def test_actions_are_judged_before_they_are_carried_out() -> None:
 
     engine = talk(letter, judge)
     thinker = Search(
-        select=Level(), expand=Sample(width=8), rate=JudgeAction(), eager=True, lead=1, prune=(NoReturn(),)
+        select=Level(), expand=Sample(width=8), rate=JudgeAction(), eager=True, lead=1, prune=(CommitToExecuted(),)
     )
     tree = search(engine, thinker)
     assert answer(tree) == "bbb"
@@ -168,7 +168,7 @@ def test_one_action_needs_no_comparison() -> None:
 
 def test_values_are_mixed() -> None:
     engine = talk(lambda *_: "a", lambda _: "on track")
-    mix = Mix(parts=(Judge(), Agreement(), Paid()), weights=(0.5, 0.25, 2.0))
+    mix = Mix(parts=(Judge(), Agreement(), EnvReturn()), weights=(0.5, 0.25, 2.0))
     tree = search(engine, Search(select=Level(), expand=Sample(width=2), evaluate=mix, eager=True, won=None))
     assert actions(tree)["a"]["score"] == 0.5 * 0.5 + 0.25
     assert actions(tree)["aaa"]["score"] == 0.5 * 0.5 + 0.25 + 2 * 3
@@ -190,9 +190,13 @@ def test_looking_carries_out_and_the_ends_that_it_finds_count() -> None:
     for eager in (False, True):
         engine = talk(letter, lambda _: "no")
         look = Search(
-            select=Best(), expand=Sample(width=8), rate=Look(evaluate=Judge()), eager=eager, lead=1 if eager else None
+            select=Best(),
+            expand=Sample(width=8),
+            rate=ExecuteAndEvaluate(evaluate=Judge()),
+            eager=eager,
+            lead=1 if eager else None,
         )
-        tree = search(engine, look, host=Inline(env=World(length=1)))
+        tree = search(engine, look, host=InProcessHost(env=World(length=1)))
         assert answer(tree) == "a"
         assert tree.info[0]["cost"]["turns"] == 2  # type: ignore[index]
         assert not questions(engine), "what an end is worth the search knows"
@@ -223,7 +227,7 @@ def test_confidence_needs_no_words(sure: float) -> None:
     """Each letter costs .5, of which yes has one more than no; so sure is the engine besides."""
     engine = Sure(talk(letter, lambda _: "never asked"), sure)
     beam = Search(
-        select=Level(), expand=Sample(width=8), evaluate=Confidence(), prune=(Keep(width=1),), eager=True, won=None
+        select=Level(), expand=Sample(width=8), evaluate=Confidence(), prune=(BeamWidth(width=1),), eager=True, won=None
     )
     tree = search(engine, beam)  # type: ignore[arg-type]
     assert answer(tree) == "bbb"

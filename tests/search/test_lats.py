@@ -7,7 +7,7 @@ import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
 
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.search import SearchNode, Uct, lats
 from bough.tree import Kind, Outcome, Source
 
@@ -30,7 +30,7 @@ def test_it_rates_with_the_judge_and_agreement() -> None:
 def test_the_judge_decides_where_paths_go_on(liked: str) -> None:
     """The policy plays on with what it is; the judge alone says from where."""
     engine = talk(letter, lambda read: "yes" if read.rpartition("> ")[2].startswith(liked) else "no")
-    tree = search(engine, lats(weight=1.0, rounds=1), host=Inline(env=World(length=9)))
+    tree = search(engine, lats(weight=1.0, rounds=1), host=InProcessHost(env=World(length=9)))
     visited = [action for action, info in actions(tree).items() if info["visits"]]
     assert visited == [liked]
 
@@ -42,7 +42,7 @@ def test_failures_are_reflected_on_and_told() -> None:
         return "a" if "say a" in read else "b"
 
     engine = talk(act, lambda read: "say a" if "did not solve" in read else "on track")
-    tree = search(engine, lats(width=2, rounds=8), host=Inline(env=World(length=2)))
+    tree = search(engine, lats(width=2, rounds=8), host=InProcessHost(env=World(length=2)))
     # A success needs a at the first turn, where nothing had failed yet: what is found is a at the second.
     assert "ba" in actions(tree)
     assert actions(tree)["ba"]["source"] == Source.TEACHER
@@ -60,7 +60,7 @@ def test_a_mean_is_not_divided_again() -> None:
 def test_it_ends_when_every_child_of_the_root_has_failed() -> None:
     """The released code selects anew for ever."""
     engine = talk(lambda _, luck: luck.choice("bc"), lambda _: "no")
-    tree = search(engine, lats(), host=Inline(env=World(length=1)))
+    tree = search(engine, lats(), host=InProcessHost(env=World(length=1)))
     assert [info["visits"] for info in actions(tree).values()] == [1] * len(actions(tree))
     assert set(tree.outcome[tree.kind == Kind.OBSERVATION].tolist()) == {Outcome.TERMINATED}
     assert tree.info[0]["cost"]["turns"] == len(actions(tree)) == 2  # type: ignore[index]
@@ -70,7 +70,7 @@ def test_it_ends_when_every_child_of_the_root_has_failed() -> None:
 def test_siblings_begin_in_the_state_of_their_parent() -> None:
     """The released code steps one environment for all of them."""
     engine = talk(letter, lambda _: "no")
-    tree = search(engine, lats(rounds=3), host=Inline(env=World(length=9)))
+    tree = search(engine, lats(rounds=3), host=InProcessHost(env=World(length=9)))
     for node in range(tree.nodes):
         above = int(tree.parent[node])
         if tree.kind[node] == Kind.OBSERVATION:
@@ -80,6 +80,6 @@ def test_siblings_begin_in_the_state_of_their_parent() -> None:
 
 def test_a_success_that_a_rating_finds_ends_it() -> None:
     engine = talk(letter, lambda _: "no")
-    tree = search(engine, lats(), host=Inline(env=World(length=1)))
+    tree = search(engine, lats(), host=InProcessHost(env=World(length=1)))
     assert answer(tree) == "a"
     assert actions(tree)["a"]["value"] == 1.0

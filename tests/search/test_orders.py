@@ -9,42 +9,42 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies
-from tests.explore.stage import grove, grow, scripted
+from tests.explore.stage import grow, runner, scripted
 from tests.search.game import Game, Known, Reward, answer, search, word
 
 from bough.engine import Scripted
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.rollout import Cursor, Explorer, Limits
 from bough.search import (
-    Add,
     Admissible,
-    Alike,
+    AStarCost,
     BackJump,
-    Below,
     Best,
     BestOf,
     Commit,
+    ConstantValue,
+    DedupeSimilar,
+    DedupeStates,
     DepthFirst,
     Descend,
-    Found,
-    Guess,
+    FinishPathFirst,
     Level,
     Likelihood,
-    Max,
-    Mean,
-    Nothing,
-    Onward,
-    Repeated,
+    LimitRepeats,
+    MaxBackup,
+    MeanBackup,
+    NodeValue,
+    PruneBelow,
+    QValue,
+    RatedValue,
     Sample,
     Search,
     SearchNode,
     SearchTree,
-    Seen,
-    Several,
+    SumBackup,
     Uct,
-    Visited,
-    Way,
-    Worth,
+    UnionOf,
+    VisitCount,
     best_first,
     dfsdt,
     dts,
@@ -55,7 +55,7 @@ from bough.search import (
 def carried_out(known: SearchTree) -> list[str]:
     """What was done, in order."""
     done = [node for node in known.nodes if node.draft is not None and node.at is not None]
-    at = known.player.answered
+    at = known.rollout.answered
     return [word(node) for node in sorted(done, key=lambda node: at[node.draft.node])]  # type: ignore[union-attr]
 
 
@@ -127,7 +127,7 @@ def test_a_heap_is_a_sorted_frontier(seed: int, width: int, deepest: bool, widen
 
     luck = random.Random(seed)
     values = {key: float(luck.randint(0, 3)) for key in _words("abc", 4)}
-    for by in (Worth(), Way(), Likelihood(), Guess()):
+    for by in (NodeValue(), AStarCost(), Likelihood(), RatedValue()):
         trees = []
         for score in (by, Anew(by)):
             how = Search(
@@ -137,7 +137,7 @@ def test_a_heap_is_a_sorted_frontier(seed: int, width: int, deepest: bool, widen
                 rate=Last(),
                 eager=eager,
                 widen=widen,
-                prune=(Seen(),),
+                prune=(DedupeStates(),),
                 rounds=12,
             )
             engine = scripted(lambda chance: chance.choice("abc"))
@@ -155,13 +155,13 @@ def _words(letters: str, depth: int) -> list[str]:
 
 def test_several_heaps_share_what_goes_on() -> None:
     values = {"": 0.0, "a": 0.9, "b": 0.1, "c": 0.2} | dict.fromkeys(_words("abc", 4)[4:], 0.0)
-    heaps = (Best(by=Worth()), Best(by=Guess()))
+    heaps = (Best(by=NodeValue()), Best(by=RatedValue()))
     how = Search(
-        select=Several(of=heaps), expand=Admissible(), evaluate=Known(values=values), rate=Last(), eager=True, rounds=2
+        select=UnionOf(of=heaps), expand=Admissible(), evaluate=Known(values=values), rate=Last(), eager=True, rounds=2
     )
     known, _ = search(how, Game(depth=4, letters="abc"))
     assert {word(node) for node in known.nodes if node.asked} == {"", "a", "c"}
-    known, _ = search(replace(how, select=Several(of=(heaps[0], heaps[0]))), Game(depth=4, letters="abc"))
+    known, _ = search(replace(how, select=UnionOf(of=(heaps[0], heaps[0]))), Game(depth=4, letters="abc"))
     assert {word(node) for node in known.nodes if node.asked} == {"", "a"}
 
 
@@ -187,10 +187,10 @@ def test_dts_plays_each_path_to_its_end_and_greedy_takes_the_best() -> None:
     assert [word(node) for node in known.nodes][-1].startswith(known.nodes[1].action)
     assert [node.depth for node in known.nodes] == [0, 1, 2, 3]
     how = Search(
-        select=Onward(then=Descend(by=Found(), sharpness=None)),
+        select=FinishPathFirst(then=Descend(by=QValue(), sharpness=None)),
         expand=Admissible(),
         evaluate=Reward(),
-        backup=Max(),
+        backup=MaxBackup(),
         won=None,
         enough=None,
         rounds=60,
@@ -205,11 +205,11 @@ def test_lost_paths_turn_doraemon_away() -> None:
     """With the released sign both ways would be tried alike."""
     game = Game(depth=2, pays={"bb": 1.0})
     how = Search(
-        select=Descend(by=Found(), sharpness=3.0, revisit=False),
+        select=Descend(by=QValue(), sharpness=3.0, revisit=False),
         expand=Admissible(),
-        backup=Add(),
+        backup=SumBackup(),
         eager=True,
-        evaluate=Nothing(value=None),
+        evaluate=ConstantValue(value=None),
         lost=-1.0,
         enough=None,
     )
@@ -236,12 +236,12 @@ def test_commit_settles_on_one_action_after_another() -> None:
         select=Descend(by=Uct(c=1.0)),
         expand=Admissible(),
         evaluate=Reward(),
-        backup=Mean(),
+        backup=MeanBackup(),
         won=None,
         enough=None,
         rounds=5,
     )
-    how = Commit(search=inner, to="action", by=Visited())
+    how = Commit(search=inner, to="action", by=VisitCount())
     game = Game(depth=2, pays=PAYS)
     _, tree = search(replace(how, search=replace(inner, rounds=200)), game)
     assert answer(tree) == ["b", "a"]
@@ -266,17 +266,17 @@ def test_commit_settles_on_the_whole_way_to_the_best_place() -> None:
 @pytest.mark.parametrize(
     ("rule", "left"),
     [
-        (Below(threshold=0.4), {"a", "aa"}),
-        (Repeated(most=1), {"a", "b", "ab", "ba"}),
-        (Repeated(most=1, of="state"), {"a", "b", "ab", "ba", "bb"}),
-        (Alike(most=0.9), {"a", "b", "aa", "ab", "ba", "bb"}),
+        (PruneBelow(threshold=0.4), {"a", "aa"}),
+        (LimitRepeats(most=1), {"a", "b", "ab", "ba"}),
+        (LimitRepeats(most=1, of="state"), {"a", "b", "ab", "ba", "bb"}),
+        (DedupeSimilar(most=0.9), {"a", "b", "aa", "ab", "ba", "bb"}),
         # One letter and the end of the action: half of two actions is always the same.
-        (Alike(most=0.4), {"a", "aa"}),
+        (DedupeSimilar(most=0.4), {"a", "aa"}),
     ],
 )
 def test_what_is_given_up(rule: Any, left: set[str]) -> None:
     values = {"": 0.9, "a": 0.9, "b": 0.9, "aa": 0.95, "ab": 0.1, "ba": 0.2, "bb": 0.3}
-    if isinstance(rule, Repeated) and rule.of == "state":
+    if isinstance(rule, LimitRepeats) and rule.of == "state":
         game = Game(depth=3, keys=lambda said: "A" if said.strip("a") == "" else said)
     else:
         game = Game(depth=3)
@@ -307,9 +307,9 @@ def test_a_search_is_as_good_as_its_verifier(depth: int, width: int, accuracy: f
             "search": replace(best_first(width=width), evaluate=values, eager=True),
         }
         for name, how in searches.items():
-            place = grove(
+            place = runner(
                 scripted(choose),
-                Inline(env=Game(depth=depth, pays={"a" * depth: 1.0})),
+                InProcessHost(env=Game(depth=depth, pays={"a" * depth: 1.0})),
                 limits=Limits(tree_turns=turns),
             )
             (tree,) = grow(place, how, seed=seed).trees

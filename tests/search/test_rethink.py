@@ -6,12 +6,12 @@ import random
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, questions, search, talk
 
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.rollout import Limits
 from bough.search import Best, Rethink, Sample, Search, rethink
 from bough.tree import Source
 
-SHORT = Inline(env=World(length=1))
+SHORT = InProcessHost(env=World(length=1))
 
 
 def learns(read: str, luck: random.Random) -> str:
@@ -47,7 +47,7 @@ def test_once_only() -> None:
 def test_a_success_and_an_open_place_are_left_alone() -> None:
     for length in (1, 2):
         engine = talk(lambda *_: "a", lambda _: "never")
-        tree = search(engine, rethink(width=1, rounds=1), host=Inline(env=World(length=length)))
+        tree = search(engine, rethink(width=1, rounds=1), host=InProcessHost(env=World(length=length)))
         assert answer(tree) == "a" * length
         assert not questions(engine)
 
@@ -55,7 +55,7 @@ def test_a_success_and_an_open_place_are_left_alone() -> None:
 def test_the_search_goes_on_below_what_was_rewritten() -> None:
     """Of two turns the second fails and is rewritten; the place above, of which all was known, is open again."""
     engine = talk(lambda read, luck: "a" if "take" in read or read.endswith("{.}") else "b", lambda _: "take a")
-    tree = search(engine, rethink(width=1, rounds=6), host=Inline(env=World(length=2)))
+    tree = search(engine, rethink(width=1, rounds=6), host=InProcessHost(env=World(length=2)))
     assert answer(tree) == "aa"
 
 

@@ -1,13 +1,14 @@
 """Searches for self-training run their simulations, whatever they find."""
 
-import importlib
 import itertools
 from dataclasses import replace
 
 import pytest
 from tests.search.game import Game, search
 
-from bough.search import Nothing, Search, mcts, puct
+from bough.cli.find import find_run
+from bough.search import ConstantValue, Search, mcts, puct
+from bough.tree.needs import CRITIC, needs_of
 
 SOLVED = Game(depth=10, pays={"".join(word): 1.0 for word in itertools.product("ab", repeat=10)})
 """Every path succeeds, and there are more places than any of these searches visits."""
@@ -16,7 +17,7 @@ SOLVED = Game(depth=10, pays={"".join(word): 1.0 for word in itertools.product("
 def blind(explorer: object) -> Search:
     """The search, with a constant in place of a critic."""
     assert isinstance(explorer, Search)
-    return replace(explorer, evaluate=Nothing()) if "critic" in getattr(explorer.evaluate, "needs", ()) else explorer
+    return replace(explorer, evaluate=ConstantValue()) if CRITIC in needs_of(explorer.evaluate) else explorer
 
 
 @pytest.mark.parametrize("how", [mcts(width=2), blind(puct(width=2))], ids=["mcts", "puct"])
@@ -39,7 +40,7 @@ def test_without_simulations_the_first_success_ends_a_search(how: Search) -> Non
     ],
 )
 def test_a_recipe_runs_the_simulations_of_its_paper(recipe: str, simulations: int) -> None:
-    run = importlib.import_module(f"bough.recipes.{recipe}_sokoban").run()
+    run = find_run(f"{recipe}_sokoban")
     assert run.world.limits.tree_turns is run.world.limits.tree_tokens is run.world.limits.tree_calls is None
     known, tree = search(blind(run.method.explorer), SOLVED)
     assert known.root.visits == tree.info[0]["visits"] == simulations

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies
 from tests.search.game import Game, Known, search, word
 
-from bough.search import Keep, Level, Search, Sparse, ets, rebase
+from bough.search import BeamWidth, Level, Search, Sparse, ets, rebase
 from bough.search.ets import choose, clusters
 from bough.search.expand import Admissible, Sample
 from bough.search.rebase import split
@@ -142,7 +142,7 @@ def test_keep_keeps_the_best_the_first_of_equals(scores: list[int], width: int) 
         select=Level(),
         expand=Admissible(),
         evaluate=Known(values=table),
-        prune=(Keep(width=max(3, width)),),
+        prune=(BeamWidth(width=max(3, width)),),
         eager=True,
         rounds=2,
     )

@@ -1,11 +1,11 @@
 """Plans that are merged and decided between."""
 
 import pytest
-from tests.explore.stage import grove, grow
+from tests.explore.stage import grow, runner
 from tests.search.game import Game, answer
 from tests.search.talk import questions, talk
 
-from bough.env import Env, Inline, Replay
+from bough.env import Env, InProcessHost, Replay
 from bough.rollout import Limits
 from bough.search import TreePlanner
 from bough.search.tree_planner import merged
@@ -28,7 +28,7 @@ def plan(plans: list[str], decide: str, game: Env, *, limits: Limits | None = No
         return "\n".join(left.pop(0)) if "whole plan" in read else decide
 
     engine = talk(lambda _read, _luck: "a", say)
-    place = grove(engine, Inline(env=game), limits=limits or Limits(), max_tokens=50)
+    place = runner(engine, InProcessHost(env=game), limits=limits or Limits(), max_tokens=50)
     (tree,) = grow(place, TreePlanner(plans=len(plans))).trees
     return tree, [text for text in questions(engine) if "What is to be done next?" in text]
 
@@ -83,6 +83,6 @@ def test_the_vote_of_most_decides() -> None:
 
     plans = iter(["x", "y"])
     engine = talk(lambda _read, _luck: "a", lambda read: next(plans) if "whole plan" in read else say(read))
-    place = grove(engine, Inline(env=Game(depth=1, letters="xy", pays={"y": 1.0})), max_tokens=50)
+    place = runner(engine, InProcessHost(env=Game(depth=1, letters="xy", pays={"y": 1.0})), max_tokens=50)
     (tree,) = grow(place, TreePlanner(plans=2, votes=3)).trees
     assert answer(tree) == ["y"]

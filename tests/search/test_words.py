@@ -9,18 +9,18 @@ from dataclasses import replace
 import pytest
 from tests.engine.endpoint import Asked, Endpoint, chat
 from tests.engines import Late
-from tests.explore.stage import World, grove, grow, scripted
+from tests.explore.stage import World, grow, runner, scripted
 from tests.search.talk import actions, answer, letter, search, talk
 
 from bough.context import Full, Plain, Tagged
 from bough.engine import OpenAi, Sampling
-from bough.env import Branching, Inline, Joint, Split, State, Step
+from bough.env import Branching, InProcessHost, ParallelCalls, Split, State, Step
 from bough.explore import Chains
-from bough.rollout import Agent, Explorer, Grove, Limits, Waits
+from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner
 from bough.search import (
+    BeamWidth,
     Dreamer,
     Judge,
-    Keep,
     Level,
     Sample,
     Search,
@@ -50,7 +50,7 @@ def mind(read: str) -> str:
 @pytest.mark.parametrize("make", SEARCHES, ids=lambda make: make.__name__)
 def test_the_tree_is_the_same_whatever_arrives_first(make: Callable[[], Explorer]) -> None:
     limits = Limits(turns=4, tree_turns=60)
-    host = Inline(env=World(length=4))
+    host = InProcessHost(env=World(length=4))
     trees = [
         search(engine, make(), host=host, limits=limits)  # type: ignore[arg-type]
         for engine in (
@@ -68,7 +68,9 @@ def test_the_tree_is_the_same_whatever_arrives_first(make: Callable[[], Explorer
 def test_no_budget_is_exceeded(make: Callable[[], Explorer], budget: str) -> None:
     for most in (1, 7, 30, 200):
         engine = talk(letter, mind)
-        tree = search(engine, make(), host=Inline(env=World(length=4)), limits=Limits(**{budget: most, "turns": 4}))
+        tree = search(
+            engine, make(), host=InProcessHost(env=World(length=4)), limits=Limits(**{budget: most, "turns": 4})
+        )
         cost = tree.info[0]["cost"]
         assert isinstance(cost, dict)
         assert cost["calls"] == len(engine.requests)
@@ -95,19 +97,19 @@ def test_a_chat_server_acts_and_judges() -> None:
                 parser=Plain(),
                 sampling=Sampling(max_tokens=16),
             )
-            host = Inline(env=World())
-            place = Grove(agent=agent, host=host, instructions="go", limits=Limits(), waits=Waits())
+            host = InProcessHost(env=World())
+            place = RolloutRunner(agent=agent, host=host, instructions="go", limits=Limits(), deadlines=Deadlines())
             beam = Search(
                 select=Level(),
                 expand=Sample(width=8),
                 evaluate=Judge(n=2),
-                prune=(Keep(width=1),),
+                prune=(BeamWidth(width=1),),
                 eager=True,
                 won=None,
                 enough=None,
             )
             try:
-                (tree,) = (await place.grow(beam, [Task(id="t")], seed=0)).trees
+                (tree,) = (await place.run(beam, [Task(id="t")], seed=0)).trees
             finally:
                 await host.close()
                 await engine.close()
@@ -144,7 +146,7 @@ class Shop:
 def test_an_agent_makes_parallel_calls_in_one_turn() -> None:
     said = "<action>1: tea\n2: milk\n3: pay $1 $2</action>"
     engine = scripted(lambda _: said)
-    place = grove(engine, Inline(env=Joint(env=Shop(), at_once=True)), max_tokens=100)
+    place = runner(engine, InProcessHost(env=ParallelCalls(env=Shop(), at_once=True)), max_tokens=100)
     place = replace(place, agent=replace(place.agent, parser=Tagged()))
     (tree,) = grow(place, Chains(n=1)).trees
     assert tree.info[-1]["text"] == "1: 2\n2: 1\n3: ?"

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from tests.trees import random_tree
 
-from bough.store import Shelf, StoreError
+from bough.store import PartialTrees, StoreError
 from bough.tree import Task
 
 
 def test_what_is_put_is_got(tmp_path: Path) -> None:
-    shelf, rng = Shelf(directory=tmp_path / "shelf"), np.random.default_rng(0)
+    shelf, rng = PartialTrees(directory=tmp_path / "shelf"), np.random.default_rng(0)
     trees = [random_tree(rng, task=name) for name in "abc"]
     assert shelf.get(0, trees[0].task) is None
     for place, tree in enumerate(trees):
@@ -26,7 +26,7 @@ def test_what_is_put_is_got(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("harm", ["numbers", "words", "gone"])
 def test_a_tree_that_is_not_whole_is_grown_again(tmp_path: Path, harm: str) -> None:
-    shelf, tree = Shelf(directory=tmp_path), random_tree(np.random.default_rng(0), task="a")
+    shelf, tree = PartialTrees(directory=tmp_path), random_tree(np.random.default_rng(0), task="a")
     shelf.put(0, tree)
     numbers, words = sorted(tmp_path.iterdir(), key=lambda path: path.suffix, reverse=True)
     if harm == "gone":

@@ -95,8 +95,8 @@ def test_trees_come_back_bit_for_bit(tmp_path_factory, seed, sizes, info, names,
             assert list(channels) == list(was.rewarded.channels)
             assert all(same_bits(was.rewarded.channels[name], channels[name]) for name in channels)
         if stage is Credited:
-            assert same_bits(was.gain, now.gain)
-            assert same_bits(was.lose, now.lose)
+            assert same_bits(was.positive, now.positive)
+            assert same_bits(was.negative, now.negative)
 
 
 def test_the_same_trees_are_the_same_bytes(tmp_path: Path) -> None:
@@ -132,7 +132,9 @@ def test_numpy_alone_reads_the_files_as_the_docstring_says(tmp_path: Path) -> No
     assert np.array_equal(columns["token"][third_node], second.tokens_of(3))
     assert np.array_equal(columns["channel/only-1"][first:last], trees[1].rewarded.channels["only-1"])
     assert np.all(np.isnan(columns["channel/only-0"][first:last]))
-    assert np.array_equal(columns["gain"][columns["span"][first] : columns["span"][last]], trees[1].gain)
+    entries = slice(*columns["first_entry"][1:3])
+    assert np.array_equal(columns["path_advantage"][entries], trees[1].path_advantage)
+    assert np.flatnonzero(columns["excluded"][first:last]).tolist() == trees[1].excluded_leaves.tolist()
     assert lines[1]["task"]["id"] == "task-1"
     assert lines[1]["channels"] == ["env", "only-1"]
     assert lines[1]["info"][0] == {"text": "go ↑"}

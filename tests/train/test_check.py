@@ -21,12 +21,12 @@ from bough.hooks import Snapshots
 from bough.learner import Optimizer
 from bough.objective import (
     Chord,
-    Columns,
     Dpo,
     Epo,
     Imitation,
     Kl,
     Loss,
+    LossInputs,
     PpoClip,
     Reinforce,
     SftMix,
@@ -70,7 +70,7 @@ class Asks:
 
     needs: frozenset[Need]
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         return PpoClip()(columns)
 
 
@@ -199,7 +199,7 @@ REFUSED = [
     (
         {"explorer": puct(), "critic": ValueHead(), "staleness": 1},
         "explorer.evaluate=CriticValue: needs rollouts of the current weights; got staleness=1; set staleness=0, or "
-        "another evaluate, such as Rollouts()",
+        "another evaluate, such as RolloutValue()",
     ),
     (
         {"optimizer": Optimizer(momentum="igt"), "staleness": 1},
@@ -211,8 +211,8 @@ REFUSED = [
         "hooks[0]=Snapshots: needs an environment with an oracle; got env=Bare; give the environment a method `plan(",
     ),
     (
-        {"credit": Filtered(goals=needy(STEADY))},
-        "credit.goals=Needy: needs a steady hand; got no piece that gives it; add a Steady()",
+        {"credit": Filtered(value_targets=needy(STEADY))},
+        "credit.value_targets=Needy: needs a steady hand; got no piece that gives it; add a Steady()",
     ),
 ]
 
@@ -247,7 +247,7 @@ FITS = [
     {"optimizer": Optimizer(momentum="igt")},
     {"explorer": puct(), "critic": ValueHead()},
     {"hooks": (Snapshots(),)},
-    {"credit": Filtered(goals=needy(STEADY)), "parser": Steady()},
+    {"credit": Filtered(value_targets=needy(STEADY)), "parser": Steady()},
 ]
 
 
@@ -320,10 +320,10 @@ def test_forks_by_entropy_need_entropies() -> None:
 
 
 def test_credit_for_scored_actions_needs_an_explorer_that_scores() -> None:
-    run = small().replace(credit=credit.Slate())
-    with pytest.raises(ConfigError, match=r"credit=Slate: needs scores of actions .*; got explorer=Chains; set"):
+    run = small().replace(credit=credit.SlateCredit())
+    with pytest.raises(ConfigError, match=r"credit=SlateCredit: needs scores of actions .*; got explorer=Chains; set"):
         check(run)
-    check(run.replace(explorer=explore.Slate(quality=explore.Proper())))
+    check(run.replace(explorer=explore.Slate(quality=explore.FormatScore())))
 
 
 def test_a_warm_up_needs_an_oracle() -> None:

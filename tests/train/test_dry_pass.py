@@ -14,22 +14,22 @@ from tests.small import run as small
 
 from bough.config import ConfigError, override
 from bough.credit import Gae, Grpo, ReinforcePlusPlus
-from bough.curate import Admitted
+from bough.curate import FilterResult
 from bough.explore import Chains
-from bough.objective import Columns, Loss, Need, PpoClip, Sum, ValueClip
+from bough.objective import Loss, LossInputs, Need, PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Success
-from bough.rollout import Waits, paths_of
-from bough.train import Run, Workshop, start
+from bough.rollout import Deadlines, paths_of
+from bough.train import Run, Runtime, start
 from bough.train.check import check
 from bough.train.dry_pass import dry_pass
 from bough.tree import Credited, Floats, Rewarded, StageError, Tree
 
 
-def rehearsed(run: Run, folder: Path) -> Workshop:
-    shop = Workshop(run, folder, Waits())
-    asyncio.run(dry_pass(shop))
-    return shop
+def rehearsed(run: Run, folder: Path) -> Runtime:
+    runtime = Runtime(run, folder, Deadlines())
+    asyncio.run(dry_pass(runtime))
+    return runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +96,10 @@ class Credits:
             "turned round": lambda: credited[::-1],
             "rewarded": lambda: list(rewarded),
             "none": lambda: None,
-            "negative": lambda: [replace(each, gain=each.gain - 1) for each in credited],
-            "list": lambda: [replace(each, gain=[0.0] * len(each.gain)) for each in credited],  # type: ignore[arg-type]
-            "turns": lambda: [replace(each, by_turn=np.zeros(1)) for each in credited],
-            "leaf": lambda: [replace(each, left_out=np.array([0])) for each in credited],
-            "goal": lambda: [replace(credited[0], goals={"value": whole[1:]}), *credited[1:]],
+            "list": lambda: [replace(each, path_advantage=[0.0]) for each in credited],  # type: ignore[arg-type]
+            "entries": lambda: [replace(each, path_advantage=np.zeros(1)) for each in credited],
+            "leaf": lambda: [replace(each, excluded_leaves=np.array([0])) for each in credited],
+            "goal": lambda: [replace(credited[0], value_targets={"value": whole[1:]}), *credited[1:]],
         }
         return made[self.returned]()  # type: ignore[return-value]
 
@@ -115,14 +114,13 @@ class Credits:
         ),
         ("rewarded", "credit=Credits: got Rewarded at place 0; need one Credited"),
         ("none", "credit=Credits: got NoneType; need a list with one Credited"),
-        ("negative", r"credit=Credits: Credited.gain: got float32 of shape \(\d+,\), or a value of the wrong sign"),
-        ("list", "credit=Credits: Credited.gain: got list, or a value"),
+        ("list", "credit=Credits: Credited.path_advantage: got list, or a value"),
         (
-            "turns",
-            r"credit=Credits: Credited.by_turn: got float64 of shape \(1,\), or an infinite value; need 8 numbers",
+            "entries",
+            r"credit=Credits: Credited.path_advantage: got float64 of shape \(1,\), or a value that is not finite",
         ),
-        ("leaf", r"credit=Credits: Credited.left_out: got \[0\]; need leaves of counted paths"),
-        ("goal", r"credit=Credits: Credited.goals\['value'\]: got float64 of shape"),
+        ("leaf", r"credit=Credits: Credited.excluded_leaves: got \[0\]; need leaves of counted paths"),
+        ("goal", r"credit=Credits: Credited.value_targets\['value'\]: got float64 of shape"),
     ],
 )
 def test_a_credit_rule_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:
@@ -136,12 +134,12 @@ class Keeps:
 
     returned: str
 
-    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         made = {
             "list": lambda: list(credited),
-            "copies": lambda: Admitted(trees=tuple(Grpo()([_copy(each)])[0] for each in credited), dropped={}),
-            "twice": lambda: Admitted(trees=(*credited, *credited), dropped={}),
-            "rewarded": lambda: Admitted(trees=tuple(each.rewarded for each in credited), dropped={}),  # type: ignore[misc]
+            "copies": lambda: FilterResult(trees=tuple(Grpo()([_copy(each)])[0] for each in credited), dropped={}),
+            "twice": lambda: FilterResult(trees=(*credited, *credited), dropped={}),
+            "rewarded": lambda: FilterResult(trees=tuple(each.rewarded for each in credited), dropped={}),  # type: ignore[misc]
         }
         return made[self.returned]()  # type: ignore[return-value]
 
@@ -174,7 +172,7 @@ class Loses:
     returned: str
     needs: frozenset[Need] = frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         made = {
             "number": lambda: 1.0,
             "constant": lambda: Loss(value=torch.zeros(()), metrics={}),
@@ -222,8 +220,8 @@ def test_one_path_a_task_and_a_rule_that_compares_them(tmp_path: Path) -> None:
 def test_nothing_changes(tmp_path: Path) -> None:
     fronts: list[Recorder] = []
     run = small().replace(engine=Fronted(front=lambda engine: fronts.append(Recorder(engine)) or fronts[-1]))
-    shop = Workshop(run, tmp_path, Waits())
-    weights = {name: weight.clone() for name, weight in shop.policy.parameters().items()}
+    runtime = Runtime(run, tmp_path, Deadlines())
+    weights = {name: weight.clone() for name, weight in runtime.policy.parameters().items()}
     random.seed(1)
     states = (random.getstate(), torch.get_rng_state(), np.random.get_state()[1].copy())  # type: ignore[index]
 
@@ -233,16 +231,16 @@ def test_nothing_changes(tmp_path: Path) -> None:
             draw = random.random() + np.random.random() + float(torch.rand(()))
             return [{"luck": np.full(tree.nodes, draw)} for tree in group]
 
-    shop.run = run.replace(rewards=(Random(), Success()))
-    asyncio.run(dry_pass(shop))
+    runtime.run = run.replace(rewards=(Random(), Success()))
+    asyncio.run(dry_pass(runtime))
     assert random.getstate() == states[0]
     assert torch.equal(torch.get_rng_state(), states[1])
     assert np.array_equal(np.random.get_state()[1], states[2])  # type: ignore[index]
-    for name, weight in shop.policy.parameters().items():
+    for name, weight in runtime.policy.parameters().items():
         assert torch.equal(weight, weights[name])
         assert weight.grad is None
-    assert shop.learner.updates == 0
-    assert not shop.learner.state()
+    assert runtime.learner.updates == 0
+    assert not runtime.learner.state()
     assert not fronts[0].heard, "the run's own engine generates nothing"
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
-from bough.env import EnvFault, EnvHost, FrozenLake, Inline, State, Step, Workers
-from bough.rollout import Waits
+from bough.env import EnvFault, EnvHost, FrozenLake, InProcessHost, State, Step, Workers
+from bough.rollout import Deadlines
 from bough.store import read_metrics, write_tasks
 from bough.train import Evaluation, Run, Tasks, Warmup, start
 from bough.train.opening import Opening, TimedHost, open_run
@@ -42,7 +42,7 @@ class Shaky(FrozenLake):
 
 def opened(run: Run, host: EnvHost | None = None) -> Opening:
     async def main() -> Opening:
-        timed = TimedHost(host=host or Inline(env=run.world.env), waits=Waits(), deadline_s=60)
+        timed = TimedHost(host=host or InProcessHost(env=run.world.env), deadlines=Deadlines(), deadline_s=60)
         try:
             return await open_run(run, timed)
         finally:

@@ -10,12 +10,12 @@ from bough.batch import pack
 from bough.credit import Grpo
 from bough.learner import Diverged, Learner, Optimizer
 from bough.learner.learning_rate import scale
-from bough.learner.loss_inputs import Aids
-from bough.objective import Columns, Entropy, Kl, Loss, Need, PpoClip, Share, Sum
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
-from bough.train import DeadRun, Health
-from bough.train.health import Pulse, check_gap, check_paths, check_signal, feel, is_flat, is_solved
-from bough.train.loop import admit
+from bough.train import Health, NoLearningSignal
+from bough.train.health import HealthState, check_gap, check_paths, check_signal, is_flat, is_solved, next_health
+from bough.train.loop import apply_filters
 from bough.train.summary import summarize
 from bough.tree import Outcome
 
@@ -33,41 +33,43 @@ def test_schedules() -> None:
 
 
 def test_a_pulse() -> None:
-    guards, pulse = Health(dead_batches=3), feel(Pulse(), lively=0, success=0.0)
-    assert pulse == Pulse(flat=1, unsolved=1)
-    assert feel(pulse, lively=1, success=0.5) == Pulse()
-    pulse = feel(pulse, lively=0, success=0.0)
+    guards, pulse = Health(dead_batches=3), next_health(HealthState(), lively=0, success=0.0)
+    assert pulse == HealthState(flat=1, unsolved=1)
+    assert next_health(pulse, lively=1, success=0.5) == HealthState()
+    pulse = next_health(pulse, lively=0, success=0.0)
     assert not is_flat(pulse, guards)
     check_signal(pulse, guards)
     for success, why in ((0.0, "no path succeeds. Warm up"), (1.0, "all earn the same"), (0.4, "all earn the same")):
-        flat = feel(pulse, lively=0, success=success)
+        flat = next_health(pulse, lively=0, success=success)
         assert is_flat(flat, guards)
         assert not is_solved(flat, guards)
-        with pytest.raises(DeadRun, match=f"3 batches in a row had no advantage: .*{why}"):
+        with pytest.raises(NoLearningSignal, match=f"3 batches in a row had no advantage: .*{why}"):
             check_signal(flat, guards)
 
 
 def test_a_pulse_of_solved_batches() -> None:
-    guards, pulse = Health(dead_batches=3), Pulse()
+    guards, pulse = Health(dead_batches=3), HealthState()
     for flat in range(1, 4):
-        pulse = feel(pulse, lively=0, success=1.0)
-        assert pulse == Pulse(flat=flat, solved=flat)
+        pulse = next_health(pulse, lively=0, success=1.0)
+        assert pulse == HealthState(flat=flat, solved=flat)
         assert is_solved(pulse, guards) == (flat == 3)
     check_signal(pulse, guards)
     assert not is_solved(pulse, Health(dead_batches=4)), "a run goes on when its guard is raised"
-    assert not is_solved(feel(Pulse(flat=1), lively=0, success=1.0), Health(dead_batches=2)), "one was not solved"
+    assert not is_solved(next_health(HealthState(flat=1), lively=0, success=1.0), Health(dead_batches=2)), (
+        "one was not solved"
+    )
 
 
 def test_a_gap() -> None:
     check_gap(0.2, Health(gap=0.2))
-    with pytest.raises(DeadRun, match=r"differ by 0.3 nats on average; need at most 0.2 \(health.gap\)"):
+    with pytest.raises(NoLearningSignal, match=r"differ by 0.3 nats on average; need at most 0.2 \(health.gap\)"):
         check_gap(0.3, Health(gap=0.2))
 
 
 def test_paths() -> None:
     failed = chains([0.0], outcomes=[Outcome.FAILED])
     check_paths([failed, chains([1.0])], {"x": "no"})
-    with pytest.raises(DeadRun, match=r"none of 2 paths came to a regular end.*The last fault: no$"):
+    with pytest.raises(NoLearningSignal, match=r"none of 2 paths came to a regular end.*The last fault: no$"):
         check_paths([failed], {"x": "no"})
 
 
@@ -91,11 +93,13 @@ def test_a_batch_in_numbers() -> None:
 
 def test_rules_of_admission_choose_in_turn() -> None:
     flat, uneven = chains([1.0, 1.0], task="flat"), chains([1.0, 0.0], task="uneven")
-    kept, dropped = admit(Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters))
+    kept, dropped = apply_filters(
+        Grpo()([rewarded(flat), rewarded(uneven)]), (*small().world.filters, *small().world.filters)
+    )
     assert [one.tree.task.id for one in kept] == ["uneven"]
     assert dropped == {"no_signal": 1}
     everything = Grpo()([rewarded(flat)])
-    assert admit(everything, ()) == (everything, {})
+    assert apply_filters(everything, ()) == (everything, {})
 
 
 def learner(**settings: object) -> Learner:
@@ -106,16 +110,16 @@ def learner(**settings: object) -> Learner:
 ALL = Sum(terms=(PpoClip(), Kl(coefficient=0.1), Entropy(coefficient=0.01)))
 
 
-@pytest.mark.parametrize("share", [Share(), Share(by="unique_tokens")], ids=str)
-def test_the_gradient_does_not_know_how_the_batch_was_split(share: Share) -> None:
+@pytest.mark.parametrize("share", [Normalizer(), Normalizer(by="unique_tokens")], ids=str)
+def test_the_gradient_does_not_know_how_the_batch_was_split(share: Normalizer) -> None:
     rng = np.random.default_rng(0)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(6)])
     assert len(batch.at) > 20
     results = []
-    for micro_tokens, readers in ((1, 1), (37, 1), (37, 3), (10**6, 2), (10**6, 1)):
-        one = learner(micro_tokens=micro_tokens, readers=readers)
+    for micro_tokens, cpu_workers in ((1, 1), (37, 1), (37, 3), (10**6, 2), (10**6, 1)):
+        one = learner(micro_tokens=micro_tokens, cpu_workers=cpu_workers)
         reference = learner().policy.replica()
-        metrics = one.backward(batch, ALL, share, aids=Aids(reference=reference))
+        metrics = one.backward(batch, ALL, share, context=ObjectiveContext(reference=reference))
         gradient = {name: weight.grad.clone() for name, weight in one.policy.parameters().items()}
         results.append((metrics, gradient))
     for metrics, gradient in results[:-1]:
@@ -128,18 +132,18 @@ def test_the_gradient_does_not_know_how_the_batch_was_split(share: Share) -> Non
 def test_parts_and_epochs_make_steps() -> None:
     rng = np.random.default_rng(1)
     batch = pack([credited(random_tree(rng, task=str(task), vocab=40), rng) for task in range(4)])
-    one = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
-    metrics = one.learn(batch, PpoClip(), Share(), seed=0)
+    one = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    metrics = one.learn(batch, PpoClip(), Normalizer(), seed=0)
     assert one.updates == 6
     assert metrics["optimizer/learning_rate"] == pytest.approx(1e-3 * np.mean([1.0, 0.9, 0.8, 0.7, 0.6, 0.5]))
-    other = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
-    other.learn(batch, PpoClip(), Share(), seed=0)
-    one.learn(batch, PpoClip(), Share(), seed=1)
+    other = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    other.learn(batch, PpoClip(), Normalizer(), seed=0)
+    one.learn(batch, PpoClip(), Normalizer(), seed=1)
     # What a checkpoint keeps is all there is.
-    third = learner(parts=2, epochs=3, schedule="linear", learning_rate=1e-3)
+    third = learner(minibatches=2, epochs=3, schedule="linear", learning_rate=1e-3)
     third.policy.load_state(other.policy.state())
     third.load_state(other.state(), updates=6)
-    third.learn(batch, PpoClip(), Share(), seed=1)
+    third.learn(batch, PpoClip(), Normalizer(), seed=1)
     for name, value in one.policy.state().items():
         assert torch.equal(value, third.policy.state()[name]), name
 
@@ -147,7 +151,7 @@ def test_parts_and_epochs_make_steps() -> None:
 class Broken:
     needs: frozenset[Need] = frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         return Loss(value=columns.logprob.sum() * float("nan"), metrics={})
 
 
@@ -157,7 +161,7 @@ def test_a_loss_that_is_not_a_number_changes_nothing() -> None:
     one = learner()
     before = one.policy.state()
     with pytest.raises(Diverged, match=r"update 0: got a loss of nan.*Lower optimizer.learning_rate"):
-        one.step(batch, Broken(), Share())
+        one.step(batch, Broken(), Normalizer())
     assert one.updates == 0
     assert all(torch.equal(value, one.policy.state()[name]) for name, value in before.items())
 
@@ -165,4 +169,4 @@ def test_a_loss_that_is_not_a_number_changes_nothing() -> None:
 def test_an_objective_without_its_reference() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(ValueError, match="got an objective that needs a reference policy, and no reference"):
-        learner().step(pack([credited(random_tree(rng), rng)]), Kl(), Share())
+        learner().step(pack([credited(random_tree(rng), rng)]), Kl(), Normalizer())

@@ -24,12 +24,12 @@ from bough.hooks import Tracker
 from bough.learner import Diverged, Learner
 from bough.objective import Kl, PpoClip, Reinforce, Sum, Tis
 from bough.policy import ValueHead
-from bough.rollout import Grown, Waits
+from bough.rollout import Deadlines, Rollouts
 from bough.search import puct
 from bough.store import RunDirectory, read_metrics, read_trees
-from bough.train import Checkpointing, DeadRun, Health, Run, resume, start
+from bough.train import Checkpointing, Health, NoLearningSignal, Run, resume, start
 from bough.train.check import check
-from bough.train.pipeline import Ahead
+from bough.train.pipeline import PrefetchedRollouts
 from bough.tree import Credited, Source
 
 EPOCHS, STEPS = 14, 5
@@ -84,7 +84,7 @@ def test_trees_are_a_version_behind_from_the_second_step_on(tmp_path: Path) -> N
     first = [read_trees(each.trees_of(EPOCHS + 1), Credited) for each in (now, behind)]
     for one, other in zip(*first, strict=True):
         assert np.array_equal(one.tree.token, other.tree.token)
-        assert np.array_equal(one.gain, other.gain)
+        assert np.array_equal(one.positive, other.positive)
     measured = read_metrics(behind.metrics)[-2]
     assert {"time/grow/engine_s", "time/grow/env_s", "time/grow/idle_s", "time/learn_s"} <= measured.keys()
     idle = float(measured["time/grow/idle_s"])
@@ -101,7 +101,7 @@ def test_the_same_run_whatever_is_done_first(tmp_path: Path, monkeypatch: pytest
     learn = Learner.learn
 
     def slowly(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
-        if self.settings.parts == 2:
+        if self.settings.minibatches == 2:
             time.sleep(0.5)
         return learn(self, *given, **named)
 
@@ -138,7 +138,7 @@ def test_an_adviser_hears_of_one_update_at_a_time(tmp_path: Path, monkeypatch: p
     learn = Learner.learn
 
     def idles(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
-        if self.settings.parts == 2 and self.updates == 2:
+        if self.settings.minibatches == 2 and self.updates == 2:
             return {"policy/gap": 0.0, "optimizer/gradient_norm": 0.0}
         return learn(self, *given, **named)
 
@@ -160,7 +160,7 @@ def test_an_error_in_the_update_stops_the_run_with_its_own_message(
 
     def breaks(self: Learner, *given: Any, **named: Any) -> dict[str, float]:
         threads.append(threading.current_thread().name)
-        if self.updates == 2 and self.settings.parts == 2:
+        if self.updates == 2 and self.settings.minibatches == 2:
             raise Diverged("update 2: got a loss of nan")
         return learn(self, *given, **named)
 
@@ -179,51 +179,51 @@ def test_an_error_in_growth_waits_for_the_update() -> None:
         ended.set()
         return 1
 
-    async def growth() -> Grown:
+    async def builder() -> Rollouts:
         raise Broken("no more trees")
 
-    ahead = Ahead()
+    prefetched = PrefetchedRollouts()
     with pytest.raises(Broken, match="no more trees"):
-        asyncio.run(ahead.beside(update, growth(), Waits(), owner="step 1"))
+        asyncio.run(prefetched.beside(update, builder(), Deadlines(), owner="step 1"))
     assert ended.is_set()
-    assert ahead.take() is None
+    assert prefetched.take() is None
 
 
 def test_both_at_once_in_as_many_threads_as_the_run_asked_for() -> None:
-    growing, waits = threading.Event(), Waits()
+    growing, deadlines = threading.Event(), Deadlines()
 
     def update() -> tuple[int, str]:
         assert growing.wait(10), "growth goes on beside it"
-        return torch.get_num_threads(), waits.table()
+        return torch.get_num_threads(), deadlines.table()
 
-    async def growth() -> Grown:
+    async def builder() -> Rollouts:
         await asyncio.sleep(0.01)
         growing.set()
-        return Grown(trees=(), unstarted={"a": "fault"})
+        return Rollouts(trees=(), unstarted={"a": "fault"})
 
-    ahead = Ahead()
-    threads, table = asyncio.run(ahead.beside(update, growth(), waits, owner="step 7"))
+    prefetched = PrefetchedRollouts()
+    threads, table = asyncio.run(prefetched.beside(update, builder(), deadlines, owner="step 7"))
     assert threads == torch.get_num_threads()
     assert "step 7  <-  end of the update" in table
-    grown = ahead.take()
+    grown = prefetched.take()
     assert grown is not None
     assert grown.unstarted == {"a": "fault"}
-    assert ahead.take() is None
+    assert prefetched.take() is None
 
 
-async def ready(grown: Grown) -> Grown:
+async def ready(grown: Rollouts) -> Rollouts:
     return grown
 
 
 def test_what_was_grown_ahead_survives_a_checkpoint() -> None:
     trees = (chains([1.0, 0.0]), chains([0.5], turns=2))
-    ahead, other = Ahead(), Ahead()
-    assert ahead.state() == {}
-    ahead.load_state({})
-    assert ahead.take() is None
-    for grown in (Grown(trees=trees, unstarted={"b": "no"}), Grown(trees=(), unstarted={})):
-        asyncio.run(ahead.beside(lambda: None, ready(grown), Waits(), owner="step 1"))
-        other.load_state(ahead.state())
+    prefetched, other = PrefetchedRollouts(), PrefetchedRollouts()
+    assert prefetched.state() == {}
+    prefetched.load_state({})
+    assert prefetched.take() is None
+    for grown in (Rollouts(trees=trees, unstarted={"b": "no"}), Rollouts(trees=(), unstarted={})):
+        asyncio.run(prefetched.beside(lambda: None, ready(grown), Deadlines(), owner="step 1"))
+        other.load_state(prefetched.state())
         found = other.take()
         assert found is not None
         assert found.unstarted == grown.unstarted
@@ -250,13 +250,13 @@ class FailingEngine(LocalEngine):
 
 
 def test_a_dead_run_is_noticed(tmp_path: Path) -> None:
-    with pytest.raises(DeadRun, match="The last fault: gone"):
+    with pytest.raises(NoLearningSignal, match="The last fault: gone"):
         start(brief(staleness=1, engine=Failing()), tmp_path, terminal=False)
     assert len(read_metrics(tmp_path / "small" / "metrics.jsonl")) == EPOCHS + 2, (
         "two batches of version 0 were learned from"
     )
     flat = brief(staleness=1, name="flat", rewards=()).replace(health=Health(dead_batches=2))
-    with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+    with pytest.raises(NoLearningSignal, match="2 batches in a row had no advantage"):
         start(flat, tmp_path, terminal=False)
 
 

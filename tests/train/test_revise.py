@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, strategies
-from tests.explore.stage import Letters, World, grove, grow, says
+from tests.explore.stage import Letters, World, grow, runner, says
 from tests.small import run as small
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
@@ -14,7 +14,7 @@ from bough.batch import pack_demonstrations
 from bough.context import Context, Full, Plain, Window
 from bough.credit import Filtered, Gae, Poad, Process, Searched
 from bough.engine import Scripted
-from bough.env import Inline
+from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.objective import Imitation
 from bough.reward import Success
@@ -164,7 +164,7 @@ def test_the_same_words_twice_are_one_step_and_luck_is_no_mistake() -> None:
 @given(seed=strategies.integers(0, 30))
 def test_what_is_read_is_what_would_have_been_read(window: Context, seed: int) -> None:
     engine = Scripted(script=says(lambda chance: chance.choice("ab")))
-    place = grove(engine, Inline(env=World(length=3)), context=window)
+    place = runner(engine, InProcessHost(env=World(length=3)), context=window)
     tree = grow(place, Chains(n=6), seed=seed).trees[0]
     reader = Reader(renderer=Letters(), context=window, parser=Plain())
     for made in revise(Rewarded(tree=tree, channels=Success()([tree])[0]), reader=reader):
@@ -208,7 +208,7 @@ def test_a_run_learns_from_its_mistakes(tmp_path: object) -> None:
         credit=Filtered(),
         objective=Imitation(),
         demonstrations=Demonstrations(revise=Revise(thought="no")),
-        optimizer=replace(small().world.optimizer, parts=1),
+        optimizer=replace(small().world.optimizer, minibatches=1),
     )
     directory = start(run, tmp_path, terminal=False)  # type: ignore[arg-type]
     revised = [row["train/revisions"] for row in read_metrics(directory.metrics) if "train/revisions" in row]

@@ -64,17 +64,17 @@ def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pyt
     divergence = columns(whole, "policy/kl_reference")
     assert 0 < divergence[0] < divergence[-1], "the policy leaves its reference"
 
-    from bough.train import journal
+    from bough.train import recorder
 
-    save = journal.Journal.save
+    save = recorder.RunRecorder.save
 
-    def stop(self: journal.Journal, learner: object, progress: journal.Progress, *others: object) -> None:
+    def stop(self: recorder.RunRecorder, learner: object, progress: recorder.Progress, *others: object) -> None:
         save(self, learner, progress, *others)  # type: ignore[arg-type]
         if progress.step == 23:
             raise Interrupted
 
     with monkeypatch.context() as patched:
-        patched.setattr(journal.Journal, "save", stop)
+        patched.setattr(recorder.RunRecorder, "save", stop)
         with pytest.raises(Interrupted):
             start(run.replace(name="stopped"), tmp_path, terminal=False)
     stopped = resume(tmp_path / "stopped", terminal=False)

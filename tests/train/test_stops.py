@@ -20,10 +20,10 @@ from bough.engine import Completion, Engine, EngineFault, Local, Request
 from bough.engine.model import Model
 from bough.env import FrozenLake, State, Step
 from bough.learner import Diverged
-from bough.objective import Columns, Loss, PpoClip
-from bough.rollout import Stuck
+from bough.objective import Loss, LossInputs, PpoClip
+from bough.rollout import DeadlineExceeded
 from bough.store import Checkpoints, RunDirectory, StoreError, read_metrics
-from bough.train import Checkpointing, DeadRun, Evaluation, Health, Run, Tasks, read_heldout, resume, start
+from bough.train import Checkpointing, Evaluation, Health, NoLearningSignal, Run, Tasks, read_heldout, resume, start
 from bough.tree import Outcome
 
 EPOCHS, STEPS = 2, 4
@@ -56,9 +56,9 @@ class Faulty(Front):
         shift = 1.0 if self._is("skewed") else 0.0
         return replace(completion, logprobs=tuple(each - shift for each in completion.logprobs))
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
         scale = 1.2 if policy_version >= fault.get("unsynced", 1000) else 1.0
-        self.engine.sync({name: weight * scale for name, weight in weights.items()}, policy_version)
+        self.engine.load_weights({name: weight * scale for name, weight in weights.items()}, policy_version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class FaultyLocal:
 class Exploding(PpoClip):
     """A loss that is nan from its second value on while `fault` is set: the first is that of the dry pass."""
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         loss = PpoClip.__call__(self, columns)
         if "nan" not in fault:
             return loss
@@ -152,7 +152,7 @@ def test_a_run_that_solves_everything_is_a_success(tmp_path: Path, capsys: pytes
 def test_a_dead_run_leaves_a_policy_and_goes_on_when_its_guard_is_raised(tmp_path: Path) -> None:
     dead = brief(rewards=(), health=Health(dead_batches=2))
     for attempt in (lambda: start(dead, tmp_path, terminal=False), lambda: resume(tmp_path / "small", terminal=False)):
-        with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+        with pytest.raises(NoLearningSignal, match="2 batches in a row had no advantage"):
             attempt()
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS + 2
@@ -183,7 +183,7 @@ def test_a_fault_between_two_updates(
     fault[kind] = 2
     run = brief()
     run = run.replace(limits=replace(run.world.limits, engine_deadline_s=1.0))
-    with pytest.raises((DeadRun, Stuck), match=error):
+    with pytest.raises((NoLearningSignal, DeadlineExceeded), match=error):
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS + stopped_at
@@ -200,7 +200,7 @@ def test_a_fault_between_two_updates(
 def test_an_evaluation_that_hangs_is_made_when_the_run_goes_on(undisturbed: RunDirectory, tmp_path: Path) -> None:
     fault["silent"] = 2 * STEPS
     run = brief()
-    with pytest.raises(Stuck):
+    with pytest.raises(DeadlineExceeded):
         start(run.replace(limits=replace(run.world.limits, engine_deadline_s=1.0)), tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
     assert newest(directory) == EPOCHS + STEPS
@@ -214,7 +214,7 @@ def test_an_evaluation_that_hangs_is_made_when_the_run_goes_on(undisturbed: RunD
 @pytest.mark.parametrize("staleness", [0, 1])
 @pytest.mark.parametrize(
     ("kind", "error", "match"),
-    [("skewed", DeadRun, r"differ by 1 nats on average"), ("nan", Diverged, "got a loss of nan")],
+    [("skewed", NoLearningSignal, r"differ by 1 nats on average"), ("nan", Diverged, "got a loss of nan")],
 )
 def test_a_fault_in_an_update(
     kind: str, error: type[Exception], match: str, staleness: int, tmp_path: Path, undisturbed: RunDirectory
@@ -239,7 +239,7 @@ def test_a_fault_in_an_update(
 def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, tmp_path: Path) -> None:
     fault["broken"] = 2
     run = brief(staleness=1, checkpointing=Checkpointing(every=saving, trees_every=100))
-    with pytest.raises(DeadRun, match="the cable is out"):
+    with pytest.raises(NoLearningSignal, match="the cable is out"):
         start(run, tmp_path, terminal=False)
     fault.clear()
     directory = resume(tmp_path / "small", terminal=False)
@@ -248,7 +248,7 @@ def test_trees_that_all_failed_ahead_of_their_step_are_grown_again(saving: int, 
 
 def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = brief()
-    run = run.replace(optimizer=replace(run.world.optimizer, learning_rate=1e39, parts=1))
+    run = run.replace(optimizer=replace(run.world.optimizer, learning_rate=1e39, minibatches=1))
     with pytest.raises(Diverged, match="update 0: got weights that are not finite after it"):
         start(run, tmp_path, terminal=False)
     directory = RunDirectory.open(tmp_path / "small")
@@ -258,7 +258,7 @@ def test_weights_that_are_not_finite_are_never_written(tmp_path: Path, capsys: p
 
 
 def test_more_steps(tmp_path: Path) -> None:
-    run = brief(steps=2, optimizer=replace(small().world.optimizer, schedule="linear", parts=1))
+    run = brief(steps=2, optimizer=replace(small().world.optimizer, schedule="linear", minibatches=1))
     directory = start(run, tmp_path, terminal=False)
     rate = run.world.optimizer.learning_rate
     assert [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]] == [rate, rate / 2]

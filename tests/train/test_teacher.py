@@ -5,13 +5,13 @@ import asyncio
 import pytest
 from tests.explore.stage import World
 
-from bough.env import Env, FrozenLake, Inline
+from bough.env import Env, FrozenLake, InProcessHost
 from bough.train.teacher import way as way_of
 from bough.tree import Task
 
 
 def way(env: Env, task: Task) -> tuple[str, ...]:
-    return asyncio.run(way_of(Inline(env=env), task))
+    return asyncio.run(way_of(InProcessHost(env=env), task))
 
 
 LAKE = Task(id="lake", data={"rows": ["SF", "HG"]})

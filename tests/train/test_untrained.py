@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 from tests.small import run as small
 
-from bough.rollout import Cursor, Player
+from bough.rollout import Cursor, Rollout
 from bough.store import read_metrics
-from bough.train import DeadRun, Health, Run, Warmup, start
+from bough.train import Health, NoLearningSignal, Run, Warmup, start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dictated:
     """The explorer writes every action itself, so no token was sampled by the policy."""
 
-    async def __call__(self, player: Player) -> None:
-        place: Cursor | object = await player.root()
+    async def __call__(self, rollout: Rollout) -> None:
+        place: Cursor | object = await rollout.root()
         while isinstance(place, Cursor):
-            place = await player.advance(place, action="right")
+            place = await rollout.advance(place, action="right")
 
 
 def dictated(**settings: object) -> Run:
@@ -43,5 +43,5 @@ def test_no_update_is_made_and_the_groups_are_counted(tmp_path: Path) -> None:
 
 
 def test_the_guard_counts_it(tmp_path: Path) -> None:
-    with pytest.raises(DeadRun, match="2 batches in a row had no advantage"):
+    with pytest.raises(NoLearningSignal, match="2 batches in a row had no advantage"):
         start(dictated(steps=9, health=Health(dead_batches=2)), tmp_path, terminal=False)

@@ -3,7 +3,7 @@
 import random
 
 from tests.explore.shapes import place_of
-from tests.explore.stage import grove, grow, scripted
+from tests.explore.stage import grow, runner, scripted
 
 from bough.engine import Scripted
 from bough.explore import Chains, Segments
@@ -12,7 +12,7 @@ from bough.tree import ActionCounts, count_actions
 
 def test_cut_and_invalid_actions_are_counted() -> None:
     """Answers of two letters where two tokens are allowed: the stop token has no place, and the world knows neither."""
-    place = grove(scripted(lambda luck: luck.choice(["a", "zz"])), max_tokens=2)
+    place = runner(scripted(lambda luck: luck.choice(["a", "zz"])), max_tokens=2)
     trees = grow(place, Chains(n=20)).trees
     written = [info["text"] for tree in trees for info in tree.info if "finish" in info]
     counts = count_actions(trees)

@@ -8,6 +8,7 @@ from bough.tree import (
     Outcome,
     Rewarded,
     counted,
+    exclude_leaves,
     groups,
     path,
     spread_nodes,
@@ -33,13 +34,31 @@ def test_rewards_are_finite_and_one_a_node() -> None:
             Rewarded(tree=tree, channels={"env": paid})
 
 
-def test_credit_keeps_its_sign() -> None:
-    tree = rewarded(chains([1.0]))
-    none = np.zeros(7, dtype=np.float32)
-    with pytest.raises(ValueError, match=r"Credited.gain.*need 7 finite numbers >= 0"):
-        Credited(rewarded=tree, gain=none - 1, lose=none)
-    with pytest.raises(ValueError, match=r"Credited.lose.*need 7 finite numbers <= 0"):
-        Credited(rewarded=tree, gain=none, lose=none + 1)
+def test_an_advantage_is_finite_and_one_for_each_token_of_each_path() -> None:
+    tree = rewarded(chains([1.0, 0.0]))
+    turns = Credited(rewarded=tree, path_advantage=np.array([1.0, 1.0, -1.0, -1.0])).turn_advantage
+    assert turns is not None
+    assert turns.tolist() == [1.0, -1.0]
+    for wrong in (np.zeros(3), np.full(4, np.nan)):
+        with pytest.raises(ValueError, match=r"Credited.path_advantage.*need 4 finite numbers, one for each"):
+            Credited(rewarded=tree, path_advantage=wrong)
+
+
+def test_paths_of_one_turn_may_differ_in_each_token() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, tokens=(1, 2)),
+        N(parent=1, kind=OBSERVATION, outcome=Outcome.TERMINATED),
+        N(parent=1, kind=OBSERVATION, outcome=Outcome.TERMINATED),
+    )
+    given = Credited(rewarded=rewarded(tree), path_advantage=np.array([1.0, 2.0, -3.0, 4.0]))
+    assert given.positive.tolist() == [0, 0.5, 3, 0, 0]
+    assert given.negative.tolist() == [0, -1.5, 0, 0, 0]
+    assert given.turn_advantage is None
+    assert not given.is_zero
+    one = exclude_leaves(given, np.array([3]))
+    assert (one.positive.tolist(), one.negative.tolist()) == ([0, 1, 2, 0, 0], [0] * 5)
+    assert exclude_leaves(one, np.array([2])).is_zero
 
 
 def test_branches_that_disagree_are_kept_apart() -> None:
@@ -52,8 +71,8 @@ def test_branches_that_disagree_are_kept_apart() -> None:
         N(parent=2, kind=ACTION, tokens=(5,), outcome=Outcome.FAILED),
     )
     given_ = spread_paths(rewarded(tree), np.asarray([3.0, -1.0]))
-    assert given_.gain.tolist() == [0, 1.5, 1.5, 0, 3, 0, 0]
-    assert given_.lose.tolist() == [0, -0.5, -0.5, 0, 0, -1, 0]
+    assert given_.positive.tolist() == [0, 1.5, 1.5, 0, 3, 0, 0]
+    assert given_.negative.tolist() == [0, -0.5, -0.5, 0, 0, -1, 0]
     assert given_.advantage.tolist() == [0, 1, 1, 0, 3, -1, 0]
 
 
@@ -70,8 +89,8 @@ def test_spreading_paths_means_over_the_paths_through_a_token(rng: np.random.Gen
     ways = [path(tree, int(leaf)) for leaf in counted(tree)]
     for token, (node, learn) in enumerate(zip(token_node(tree), trained(tree), strict=True)):
         mine = [a for a, way in zip(advantage, ways, strict=True) if node in way] if learn else [0.0]
-        assert spread.gain[token] == pytest.approx(np.mean(np.maximum(mine, 0)), abs=1e-6)
-        assert spread.lose[token] == pytest.approx(np.mean(np.minimum(mine, 0)), abs=1e-6)
+        assert spread.positive[token] == pytest.approx(np.mean(np.maximum(mine, 0)), abs=1e-6)
+        assert spread.negative[token] == pytest.approx(np.mean(np.minimum(mine, 0)), abs=1e-6)
 
 
 @given(seeds())
@@ -81,7 +100,7 @@ def test_spreading_nodes_gives_each_token_its_nodes_advantage(rng: np.random.Gen
     spread = spread_nodes(rewarded(tree), advantage)
     wanted = np.where(trained(tree), advantage[token_node(tree)], 0.0).astype(np.float32)
     assert spread.advantage.tolist() == wanted.tolist()
-    assert not np.any((spread.gain > 0) & (spread.lose < 0))
+    assert not np.any((spread.positive > 0) & (spread.negative < 0))
 
 
 def test_groups_are_tasks_in_order_of_appearance() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
-from bough.tree import Outcome, Task, Tree
+from bough.tree import Kind, Outcome, Source, Task, Tree, TreeNode
 
 
 def test_columns_are_read_only() -> None:
@@ -71,3 +71,19 @@ def test_subtrees_are_contiguous(rng: np.random.Generator) -> None:
             if tree.parent[other] in below:
                 below.add(other)
         assert below == set(range(node, node + len(below)))
+
+
+def test_a_tree_is_built_from_nodes() -> None:
+    tree = build(
+        TreeNode(parent=-1, kind=Kind.PROMPT, tokens=[7, 8]),
+        TreeNode(parent=0, kind=Kind.ACTION, tokens=[1, 2], logprob=[-0.1, -0.2], outcome=Outcome.TERMINATED),
+        TreeNode(parent=0, kind=Kind.ACTION, tokens=[3], source=Source.TEACHER, outcome=Outcome.TERMINATED),
+        task=Task(id="t", seed=3),
+        policy_version=4,
+    )
+    assert tree.token.tolist() == [7, 8, 1, 2, 3]
+    assert tree.sampled.tolist() == [False, False, True, True, False]
+    assert tree.logprob[tree.sampled].tolist() == pytest.approx([-0.1, -0.2])
+    assert (tree.policy_version.tolist(), tree.task.seed) == ([-1, 4, -1], 3)
+    with pytest.raises(ValueError, match="build: got 2 numbers in logprob of node 0; need 1, one a token"):
+        build(TreeNode(parent=-1, kind=Kind.PROMPT, logprob=[0.0, 0.0]))

@@ -21,8 +21,8 @@ def test_a_turn_has_its_rewards_credit_and_certainty(two_paths: Credited) -> Non
     (trunk,) = branches(two_paths)
     shared, won = trunk.turns[0], trunk.branches[0].turns[0]
     # The two paths have advantages +0.5 and -0.5, and each has half a say at the action they share.
-    assert (shared.gain, shared.lose, shared.advantage) == (0.25, -0.25, 0.0)
-    assert (won.gain, won.lose) == (0.5, 0.0)
+    assert (shared.positive, shared.negative, shared.advantage) == (0.25, -0.25, 0.0)
+    assert (won.positive, won.negative) == (0.5, 0.0)
     assert (shared.rewards, won.rewards) == ({}, {"goal": 1.0})
     assert won.logprob == pytest.approx(-1.0)
     assert won.entropy == pytest.approx(0.25)

@@ -254,3 +254,32 @@ def test_a_group_shows_its_instructions(tmp_path: Path, grown) -> None:
     credited.tree.info[0]["instructions"] = "Reach <G>."
     page = Page(written(tmp_path, groups=[[credited]]))
     assert "Reach <G>." in page.text
+
+
+def test_a_group_is_a_conversation(tmp_path: Path, grown) -> None:
+    credited = grown(
+        [
+            (-1, Kind.PROMPT, "the map"),
+            (0, Kind.ACTION, "up"),
+            (1, Kind.OBSERVATION, "a wall"),
+            (2, Kind.ACTION, "left"),
+            (3, Kind.OBSERVATION, "the goal", Outcome.TERMINATED, True),
+        ]
+    )
+    infos = credited.tree.info
+    infos[0]["instructions"], infos[1]["raw"] = "Reach G.", "I go up. <up>"
+    page = Page(written(tmp_path, groups=[[credited]]))
+    at = page.text.index("system")
+    for text in (
+        "Reach G.",
+        "user",
+        "the map",
+        "assistant",
+        "I go up. <up>",
+        "action: up",
+        "a wall",
+        "left",
+        "the goal",
+    ):
+        at = page.text.index(text, at)
+    assert "action: left" not in page.text

@@ -1,26 +1,25 @@
-"""Batches: trees as rows of tokens, read by a model at the cost of each token once."""
+"""Batches: trees as rows of tokens, packed so that a model computes each token once."""
 
 from bough.batch.attention import Attend
-from bough.batch.batch import Batch, Part
-from bough.batch.forest import Forest, plant
+from bough.batch.batch import Batch, MiniBatch
+from bough.batch.chunk import Chunk
+from bough.batch.chunked_forward import FEW, ChunkedForward, ChunkOutput, spared
 from bough.batch.logprob import chosen_logprobs, logits_at_once
 from bough.batch.pack import pack, pack_demonstrations
-from bough.batch.reading import FEW, Page, Reading, spared
-from bough.batch.stretch import Stretch
+from bough.batch.prefix_tree import PackedPrefixTree
 
 __all__ = [
     "FEW",
     "Attend",
     "Batch",
-    "Forest",
-    "Page",
-    "Part",
-    "Reading",
-    "Stretch",
+    "PackedPrefixTree",
+    "ChunkOutput",
+    "MiniBatch",
+    "ChunkedForward",
+    "Chunk",
     "chosen_logprobs",
     "logits_at_once",
     "pack",
     "pack_demonstrations",
-    "plant",
     "spared",
 ]

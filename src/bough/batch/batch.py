@@ -1,17 +1,27 @@
-"""Texts laid end to end, with what is to be learned from them."""
+"""Packed trees: rows of tokens end to end, and one column for each property of a trained token."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
+from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
-from bough.batch.forest import Forest, plant
-from bough.batch.walks import Walks
+from bough.batch.packed_tree import PackedTree
+from bough.batch.path_index import PathIndex
+from bough.batch.prefix_tree import PackedPrefixTree
 from bough.tree import Ints
+
+Derive: TypeAlias = Callable[[PackedTree], NDArray[Any]]
+"""Returns the entries of a column, [m], for the trained tokens of one tree."""
+
+
+def column(dtype: DTypeLike, derive: Derive) -> dict[str, Any]:
+    """Metadata of a field of `Batch` with one entry for each trained token; `pack` fills the field from it."""
+    return {"dtype": dtype, "derive": derive}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,9 +41,9 @@ class Batch:
         row: [R + 1] int64; the tokens of row i are `tokens[row[i] : row[i + 1]]`.
         at: [M] int64, where the trained tokens stand in `tokens`, ascending in a fresh batch. Each is predicted from
             the token before it, which is in the same row.
-        behaviour: [M] float32, log-probability when it was sampled.
-        gain: [M] float32, as in `Credited`.
-        lose: [M] float32, as in `Credited`.
+        rollout_logprob: [M] float32, log-probability when it was sampled.
+        positive: [M] float32, see `token_advantages`.
+        negative: [M] float32, see `token_advantages`.
         paths: [M] int64, how many counted paths run through each trained token.
         inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
             tokens of whole trees it sums to the number of paths.
@@ -41,10 +51,10 @@ class Batch:
         origin: [M] int64, which token of all the tokens of the trees that were packed, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
         expert: [M] bool, whether a demonstration wrote it.
-        fresh: [M] bool, whether the newest of the policies that sampled the batch did: the others are of earlier steps.
-        goals: By the name of a value head, [M] float32, as in `Credited`.
-        thoughts: By the name of a value head, [M] float32: what it said before the update.
-        walks: The same tokens path by path; None in a micro-batch, or when nobody asked.
+        fresh: [M] bool, whether the newest of the policies that sampled the batch sampled the token.
+        value_targets: By the name of a value head, [M] float32, as in `Credited`.
+        old_values: By the name of a value head, [M] float32: its value before the update.
+        path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
 
     Raises:
         ValueError: when a trained token has no token before it to be predicted from.
@@ -55,19 +65,24 @@ class Batch:
     tree: Int[Tensor, " R"]
     row: Int[Tensor, " R+1"]
     at: Int[Tensor, " M"]
-    behaviour: Float[Tensor, " M"]
-    gain: Float[Tensor, " M"]
-    lose: Float[Tensor, " M"]
-    paths: Int[Tensor, " M"]
-    inverse_length: Float[Tensor, " M"]
-    even: Bool[Tensor, " M"]
-    origin: Int[Tensor, " M"]
-    turn: Int[Tensor, " M"]
-    expert: Bool[Tensor, " M"]
-    fresh: Bool[Tensor, " M"]
-    goals: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
-    thoughts: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
-    walks: Walks | None = None
+    # The one list of columns of trained tokens: each with its dtype and its value for the trained tokens of a tree.
+    rollout_logprob: Float[Tensor, " M"] = field(
+        metadata=column(np.float32, lambda t: np.zeros(len(t.token)) if t.is_demonstration else t.tree.logprob[t.token])
+    )
+    positive: Float[Tensor, " M"] = field(metadata=column(np.float32, lambda t: t.positive[t.token]))
+    negative: Float[Tensor, " M"] = field(metadata=column(np.float32, lambda t: t.negative[t.token]))
+    paths: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.paths[0][t.node]))
+    inverse_length: Float[Tensor, " M"] = field(metadata=column(np.float64, lambda t: t.paths[1][t.node]))
+    even: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: t.paths[2][t.node]))
+    origin: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.first_token + t.token))
+    turn: Int[Tensor, " M"] = field(metadata=column(np.int64, lambda t: t.turn[t.node]))
+    expert: Bool[Tensor, " M"] = field(metadata=column(np.bool_, lambda t: np.full(len(t.token), t.is_demonstration)))
+    fresh: Bool[Tensor, " M"] = field(
+        metadata=column(np.bool_, lambda t: (t.tree.policy_version[t.node] == t.newest) & (not t.is_demonstration))
+    )
+    value_targets: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    old_values: Mapping[str, Float[Tensor, " M"]] = field(default_factory=dict[str, Tensor])
+    path_index: PathIndex | None = None
 
     def __post_init__(self) -> None:
         if bool((self.position[self.at] == 0).any()):
@@ -85,7 +100,7 @@ class Batch:
         """[M] int64: the trained tokens."""
         return self.tokens[self.at]
 
-    def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> Forest:
+    def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> PackedPrefixTree:
         """The tokens of the forward pass that predicts the trained tokens, each token once.
 
         Args:
@@ -98,16 +113,18 @@ class Batch:
         text = np.searchsorted(row, at, side="right") - 1
         after = np.concatenate([at - row[text], [len(state) for state in states]]).astype(np.int64)
         text = np.concatenate([text, len(texts) + np.arange(len(states))])
-        return plant([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
+        return PackedPrefixTree.pack([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
 
     def only(self, trained: Int[Tensor, " m"]) -> "Batch":
-        """The same rows, of whose trained tokens some are trained, in the given order; without the path view."""
-        columns = {name: getattr(self, name)[trained] for name in _OF_TOKENS}
-        goals = {name: goal[trained] for name, goal in self.goals.items()}
-        thoughts = {name: thought[trained] for name, thought in self.thoughts.items()}
-        return replace(self, **columns, goals=goals, thoughts=thoughts, walks=None)
+        """The same rows with some of the trained tokens, in the given order; without the path index."""
+        columns = {name: getattr(self, name)[trained] for name in ("at", *dict(columns_of(Batch)))}
+        heads = {
+            name: {head: each[trained] for head, each in getattr(self, name).items()}
+            for name in ("value_targets", "old_values")
+        }
+        return replace(self, **columns, **heads, path_index=None)
 
-    def parts(self, count: int, seed: int) -> "list[Part]":
+    def minibatches(self, count: int, seed: int) -> "list[MiniBatch]":
         """Batches for `count` optimizer steps: trees dealt out at random, all rows of a tree together.
 
         Fewer when there are fewer trees than `count`; none when there are no rows.
@@ -116,20 +133,21 @@ class Batch:
             ValueError: when `count` is below 1.
         """
         if count < 1:
-            raise ValueError(f"Batch.parts: got count={count}; need at least 1")
+            raise ValueError(f"Batch.minibatches: got count={count}; need at least 1")
         if count == 1 and self.rows:
-            return [Part(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
+            return [MiniBatch(batch=self, trained=torch.arange(len(self.at), device=self.at.device))]
         tree = self.tree.cpu().numpy()
         dealt = np.random.default_rng(seed).permutation(np.unique(tree))
         hands = [hand for hand in np.array_split(dealt, count) if len(hand)]
         parts = [self.take(torch.as_tensor(np.flatnonzero(np.isin(tree, hand)))) for hand in hands]
-        if self.walks is None:
+        if self.path_index is None:
             return parts
         return [
-            Part(batch=replace(part.batch, walks=self.walks.take(part.trained)), trained=part.trained) for part in parts
+            MiniBatch(batch=replace(part.batch, path_index=self.path_index.take(part.trained)), trained=part.trained)
+            for part in parts
         ]
 
-    def take(self, rows: Int[Tensor, " r"]) -> "Part":
+    def take(self, rows: Int[Tensor, " r"]) -> "MiniBatch":
         """The given rows, in the given order."""
         rows = rows.to(self.row.device)
         bounds = torch.searchsorted(self.at, self.row)  # of each row's trained tokens
@@ -145,7 +163,7 @@ class Batch:
             row=row,
             at=self.at[trained] + moved,
         )
-        return Part(batch=batch, trained=trained)
+        return MiniBatch(batch=batch, trained=trained)
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on another device."""
@@ -161,24 +179,14 @@ class Batch:
 
 _Named: TypeAlias = Mapping[str, Tensor]
 
-_OF_TOKENS = (
-    "at",
-    "behaviour",
-    "gain",
-    "lose",
-    "paths",
-    "inverse_length",
-    "even",
-    "origin",
-    "turn",
-    "expert",
-    "fresh",
-)
-"""The columns with an entry for each trained token."""
+
+def columns_of(batch: type[Batch]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Name, and the dtype and derivation (see `column`), of each column of trained tokens."""
+    return ((each.name, each.metadata) for each in fields(batch) if each.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Part:
+class MiniBatch:
     """Some rows of a batch, and where their trained tokens were: `column[part.trained]` takes any other column along.
 
     Attributes:

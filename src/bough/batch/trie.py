@@ -1,4 +1,4 @@
-"""Texts merged where they agree from the beginning, laid out depth first."""
+"""A trie of token sequences, laid out depth first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 from bough.tree import Ints
 
 TOP = 0
-"""The branch of no tokens from which all texts begin."""
+"""The empty branch from which all texts begin."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -16,11 +16,11 @@ class _Branch:
     """A run of tokens without a fork.
 
     Attributes:
-        row: The first of the texts that it is in.
-        last: How many tokens of that text lie before its end.
-        first: How many before its beginning; known once the branch it follows is.
-        whole: Tokens of it and of all that follows it.
-        follows: The branches that go on from its end.
+        row: The first text that contains it.
+        last: The depth of its end.
+        first: The depth of its beginning; set when its parent is known.
+        whole: The tokens of its subtree.
+        follows: Its children.
     """
 
     row: int
@@ -32,11 +32,11 @@ class _Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Trie:
-    """U different places in R texts.
+    """U distinct prefixes of R texts.
 
     Attributes:
-        place: [S], for the tokens of all texts, end to end: which of the U places each stands in.
-        end: [U], where the places end that follow each.
+        place: [S], the index of each token of all texts, end to end.
+        end: [U], the index after the last descendant of each.
     """
 
     place: Ints
@@ -44,13 +44,13 @@ class Trie:
 
 
 def trie(rows: Sequence[Ints], *, merge: bool) -> Trie:
-    """Lay texts out depth first, what is short before what is long; texts of one length then lie side by side.
+    """Build the trie, depth first, small subtrees before large ones.
 
-    Where texts lie depends on where they part and how long they are, not on what they say.
+    The layout depends on the forks and lengths of the texts, not on their tokens.
 
     Args:
         rows: The texts, each with at least one token.
-        merge: False to leave each text by itself.
+        merge: False to keep each text apart.
     """
     # Sorted, texts that begin alike are neighbours, and big-endian bytes sort as the numbers do.
     order = sorted(range(len(rows)), key=lambda row: rows[row].astype(">u4").tobytes())
@@ -68,14 +68,14 @@ def trie(rows: Sequence[Ints], *, merge: bool) -> Trie:
 
 
 def _agree(one: Ints, other: Ints) -> int:
-    """How many first tokens two texts have in common."""
+    """The length of the common prefix of two texts."""
     width = min(len(one), len(other))
     differs = one[:width] != other[:width]
     return int(differs.argmax()) if differs.any() else width
 
 
 def _close(branches: list[_Branch], open_: list[int], agree: int) -> None:
-    """Close the open branches beyond the first `agree` tokens, and cut the one that goes on past them in two."""
+    """Close the open branches beyond the first `agree` tokens, and split the branch that crosses them."""
     while branches[open_[-1]].last > agree:
         closed = open_.pop()
         if branches[open_[-1]].last < agree:
@@ -89,7 +89,7 @@ def _close(branches: list[_Branch], open_: list[int], agree: int) -> None:
 
 
 def _lay(branches: Sequence[_Branch], ends: Sequence[int]) -> Trie:
-    """Depth first, the short before the long."""
+    """Lay the branches out depth first, small subtrees first."""
     nothing = np.zeros(0, dtype=np.int64)
     path: list[Ints] = [nothing] * len(branches)
     end = np.zeros(sum(branches[each].whole for each in branches[TOP].follows), dtype=np.int64)

@@ -124,10 +124,10 @@ def mine_trees(
 
     bough mine runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
     """
-    from bough.export import Apart, mine
+    from bough.export import PairFilter, export
 
-    apart = Apart(edits=edits, overlap=overlap)
-    found = mine(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
+    apart = PairFilter(edits=edits, overlap=overlap)
+    found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
     for reason, count in found.left_out.items():
         typer.echo(f"left out: {count} {reason}")
     typer.echo(f"{what}: {len(found.rows)} in {out}")

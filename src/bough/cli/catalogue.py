@@ -18,11 +18,11 @@ from bough.config.naming import made_by
 from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
-from bough.curate import Admit
+from bough.curate import Filter
 from bough.env import Env
 from bough.explore import Blame, Quality
 from bough.explore.asking import Reader
-from bough.hooks.hook import AdviserRecipe
+from bough.hooks.hook import HookRecipe
 from bough.objective import Objective, Pairs
 from bough.policy import Lora, ValueHead
 from bough.reward import Reward
@@ -55,9 +55,9 @@ PIECES: dict[str, Room] = {
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
     "read": ("Parts of judges: answers of engines", ("bough.explore",), Reader),
     "reward": ("Rewards", ("bough.reward",), Reward),
-    "hooks": ("Hooks", ("bough.hooks", "bough.policy"), AdviserRecipe),
+    "hooks": ("Hooks", ("bough.hooks", "bough.policy"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),
-    "curate": ("Filters", ("bough.curate",), Admit),
+    "curate": ("Filters", ("bough.curate",), Filter),
     "objective": ("Objectives", ("bough.objective",), Objective),
     "pairs": ("Parts of objectives: pairs", ("bough.objective",), Pairs),
     "critic": ("Critics", ("bough.policy",), ValueHead),

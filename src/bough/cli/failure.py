@@ -50,9 +50,9 @@ def _explain(error: BaseException) -> tuple[str, int | None]:
 
     ours = [kind for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in ("bough", "builtins")]
     kinds, text = {kind.__name__ for kind in ours}, shorten(_text(error), MOST_CHARACTERS)
-    if "Stuck" in kinds:
+    if "DeadlineExceeded" in kinds:
         return text, EXIT_STUCK
-    if kinds & {"AllFailed", "DeadRun", "Diverged", "StoreError", "EnvFault", "EngineFault", "UserCodeError"}:
+    if kinds & {"AllFailed", "NoLearningSignal", "Diverged", "StoreError", "EnvFault", "EngineFault", "UserCodeError"}:
         return text, EXIT_FAILED
     if "ConfigError" in kinds:
         return text, EXIT_USAGE

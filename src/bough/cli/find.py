@@ -76,7 +76,8 @@ def find_run(target: str, on: World | str | None = None, policy: str | None = No
             function) that takes a world and returns a `Run`, or takes nothing.
         on: A world; its name, `sokoban`; or `path/to/file.py:function` (`world` without a function). None is
             FrozenLake.
-        policy: A preset, `smollm2`; a folder of a model; or `path/to/file.py:function`. None keeps the world's policy.
+        policy: A preset, `smollm2`; a folder of a model or a GGUF file; or `path/to/file.py:function`. None keeps the
+            world's policy.
 
     Raises:
         ConfigError: when there is no such function, or it does not return what it should.
@@ -111,7 +112,7 @@ def find_policy(policy: str, world: World) -> World:
     Raises:
         ConfigError: when there is no such preset or folder.
     """
-    if Path(policy).expanduser().is_dir():
+    if Path(policy).expanduser().is_dir() or policy.endswith(".gguf"):
         policy = f"pretrained(path={policy!r})"
     return _function(policy, ("policies",), "policy", "--policy")(World, world)
 

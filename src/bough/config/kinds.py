@@ -114,8 +114,8 @@ def _members(protocol: type) -> dict[str, object]:
 def _alike(wanted: Callable[..., Any], given: Callable[..., Any]) -> bool:
     """Whether the signature of `given` is compatible with that of `wanted`."""
     want, have = _signature(wanted), _signature(given)
-    waits = inspect.iscoroutinefunction(wanted)
-    if waits != inspect.iscoroutinefunction(given) and not (waits and "Awaitable" in str(have.return_annotation)):
+    is_async = inspect.iscoroutinefunction(wanted)
+    if is_async != inspect.iscoroutinefunction(given) and not (is_async and "Awaitable" in str(have.return_annotation)):
         return False
     several = [each for each in want.parameters.values() if each.kind is not each.VAR_POSITIONAL]
     try:

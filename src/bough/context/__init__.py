@@ -58,7 +58,7 @@ class Renderer(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extension:
+class ContextUpdate:
     """What a context adds before the next action.
 
     Attributes:
@@ -74,7 +74,7 @@ class Extension:
 class Context(Protocol):
     """Chooses what the policy reads."""
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """What is read before the next action, given every turn so far (at least one) and the new observation."""
         ...
 
@@ -111,7 +111,7 @@ class Parser(Protocol):
 
 
 @runtime_checkable
-class Form(Parser, Protocol):
+class PromptedParser(Parser, Protocol):
     """A parser of answers in a form that has to be asked for, and in which a demonstration has to be written."""
 
     @property
@@ -130,9 +130,9 @@ class Form(Parser, Protocol):
         ...
 
 
-def told(instructions: str, parser: Parser) -> str:
+def full_instructions(instructions: str, parser: Parser) -> str:
     """What the agent is told first: the environment's instructions, then the form of its answers."""
-    return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, Form) else instructions
+    return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, PromptedParser) else instructions
 
 
 # The pieces need the protocols above.
@@ -143,8 +143,8 @@ from bough.context.window import Window  # noqa: E402
 
 __all__ = [
     "Context",
-    "Extension",
-    "Form",
+    "ContextUpdate",
+    "PromptedParser",
     "Full",
     "Parsed",
     "Parser",
@@ -155,5 +155,5 @@ __all__ = [
     "Tagged",
     "Turn",
     "Window",
-    "told",
+    "full_instructions",
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context import Extension, Renderer, Turn
+from bough.context import ContextUpdate, Renderer, Turn
 from bough.tree import Kind
 
 
@@ -14,9 +14,9 @@ class Full:
     When the model's format rewrites earlier turns, each observation is an edit instead.
     """
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """See `Context.extend`."""
         suffix = renderer.extend(system, past, observation)
         if suffix is not None:
-            return Extension(kind=Kind.OBSERVATION, tokens=suffix)
-        return Extension(kind=Kind.EDIT, tokens=renderer.render(system, past, observation))
+            return ContextUpdate(kind=Kind.OBSERVATION, tokens=suffix)
+        return ContextUpdate(kind=Kind.EDIT, tokens=renderer.render(system, past, observation))

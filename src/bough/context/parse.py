@@ -44,9 +44,9 @@ class Tagged:
 
     @property
     def instructions(self) -> str:
-        """See `Form`."""
+        """See `PromptedParser`."""
         return f"Write your action between <{self.tag}> and </{self.tag}>."
 
     def write(self, action: str, past: Sequence[Turn] = (), ahead: Sequence[str] = ()) -> str:  # noqa: ARG002
-        """See `Form`."""
+        """See `PromptedParser`."""
         return f"<{self.tag}>{action}</{self.tag}>"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.context import Context, Extension, Parsed, Renderer, Turn
+from bough.context import Context, ContextUpdate, Parsed, Renderer, Turn
 from bough.context.full import Full
 from bough.tree.needs import Need, annotation
 
@@ -45,7 +45,7 @@ class PlanAct:
 
     @property
     def instructions(self) -> str:
-        """See `Form`."""
+        """See `PromptedParser`."""
         return (
             "Take up a subgoal with <switch><subgoal>what to reach next</subgoal> or stay with yours with <keep>, then "
             "write <action>what to do</action>."
@@ -69,7 +69,7 @@ class PlanAct:
         )
 
     def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
-        """See `Form`: another subgoal at the first turn and after every `every` turns."""
+        """See `PromptedParser`: another subgoal at the first turn and after every `every` turns."""
         act = f"<action>{action}</action>"
         if len(past) % self.every:
             return f"<keep>{act}"
@@ -89,7 +89,7 @@ class Planned:
 
     context: Context = Full()
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """See `Context.extend`."""
         for age, turn in enumerate(reversed(past), start=1):
             if goal := turn.marks.get("subgoal"):

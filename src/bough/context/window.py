@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context import Extension, Renderer, Turn
+from bough.context import ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.tree import Kind
 
@@ -26,9 +26,9 @@ class Window:
         if self.turns < 1:
             raise ValueError(f"Window.turns: got {self.turns}; need at least 1, the present observation")
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> Extension:
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """See `Context.extend`."""
         if len(past) < self.turns:
             return Full().extend(renderer, system, past, observation)
         view = past[len(past) - self.turns + 1 :]
-        return Extension(kind=Kind.EDIT, tokens=renderer.render(system, view, observation))
+        return ContextUpdate(kind=Kind.EDIT, tokens=renderer.render(system, view, observation))

@@ -1,11 +1,9 @@
-"""Credit: which token is to thank for a return, in pure numpy."""
+"""Credit rules: from rewards to an advantage for each sampled token, in pure numpy."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol, cast, runtime_checkable
 
-import numpy as np
-
-from bough.tree import Credited, Rewarded, StageError, describe, is_column, steps
+from bough.tree import Credited, Rewarded, StageError, describe
 
 
 @runtime_checkable
@@ -50,22 +48,7 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
                 f"{piece}: got another tree at place {place} (task {each.tree.task.id}) than was given (task "
                 f"{given.tree.task.id}); need {need}"
             )
-    credited = cast("list[Credited]", items)
-    _check_turns(piece, credited)
-    return credited
-
-
-def _check_turns(piece: str, credited: Sequence[Credited]) -> None:
-    """Check that each tree has one advantage for each turn of its counted paths."""
-    by_turn = [each for each in credited if each.by_turn is not None]
-    view = steps([each.rewarded for each in by_turn])
-    turns = np.bincount(view.tree[view.path], minlength=len(by_turn)).tolist()
-    for each, count in zip(by_turn, turns, strict=True):
-        if not is_column(each.by_turn, count) or np.any(np.isinf(each.by_turn)):
-            raise StageError(
-                f"{piece}: Credited.by_turn: got {describe(each.by_turn)}, or an infinite value; need {count} numbers, "
-                f"one for each turn of each counted path (task {each.tree.task.id})"
-            )
+    return cast("list[Credited]", items)
 
 
 @runtime_checkable
@@ -112,7 +95,7 @@ from bough.credit.salt import Salt  # noqa: E402
 from bough.credit.searched import Searched  # noqa: E402
 from bough.credit.segment_po import SegmentPo  # noqa: E402
 from bough.credit.single_stream import SingleStream  # noqa: E402
-from bough.credit.slate import Slate  # noqa: E402
+from bough.credit.slate import SlateCredit  # noqa: E402
 from bough.credit.srgpo import Srgpo  # noqa: E402
 from bough.credit.step_grpo import StepGrpo  # noqa: E402
 from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
@@ -149,7 +132,7 @@ __all__ = [
     "Searched",
     "SegmentPo",
     "SingleStream",
-    "Slate",
+    "SlateCredit",
     "Srgpo",
     "StepGrpo",
     "StepwiseGrpo",

@@ -1,4 +1,4 @@
-"""Credit of whole turns by a critic that knows what they are worth."""
+"""Turn-level advantages from a critic of whole turns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, estimate
 
 
@@ -31,10 +31,10 @@ class Archer:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.of_turns(view))
+        view = path_view(rewarded)
+        return spread_turns(view, self.of_turns(view))
 
-    def of_turns(self, view: Steps) -> Floats:
+    def of_turns(self, view: PathView) -> Floats:
         """[S] float64: the advantage of each turn of a batch; 0 where nothing was written."""
         lengths = view.lengths
         first = (np.cumsum(lengths) - lengths)[view.node]

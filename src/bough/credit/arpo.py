@@ -1,4 +1,4 @@
-"""Credit for tokens that several paths share: what each of them gives, or their mean."""
+"""Advantages of tokens that several paths share: each path's own, or their mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Literal
 
 from bough.credit.grpo import Grpo
 from bough.credit.normalize import mean_at
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class Arpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         advantage = self.base.of_paths(view)
         if self.attribution == "soft":
-            return spread_steps(view, advantage[view.path])
+            return spread_turns(view, advantage[view.path])
         parts = view.by_fork
-        return spread_steps(parts, mean_at(advantage[parts.path], parts.node))
+        return spread_turns(parts, mean_at(advantage[parts.path], parts.node))

@@ -1,4 +1,4 @@
-"""Credit shaped by how early a path does something."""
+"""Advantages shaped by how early a path does something."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, need_of, spans, written
 from bough.credit.success import succeeded
-from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import Need
 
 
@@ -56,10 +56,10 @@ class Aspo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         position, length, carries = self._positions(view)
         chosen = carries & succeeded(view)
-        return spread_steps(view, self.shape(self.base.of_paths(view), position, length, view.task, chosen)[view.path])
+        return spread_turns(view, self.shape(self.base.of_paths(view), position, length, view.task, chosen)[view.path])
 
     def shape(self, advantage: Floats, position: Floats, length: Floats, task: Ints, chosen: Bools) -> Floats:
         """[n] float64: n advantages, shaped where `chosen` [n] says so, given positions, lengths and tasks."""
@@ -72,7 +72,7 @@ class Aspo:
         shaped[chosen] += np.clip(self.delta * late / np.maximum(mean_length, 1.0), -most, most)
         return shaped
 
-    def _positions(self, view: Steps) -> tuple[Floats, Floats, Bools]:
+    def _positions(self, view: PathView) -> tuple[Floats, Floats, Bools]:
         """[P] each: tokens before the mark, tokens in all, and whether a path carries the mark."""
         count = written(view)
         before = np.cumsum(count) - count

@@ -1,4 +1,4 @@
-"""Credit with a baseline that is lowered on purpose."""
+"""Advantages with a lowered baseline."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class AsymRe:
         A_p = R_p - (mean of R + shift)
 
     Off-policy, a loss that pushes down what was sampled long ago does harm, and one that pulls it up does little; the
-    paper shows a collapse as soon as the baseline exceeds the behaviour policy's mean return. A negative shift stays on
+    paper shows a collapse as soon as the baseline exceeds the rollout policy's mean return. A negative shift stays on
     the safe side: what is average is imitated. The loss has no ratio.
 
         returns      1    0.5      0
@@ -44,8 +44,8 @@ class AsymRe:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.advantages(view.returns, view.task)[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.advantages(view.returns, view.task)[view.path])
 
     def advantages(self, returns: Floats, task: Ints) -> Floats:
         """[n] float64: the advantages of n paths with the given returns and tasks."""

@@ -1,19 +1,19 @@
-"""What a tree says of its places: the mean return of the paths that go on from them."""
+"""Values of nodes in a tree: the mean return of the paths through them."""
 
 import numpy as np
 
 from bough.credit.keys import group_by
 from bough.credit.normalize import ROUNDING, mean_at
-from bough.tree import TRUNK, Bools, Floats, Ints, Steps, sum_at
+from bough.tree import TRUNK, Bools, Floats, Ints, PathView, sum_at
 
 
-def place_of(view: Steps) -> Ints:
+def place_of(view: PathView) -> Ints:
     """[S] int64: group of the turns that were acted from one place; the prompts of one task are one place."""
     prompt = view.place == view.offset[view.tree[view.path]]
     return group_by(np.where(prompt, -1 - view.task[view.path], view.place))
 
 
-def stem_of(view: Steps) -> Ints:
+def stem_of(view: PathView) -> Ints:
     """[S] int64: the first turn, as a number in S, of the unbranched stretch that each turn is in.
 
     Turns that the same paths run through are one stretch, from a fork to the next fork or the end. Trees in papers on
@@ -27,12 +27,12 @@ def stem_of(view: Steps) -> Ints:
     return np.maximum.accumulate(np.where(_begins(view), np.arange(len(view.path)), 0))
 
 
-def value_before(view: Steps, value: Floats) -> Floats:
+def value_before(view: PathView, value: Floats) -> Floats:
     """[S] float64: the mean of `value` [P] over the paths that act from the place of each turn."""
     return mean_at(value[view.path], place_of(view))
 
 
-def value_after(view: Steps, value: Floats) -> Floats:
+def value_after(view: PathView, value: Floats) -> Floats:
     """[S] float64: the mean of `value` [P] over the paths through the action of each turn."""
     return mean_at(value[view.path], view.node)
 
@@ -43,7 +43,7 @@ def rise(after: Floats, before: Floats) -> Floats:
     return np.where(np.abs(apart) <= ROUNDING * (np.abs(after) + np.abs(before)), 0.0, apart)
 
 
-def trunk_of(view: Steps) -> Ints:
+def trunk_of(view: PathView) -> Ints:
     """[P] int64: group of the paths of a tree that grew from one chain.
 
     It is what the explorer says under `TRUNK`, as one draw may have been the prompt itself; without that, the paths
@@ -59,7 +59,7 @@ def trunk_of(view: Steps) -> Ints:
     return group_by(view.tree, marked[which], name.astype(np.int64)[which])
 
 
-def mean_of_children(view: Steps, value: Floats) -> tuple[Floats, Ints]:
+def mean_of_children(view: PathView, value: Floats) -> tuple[Floats, Ints]:
     """The value of each stretch, as a mean over branches, and the stretch of each turn.
 
     The value of a stretch that ends a path is the path's. That of any other stretch is the mean over its child
@@ -90,7 +90,7 @@ def mean_of_children(view: Steps, value: Floats) -> tuple[Floats, Ints]:
     return total / np.maximum(parts, 1), stretch
 
 
-def _begins(view: Steps) -> Bools:
+def _begins(view: PathView) -> Bools:
     """[S] bool: whether a turn begins a stretch."""
     # Paths only part on the way down, so equally many paths are the same paths.
     through = view.through[view.node]
@@ -99,7 +99,7 @@ def _begins(view: Steps) -> Bools:
     return begins
 
 
-def _mark(view: Steps, node: int) -> int | None:
+def _mark(view: PathView, node: int) -> int | None:
     if node < 0:
         return None
     tree = int(np.searchsorted(view.offset, node, side="right")) - 1

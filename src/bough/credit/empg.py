@@ -1,4 +1,4 @@
-"""Credit scaled by how sure the policy was of each turn."""
+"""Advantages scaled by the policy's entropy at each turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 from bough.tree.needs import ENTROPIES, Need
 
 
@@ -55,8 +55,8 @@ class Empg:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.modulate(self.base.of_paths(view)[view.path], entropy_of(view), view.start))
+        view = path_view(rewarded)
+        return spread_turns(view, self.modulate(self.base.of_paths(view)[view.path], entropy_of(view), view.start))
 
     def modulate(self, advantage: Floats, entropy: Floats, start: Ints) -> Floats:
         """[S] float64: advantages [S] by the entropies [S] of turns, nan where unknown; runs begin at `start`."""
@@ -71,9 +71,9 @@ class Empg:
         return np.where(known, changed - changed[known].mean(), 0.0)
 
 
-def entropy_of(view: Steps) -> Floats:
+def entropy_of(view: PathView) -> Floats:
     """[S] float64: the mean entropy of the tokens of each turn, nan where none is known."""
-    words = view.words
+    words = view.path_tokens
     entropy = view.of_tokens("entropy")[words.token]
     known = ~np.isnan(entropy)
     step, turns = words.step[known], len(view.path)

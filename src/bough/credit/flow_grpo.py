@@ -1,10 +1,10 @@
-"""Credit by one outcome for every turn of a planner."""
+"""One outcome as the advantage of every turn of a planner."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class FlowGrpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         if self.as_released:
             value, task = view.returns[view.path], view.task[view.path]
-            return spread_steps(view, normalize(value, task, std="group", epsilon=self.epsilon, singleton="raw"))
-        return spread_steps(view, normalize(view.returns, view.task, std="group", epsilon=self.epsilon)[view.path])
+            return spread_turns(view, normalize(value, task, std="group", epsilon=self.epsilon, singleton="raw"))
+        return spread_turns(view, normalize(view.returns, view.task, std="group", epsilon=self.epsilon)[view.path])

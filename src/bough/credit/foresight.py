@@ -1,4 +1,4 @@
-"""Credit for the part of an answer that sets a subgoal."""
+"""Advantages for the part of an answer that sets a subgoal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, spans
-from bough.tree import Credited, Rewarded, spread_words, steps
+from bough.tree import Credited, Rewarded, path_view, spread_tokens
 from bough.tree.needs import Need, annotation
 
 
@@ -30,7 +30,7 @@ class Foresight:
 
     Attributes:
         base: The advantages of paths: what came of their subgoals.
-        rest: Share of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
+        rest: Fraction of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({annotation("subgoal")})
@@ -44,11 +44,11 @@ class Foresight:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        step = view.words.step
+        view = path_view(rewarded)
+        step = view.path_tokens.step
         count = view.tokens
         place = np.arange(len(step)) - (np.cumsum(count) - count)[step]
         first, end = spans(view, "subgoal")
         inside = (place >= first[step]) & (place < end[step]) & marked(view, "subgoal")[step]
         advantage = self.base.of_paths(view)[view.path][step]
-        return spread_words(view, np.where(inside, advantage, self.rest * advantage))
+        return spread_tokens(view, np.where(inside, advantage, self.rest * advantage))

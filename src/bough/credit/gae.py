@@ -1,4 +1,4 @@
-"""Credit by a critic, token by token."""
+"""Generalised advantage estimation over tokens, with a critic."""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +8,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.returns import gae
-from bough.credit.valued import bootstrap_needs, valued_words, whiten
-from bough.tree import Credited, Rewarded, mean_over_paths, spread_words, steps
+from bough.credit.valued import bootstrap_needs, valued_tokens, whiten
+from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
 from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need, value_head
 
 
@@ -22,14 +22,14 @@ class Gae:
 
         delta_j = r_j + discount * V_(j+1) - V_j        A_j = delta_j + discount * lam * A_(j+1)
 
-    What the environment wrote is transparent: it costs no discount. The goal of the critic is A_j + V_j. Then A is
+    What the environment wrote is transparent: it costs no discount. The target of the critic is A_j + V_j. Then A is
     whitened: minus the mean, over the standard deviation (ddof 1) + 1e-8, over all trained tokens of all counted paths,
     a shared token once for each path. An observation lies between the second token and the third:
 
         values        0.2      0.4             0.6      0.8       discount 0.9
         rewards       0        0               0        1         lam      0.8
         advantages    0.3977   0.3301          0.264    0.2
-        goals         0.5977   0.7301          0.864    1.0
+        targets       0.5977   0.7301          0.864    1.0
 
     With `bootstrap_truncated` the value after the last token of a truncated path is V of its final state (section 3 of
     the paper: the sums continue there); verl has 0. Truncated after the fourth token, where V is 0.5:
@@ -83,15 +83,15 @@ class Gae:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        seen = valued_words(view, "value", bootstrap=self.bootstrap_truncated)
+        view = path_view(rewarded)
+        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
         reward = seen.reward
         if self.kl:
             reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[seen.token]
         decay = self.discount * self.lam
         found = gae(reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
-        advantage = np.zeros(len(view.words.token))
+        advantage = np.zeros(len(view.path_tokens.token))
         guard = "variance" if self.as_released else "added"
         advantage[seen.at] = whiten(found, guard=guard) if self.whiten else found
         goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_words(view, advantage, {"value": goal})
+        return spread_tokens(view, advantage, {"value": goal})

@@ -1,4 +1,4 @@
-"""Credit by comparing paths, and turns taken in the same state."""
+"""Advantages from comparing paths, and turns taken in the same state."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bough.credit.keys import state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import similar_of
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import STATE_KEYS, Need
 
 
@@ -72,17 +72,17 @@ class Gigpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         same = (
             state_of(view) if self.similarity is None else similar_of(view, self.similarity, autojunk=self.as_released)
         )
         ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         std = "group" if self.norm == "mean_std" else "none"
         by_state = normalize(ahead, same, std=std, epsilon=self.epsilon)
-        return spread_steps(view, episode_part(view, std, self.epsilon, self.as_released) + self.weight * by_state)
+        return spread_turns(view, episode_part(view, std, self.epsilon, self.as_released) + self.weight * by_state)
 
 
-def episode_part(view: Steps, std: Literal["group", "none"], epsilon: float, as_released: bool) -> Floats:
+def episode_part(view: PathView, std: Literal["group", "none"], epsilon: float, as_released: bool) -> Floats:
     """[S] float64: how much better each turn's path did than the others of its task.
 
     Args:

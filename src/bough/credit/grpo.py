@@ -1,4 +1,4 @@
-"""Credit by comparing the paths of one task: GRPO, and the settings of it that have names of their own."""
+"""Advantages from comparing the paths of one task: GRPO, and settings of it that have names of their own."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.marks import written
 from bough.credit.normalize import Guard, normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,10 +63,10 @@ class Grpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.of_paths(view)[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.of_paths(view)[view.path])
 
-    def of_paths(self, view: Steps) -> Floats:
+    def of_paths(self, view: PathView) -> Floats:
         """[P] float64: the advantage of each path of a batch."""
         tokens = sum_at(view.path, written(view), view.paths) if self.mean == "tokens" else None
         return self.advantages(view.returns, view.task, tokens)
@@ -95,7 +95,7 @@ class Grpo:
 def dr_grpo() -> Grpo:
     """Dr.GRPO (arXiv 2503.20783): no division by the standard deviation; needs several paths a task.
 
-    This is half of the method; the other half is a loss with a constant divisor, `Share(by="constant")`.
+    This is half of the method; the other half is a loss with a constant divisor, `Normalizer(by="constant")`.
     """
     return Grpo(std="none")
 
@@ -140,7 +140,7 @@ def lite_ppo(as_released: bool = False) -> Grpo:
 
     The batch is steadier than a small group, and gives tasks that are nearly always solved no more weight than others.
     The deviation is of the raw returns, not of the centred ones. The other half of the method is a loss whose mean is
-    over tokens, `Share(by="path_tokens")`.
+    over tokens, `Normalizer(by="path_tokens")`.
 
         task       a       a      b       b
         returns    1       0      3       1

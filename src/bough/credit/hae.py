@@ -1,4 +1,4 @@
-"""Credit of a planner and of an executor, each in its own time."""
+"""Generalised advantages of a planner and of an executor, each on its own time scale."""
 
 import math
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from bough.tree import (
     Floats,
     Ints,
     Outcome,
+    PathView,
     Rewarded,
-    Steps,
     join,
     mean_over_paths,
-    spread_words,
-    steps,
+    path_view,
+    spread_tokens,
     sum_at,
 )
 from bough.tree.needs import Need, annotation, value_head
@@ -109,7 +109,7 @@ class Hae:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         seen = valued_turns(view)
         parts = all_spans(view, ("switch", "subgoal", "action"))
         written_at = np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)
@@ -124,7 +124,7 @@ class Hae:
         action, decision = self._inside(seen.start, begins, reward, low, high, (low_end, high_end))
         decision -= switch
         subgoal = self._over(seen.start, begins, reward, high[begins], high_end)
-        goals = {
+        value_targets = {
             "low": mean_over_paths(view, acts, action + low),
             "high": mean_over_paths(view, seen.token[begins], subgoal + high[begins]),
             "switch": mean_over_paths(view, seen.token, decision + switch),
@@ -135,14 +135,14 @@ class Hae:
             "subgoal": self._scaled(view, seen.at[begins], subgoal, written["subgoal"]),
             "switch": self._scaled(view, seen.at, decision, written["switch"]),
         }
-        return spread_words(view, _laid(view, parts, found), goals)
+        return spread_tokens(view, _laid(view, parts, found), value_targets)
 
     def _fined(self, seen: Valued, keeps: Bools) -> Floats:
         """[V]: what is paid for each turn, less what keeping costs."""
         turns = np.repeat(np.diff(seen.start), np.diff(seen.start)) if self.keep_by == "path" else 1.0
         return seen.reward - keeps * self.keep_penalty / turns
 
-    def _ends(self, view: Steps, start: Ints, begins: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    def _ends(self, view: PathView, start: Ints, begins: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """[P] each: the values after the last turn of each path, for its action and for its segment."""
         if not self.bootstrap_truncated:
             return np.zeros(view.paths), np.zeros(view.paths)
@@ -177,7 +177,7 @@ class Hae:
         segments = np.searchsorted(first, start)
         return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high, end=end)
 
-    def _scaled(self, view: Steps, at: Ints, advantage: Floats, written: Bools) -> Floats:
+    def _scaled(self, view: PathView, at: Ints, advantage: Floats, written: Bools) -> Floats:
         """[S]: advantages of the turns `at`, whitened over those in which the part is written; 0 at other turns."""
         out = np.zeros(len(view.path))
         kept = written[at]
@@ -185,7 +185,7 @@ class Hae:
         return out
 
 
-def _laid(view: Steps, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
+def _laid(view: PathView, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
     """[E]: the advantages of the parts of each turn, at their tokens."""
     lengths = view.tokens
     begin = np.cumsum(lengths) - lengths

@@ -1,4 +1,4 @@
-"""Credit by comparing turns taken in the same state after the same states."""
+"""Advantages from comparing turns taken in the same state after the same states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bough.credit.keys import group_by, state_of
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
-from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import STATE_KEYS, Need
 
 
@@ -68,10 +68,10 @@ class Hgpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self._advantage(view))
+        view = path_view(rewarded)
+        return spread_turns(view, self._advantage(view))
 
-    def _advantage(self, view: Steps) -> Floats:
+    def _advantage(self, view: PathView) -> Floats:
         """[S]."""
         std = "group" if self.norm == "mean_std" else "none"
         ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)

@@ -1,4 +1,4 @@
-"""Credit that fades with the distance to the end, chunk by chunk."""
+"""Advantages discounted by the distance to the end, chunk by chunk."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +58,12 @@ class Ipa:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         if self.rewards == "dense":
             value = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
             if self.baseline == "group":
                 value = normalize(value, group_by(view.task[view.path], view.turn), std="none")
-            return spread_steps(view, value)
+            return spread_turns(view, value)
         outcome = normalize(view.returns, view.task, std="none") if self.baseline == "group" else view.returns
         to_come = view.turns[view.path] - 1 - view.turn
-        return spread_steps(view, outcome[view.path] * self.discount**to_come)
+        return spread_turns(view, outcome[view.path] * self.discount**to_come)

@@ -1,9 +1,9 @@
-"""Keys: what is compared with what. A rule groups its values by columns such as the task, the state, the turn."""
+"""Group keys: hashes of columns such as the task, the state, the turn."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Bools, Ints, Steps
+from bough.tree import Bools, Ints, PathView
 
 
 def group_by(*columns: NDArray[np.integer] | Bools) -> Ints:
@@ -27,7 +27,7 @@ def mix(*columns: NDArray[np.integer] | Bools) -> NDArray[np.uint64]:
     return hashed
 
 
-def state_of(view: Steps) -> Ints:
+def state_of(view: PathView) -> Ints:
     """[S] int64: group of the turns of one task that were acted in one state; an unknown state is like no other."""
     unknown = np.where(view.key == 0, np.arange(1, len(view.key) + 1), 0)
     return group_by(view.task[view.path], view.key, unknown)

@@ -1,4 +1,4 @@
-"""What a turn carries: the marks that a parser or the environment put into its info, and how much the policy wrote."""
+"""Marks of a turn that a parser or the environment put into its info, and the number of sampled tokens."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -6,7 +6,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, Steps, acts_info, sum_at
+from bough.tree import Bools, Floats, Ints, PathView, action_info, sum_at
 from bough.tree.needs import Need, annotation
 
 Parts: TypeAlias = Mapping[str, tuple[int, int]]
@@ -24,13 +24,13 @@ def need_of(mark: str) -> frozenset[Need]:
     return frozenset(() if mark in ALWAYS else (annotation(mark),))
 
 
-def marked(view: Steps, mark: str) -> Bools:
+def marked(view: PathView, mark: str) -> Bools:
     """[S] bool: whether the info of a turn has something true under `mark`."""
-    said, which = acts_info(view, mark)
+    said, which = action_info(view, mark)
     return np.fromiter(said, dtype=np.bool_, count=len(said))[which]
 
 
-def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
+def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
     """[S] int64 each: first token and end of the span `name` in a turn, counted from its first; 0 and 0 without one.
 
     A parser puts spans into the info of the last `ACTION` node of a turn, under "spans": `{"subgoal": [0, 5]}`.
@@ -38,9 +38,9 @@ def spans(view: Steps, name: str) -> tuple[Ints, Ints]:
     return all_spans(view, (name,))[name]
 
 
-def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
+def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
     """The same by name, for several."""
-    said, which = acts_info(view, "spans", NONE)
+    said, which = action_info(view, "spans", NONE)
     parts = cast("list[Parts]", said)
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
@@ -50,7 +50,7 @@ def all_spans(view: Steps, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]
     return found
 
 
-def written(view: Steps) -> Floats:
+def written(view: PathView) -> Floats:
     """[S] float64: how many tokens of a turn the policy sampled."""
     sampled = np.concatenate([[0], np.cumsum(view.sampled)])
     end = np.cumsum(view.lengths)

@@ -1,4 +1,4 @@
-"""How much better than the others: centring and scaling within groups, the step that nearly all rules share."""
+"""Centring and scaling within groups, the step that nearly all rules share."""
 
 from functools import partial
 from typing import Literal, TypeAlias

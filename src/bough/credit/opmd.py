@@ -1,4 +1,4 @@
-"""Credit for policy mirror descent."""
+"""Advantages for policy mirror descent."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps, sum_at
+from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns, sum_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class OpmdBaseline:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.advantages(view.returns, view.task)[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.advantages(view.returns, view.task)[view.path])
 
     def advantages(self, returns: Floats, task: Ints) -> Floats:
         """[n] float64: the advantages of n paths with the given returns and tasks."""

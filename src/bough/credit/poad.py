@@ -1,4 +1,4 @@
-"""Credit by a critic, token by token, with time that passes between actions only."""
+"""Generalised advantages over tokens, discounted between actions only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.returns import ahead, sum_ahead
-from bough.credit.valued import Valued, bootstrap_needs, valued_words, whiten
-from bough.tree import Credited, Floats, Rewarded, mean_over_paths, spread_words, steps
+from bough.credit.valued import Valued, bootstrap_needs, valued_tokens, whiten
+from bough.tree import Credited, Floats, Rewarded, mean_over_paths, path_view, spread_tokens
 from bough.tree.needs import Need, value_head
 
 
@@ -22,7 +22,7 @@ class Poad:
         inside an action    A_j = V_(j+1) - V_j + A_(j+1)
         at its last token   A_j = r + discount * V' - V_j + discount * lam * A'
 
-    so that an action of many tokens is as near to its reward as one of few. The goal of the critic is A_j + V_j. Two
+    so that an action of many tokens is as near to its reward as one of few. The target of the critic is A_j + V_j. Two
     actions, of two tokens and three; discount 0.9, lam 0.8:
 
         values          0.1     0.2     |  0.3     0.4     0.5
@@ -73,13 +73,13 @@ class Poad:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        seen = valued_words(view, "value", bootstrap=self.bootstrap_truncated)
+        view = path_view(rewarded)
+        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
         found = self._advantage(seen)
-        advantage = np.zeros(len(view.words.token))
+        advantage = np.zeros(len(view.path_tokens.token))
         advantage[seen.at] = whiten(found) if self.whiten else found
         goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_words(view, advantage, {"value": goal})
+        return spread_tokens(view, advantage, {"value": goal})
 
     def _advantage(self, seen: Valued) -> Floats:
         """[V]: of every token that the policy wrote."""

@@ -1,4 +1,4 @@
-"""Labels of steps for process reward models and for pairs: does success lie below, and how often."""
+"""Process labels of steps: whether or how often success lies below."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.branches import value_after
-from bough.credit.success import goals_of_places, succeeded
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+from bough.credit.success import succeeded, value_targets_of_places
+from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 
@@ -29,8 +29,8 @@ class Process:
     2501.12051). Of labels 1, .5, .75 with drop 1: 1, 0, .75. In the released code the fall is measured from the label
     that was lowered already, so that falls add up, a rise is paid as well, and the first two steps are let off.
 
-    With a `head`, its goal at the first token of each turn is the label of the turn before: the worth of the place that
-    was come to; at the prompt, the share of the task's paths that succeed, or whether one does.
+    With a `head`, its target at the first token of each turn is the label of the turn before: the worth of the place
+    that was come to; at the prompt, the share of the task's paths that succeed, or whether one does.
 
     Attributes:
         label: Which.
@@ -55,12 +55,12 @@ class Process:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         label, before = self.of_turns(view)
-        goals = {} if self.head is None else {self.head: goals_of_places(view, before)}
-        return spread_steps(view, label, goals)
+        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        return spread_turns(view, label, value_targets)
 
-    def of_turns(self, view: Steps) -> tuple[Floats, Floats]:
+    def of_turns(self, view: PathView) -> tuple[Floats, Floats]:
         """[S] float64 each: the label of each turn, and of the one before it."""
         won = succeeded(view).astype(np.float64)
         of_task = np.bincount(view.task, won) / np.maximum(np.bincount(view.task), 1)

@@ -1,4 +1,4 @@
-"""Credit without groups: every token against every token of the batch."""
+"""Advantages normalised over the tokens of the whole batch, without groups."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
-from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, Words, spread_words, steps
+from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
 from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need
 
 ROUNDING = 1e-5
@@ -102,8 +102,8 @@ class ReinforcePlusPlus:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        words = view.words
+        view = path_view(rewarded)
+        words = view.path_tokens
         sampled = ~np.isnan(view.of_tokens("logprob")[words.token])
         if self.baseline == "group":
             value, idle = self._beyond_group(view)
@@ -114,9 +114,9 @@ class ReinforcePlusPlus:
         batch = np.zeros(int(sampled.sum()), dtype=np.int64)
         guard = "variance" if self.as_released else "added"
         advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
-        return spread_words(view, np.where(idle, 0.0, advantage))
+        return spread_tokens(view, np.where(idle, 0.0, advantage))
 
-    def _beyond_group(self, view: Steps) -> tuple[Floats, Bools]:
+    def _beyond_group(self, view: PathView) -> tuple[Floats, Bools]:
         """[P] each: returns minus the mean of the task, and whether there was nothing to compare with."""
         singleton = "raw" if self.as_released else "zero"
         value = normalize(view.returns, view.task, std="none", singleton=singleton)
@@ -124,7 +124,7 @@ class ReinforcePlusPlus:
         idle = np.zeros(view.paths, dtype=np.bool_) if self.as_released else some[view.task] == 0
         return value, idle
 
-    def _to_go(self, view: Steps, words: Words, sampled: Bools) -> Floats:
+    def _to_go(self, view: PathView, words: PathTokens, sampled: Bools) -> Floats:
         """[E]: what is still paid from each token on, less the divergence."""
         ends = np.cumsum(np.bincount(words.step[sampled], minlength=len(view.reward)))
         # A reward is paid at the last sampled token of its turn; the decay counts the sampled tokens up to the next.

@@ -1,4 +1,4 @@
-"""Values of steps by how far it still is to success."""
+"""Values of steps from their distance to success."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit.success import goals_of_places, succeeded
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+from bough.credit.success import succeeded, value_targets_of_places
+from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 
@@ -26,9 +26,9 @@ class RestMcts:
 
         a .5 (m 2)    a1 1 (m 1)    a2 .25 (m 2)         b 0 (m 3)    b1 0    b2 0
 
-    A turn's advantage is the rise of V. With a `head`, its goal at the first token of each turn is V of the turn
+    A turn's advantage is the rise of V. With a `head`, its target at the first token of each turn is V of the turn
     before: the worth of the place that was come to. In the paper a value model learns V of every step and then guides
-    the next search, and the policy imitates the paths that succeeded: `Filtered(goals=RestMcts(head="value"))`.
+    the next search, and the policy imitates the paths that succeeded: `Filtered(value_targets=RestMcts(head="value"))`.
 
     The released code infers values on paths that ended alone; here a path that was cut off counts as one without
     success.
@@ -48,12 +48,12 @@ class RestMcts:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         value, before = self.of_turns(view)
-        goals = {} if self.head is None else {self.head: goals_of_places(view, before)}
-        return spread_steps(view, value - before, goals)
+        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        return spread_turns(view, value - before, value_targets)
 
-    def of_turns(self, view: Steps) -> tuple[Floats, Floats]:
+    def of_turns(self, view: PathView) -> tuple[Floats, Floats]:
         """[S] float64 each: V of each turn, and of the one before it."""
         won = succeeded(view)
         to_go = np.where(won[view.path], (view.turns[view.path] - view.turn).astype(np.float64), np.inf)

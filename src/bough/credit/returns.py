@@ -1,4 +1,4 @@
-"""Sums over what comes later: discounted returns and generalised advantages, over turns or tokens."""
+"""Discounted sums over later turns or tokens: returns and generalised advantages."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Credit by what paths have in common: a step that many took is to thank for what became of all of them."""
+"""Advantages averaged over the paths that share a step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from bough.credit.grpo import Grpo
 from bough.credit.keys import group_by
 from bough.credit.normalize import mean_at
 from bough.credit.states import earlier, key_after, written_key
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import STATE_KEYS, Need
 
 
@@ -48,10 +48,10 @@ class Salt:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.share(view, self._edges(view)))
+        view = path_view(rewarded)
+        return spread_turns(view, self.share(view, self._edges(view)))
 
-    def share(self, view: Steps, edge: Ints) -> Floats:
+    def share(self, view: PathView, edge: Ints) -> Floats:
         """[S] float64: the mean advantage of the paths that took each turn's edge [S]."""
         advantage = self.base.of_paths(view)[view.path]
         crossing = group_by(edge, view.path)
@@ -59,7 +59,7 @@ class Salt:
         once[crossing] = np.arange(len(crossing))
         return mean_at(advantage[once], edge[once])[crossing]
 
-    def _edges(self, view: Steps) -> Ints:
+    def _edges(self, view: PathView) -> Ints:
         states = [key_after(view), *(earlier(view, view.key, back) for back in range(self.history + 1))]
         unknown = np.any([state == 0 for state in states], axis=0)
         alone = np.where(unknown, np.arange(1, len(view.key) + 1), 0)

@@ -1,4 +1,4 @@
-"""Credit by what a search thought: values found by tree search, for pairs of turns and for value heads."""
+"""Advantages and value targets from the values of a tree search."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.branches import value_after, value_before
-from bough.credit.success import goals_of_places
-from bough.tree import Credited, Floats, Rewarded, Steps, acts_info, spread_steps, steps
+from bough.credit.success import value_targets_of_places
+from bough.tree import Credited, Floats, PathView, Rewarded, action_info, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 
@@ -25,8 +25,8 @@ class Searched:
     Turns that are no nodes of the search (those of the paths it played out to see what a place is worth) are worth the
     mean return of the paths through them, and so is everything in a tree that no search grew.
 
-    With a `head`, its goal at the first token of each turn is the value of the place in which the turn begins, which is
-    what `CriticValue` asks for. What ends a path has no goal: nobody reads it, and the search knows it.
+    With a `head`, its target at the first token of each turn is the value of the place in which the turn begins, which
+    is what `CriticValue` asks for. What ends a path has no goal: nobody reads it, and the search knows it.
 
     With `guess` above 0 the value is (1 - guess) * q + guess * what a rating said of the action before it was carried
     out (Agent Q, arXiv 2408.07199, mixes critic and search so; its weight of .5 could not be checked). Where nobody
@@ -34,7 +34,7 @@ class Searched:
 
     Attributes:
         relative: Whether the worth of the place is taken off.
-        guess: Share of the rating in a value, in [0, 1].
+        guess: Weight of the rating in a value, in [0, 1].
         head: Name of the value head that learns the values; None for none.
     """
 
@@ -55,12 +55,12 @@ class Searched:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         worth, before = self._worth(view), self._before(view)
-        goals = {} if self.head is None else {self.head: goals_of_places(view, before)}
-        return spread_steps(view, worth - before if self.relative else worth, goals)
+        value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
+        return spread_turns(view, worth - before if self.relative else worth, value_targets)
 
-    def _worth(self, view: Steps) -> Floats:
+    def _worth(self, view: PathView) -> Floats:
         """[S]: of each turn."""
         value = _said(view, "value")
         if self.guess:
@@ -68,7 +68,7 @@ class Searched:
             value = np.where(np.isnan(guess), value, (1 - self.guess) * value + self.guess * guess)
         return np.where(np.isnan(value), value_after(view, view.returns), value)
 
-    def _before(self, view: Steps) -> Floats:
+    def _before(self, view: PathView) -> Floats:
         """[S]: of the place that each turn was acted from; what was done before it led there, or the prompt."""
         first, value = view.turn == 0, _said(view, "value")
         roots = [_number(each.tree.info[0].get("value")) for each in view.rewarded]
@@ -77,9 +77,9 @@ class Searched:
         return np.where(np.isnan(above), value_before(view, view.returns), above)
 
 
-def _said(view: Steps, name: str) -> Floats:
+def _said(view: PathView, name: str) -> Floats:
     """[S]: what the info of each turn says, nan where it says nothing."""
-    said, which = acts_info(view, name)
+    said, which = action_info(view, name)
     return np.asarray([_number(each) for each in said], dtype=np.float64)[which]
 
 

@@ -1,4 +1,4 @@
-"""Credit by how much a segment changed what is to be expected."""
+"""Advantages of segments: the change of the expected return over each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.credit.branches import rise, stem_of, value_after, value_before
-from bough.tree import Bools, Credited, Floats, Ints, Rewarded, spread_words, steps
+from bough.tree import Bools, Credited, Floats, Ints, Rewarded, path_view, spread_tokens
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class SegmentPo:
     policy optimization (2509.13232), of the same initials.
 
     Attributes:
-        certain: Largest behaviour probability of a token that gets credit, in (0, 1]; 1 gives it to all.
+        certain: Largest rollout probability of a token that gets credit, in (0, 1]; 1 gives it to all.
     """
 
     certain: float = 0.9
@@ -43,11 +43,11 @@ class SegmentPo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded).by_fork
-        words = view.words
+        view = path_view(rewarded).by_fork
+        words = view.path_tokens
         gained = rise(value_after(view, view.returns), value_before(view, view.returns)[stem_of(view)])
         probability = np.exp(view.of_tokens("logprob")[words.token])
-        return spread_words(view, np.where(_open(probability, self.certain), gained[words.step], 0.0))
+        return spread_tokens(view, np.where(_open(probability, self.certain), gained[words.step], 0.0))
 
 
 def segments(cut: Ints, value: Floats, score: float, probability: Floats, *, certain: float = 0.9) -> Floats:

@@ -1,4 +1,4 @@
-"""Credit against what is known of the task from earlier steps."""
+"""Advantages against the tracked success rate of the task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, estimate
 
 
@@ -47,10 +47,10 @@ class SingleStream:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.of_paths(view)[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.of_paths(view)[view.path])
 
-    def of_paths(self, view: Steps) -> Floats:
+    def of_paths(self, view: PathView) -> Floats:
         """[P] float64: the advantage of each path of a batch."""
         first = np.cumsum([0, *(len(each.tree.token) for each in view.rewarded)])[view.tree]
         apart = view.returns - view.of_tokens("success_rate")[first]

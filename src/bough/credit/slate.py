@@ -1,4 +1,4 @@
-"""Credit by what a step was judged to be worth when it was written."""
+"""Advantages from the scores that a step got when it was written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import numpy as np
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Rewarded, spread_steps, steps, steps_info
+from bough.tree import Credited, Rewarded, path_view, spread_turns, turn_info
 from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Slate:
+class SlateCredit:
     """SLATE (arXiv 2602.23440): candidates for one turn, by how they were judged; needs `explore.Slate`'s trees.
 
     With q the "quality" in the info of an action, and ddof 1 over the candidates of one place, each of which counts
@@ -32,7 +32,7 @@ class Slate:
 
     An action that nobody judged gets 0, and so does one without others to compare with, where the authors' code
     (`slate/training/step_level_algos.py`) has nan for k = 1. As a loss counts an action once for each path through it,
-    take `Share(by="unique_tokens")`, or the turns that were done weigh more than those that were not.
+    take `Normalizer(by="unique_tokens")`, or the turns that were done weigh more than those that were not.
 
     Attributes:
         scale: Whether to divide by the standard deviation.
@@ -51,16 +51,16 @@ class Slate:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         nodes, first, which = np.unique(view.node, return_index=True, return_inverse=True)
-        said = steps_info(view, "quality")
+        said = turn_info(view, "quality")
         value = np.asarray([_number(said[step]) for step in first.tolist()], dtype=np.float64)
         known = ~np.isnan(value)
         place = group_by(place_of(view)[first][known])
         advantage = np.zeros(len(nodes))
         std = "group" if self.scale else "none"
         advantage[known] = normalize(value[known], place, std=std, epsilon=self.epsilon)
-        return spread_steps(view, advantage[which])
+        return spread_turns(view, advantage[which])
 
 
 def _number(said: object) -> float:

@@ -1,4 +1,4 @@
-"""Credit by rewards of single steps, compared in random groups."""
+"""Advantages from rewards of single steps, compared in random groups."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,7 +10,7 @@ from bough.credit.gigpo import episode_part
 from bough.credit.keys import group_by, mix
 from bough.credit.normalize import normalize
 from bough.credit.states import path_key
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need, channel
 
 
@@ -82,18 +82,18 @@ class Srgpo:
                     f"Srgpo.step: got {self.step!r} and the channels {sorted(each.channels)} (task {each.tree.task.id})"
                     "; need a reward that pays this channel for steps, and another one for the outcome"
                 )
-        view = steps(rewarded)
-        outcome, judged = (steps([self._only(each, by_step) for each in rewarded]) for by_step in (False, True))
+        view = path_view(rewarded)
+        outcome, judged = (path_view([self._only(each, by_step) for each in rewarded]) for by_step in (False, True))
         std = "group" if self.norm == "mean_std" else "none"
         by_step: Floats = normalize(judged.reward, self.groups(view), std=std, epsilon=self.epsilon)
-        return spread_steps(view, episode_part(outcome, std, self.epsilon, self.as_released) + self.weight * by_step)
+        return spread_turns(view, episode_part(outcome, std, self.epsilon, self.as_released) + self.weight * by_step)
 
     def _only(self, rewarded: Rewarded, by_step: bool) -> Rewarded:
         """The same tree with step rewards alone, or without them."""
         channels = {name: paid for name, paid in rewarded.channels.items() if (name == self.step) == by_step}
         return replace(rewarded, channels=channels)
 
-    def groups(self, view: Steps) -> Ints:
+    def groups(self, view: PathView) -> Ints:
         """[S] int64: the random group of each turn."""
         apart = self.within == "task" and not self.as_released
         pool = view.task[view.path] if apart else np.zeros(len(view.path), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What turns have in common: similar texts, the states before, the state after, the action."""
+"""Equivalence of turns: similar texts, the states before, the state after, the action."""
 
 from difflib import SequenceMatcher
 
@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.credit.keys import group_by, mix
-from bough.tree import Ints, Kind, Steps, join
+from bough.tree import Ints, Kind, PathView, join
 
 
-def similar_of(view: Steps, at_least: float, *, autojunk: bool) -> Ints:
+def similar_of(view: PathView, at_least: float, *, autojunk: bool) -> Ints:
     """[S] int64: group of the turns of one task that were acted from texts alike.
 
     Texts are taken in the order in which they appear. Each joins the first group whose first text it matches with a
@@ -39,13 +39,13 @@ def similar_of(view: Steps, at_least: float, *, autojunk: bool) -> Ints:
     return group_by(group[which])
 
 
-def earlier(view: Steps, state: Ints, back: int) -> Ints:
+def earlier(view: PathView, state: Ints, back: int) -> Ints:
     """[S] int64: the `state` [S] that each turn's path was in `back` turns before, -1 where it had not begun."""
     there = np.arange(len(state)) - back
     return np.where(view.turn >= back, state[np.maximum(there, 0)], -1) if len(state) else state
 
 
-def key_after(view: Steps) -> Ints:
+def key_after(view: PathView) -> Ints:
     """[S] int64: the key of the state that each turn led to, 0 when unknown."""
     key = np.zeros(len(view.key), dtype=np.int64)
     key[:-1] = view.key[1:]
@@ -55,17 +55,17 @@ def key_after(view: Steps) -> Ints:
     return key
 
 
-def written_key(view: Steps) -> Ints:
+def written_key(view: PathView) -> Ints:
     """[S] int64: a hash of the tokens of each turn's action."""
-    token, count = join(view.rewarded, "token")[view.words.token], view.tokens
+    token, count = join(view.rewarded, "token")[view.path_tokens.token], view.tokens
     place = np.arange(len(token)) - np.repeat(np.cumsum(count) - count, count)
     return _per_run(mix(token, place), count).view(np.int64)
 
 
-def path_key(view: Steps) -> Ints:
+def path_key(view: PathView) -> Ints:
     """[P] int64: a hash of everything written on a path, with its log-probabilities: the same in any order of paths."""
     token, logprob = join(view.rewarded, "token"), join(view.rewarded, "logprob")
-    written = mix(token, logprob.view(np.int32))[view.words.token]
+    written = mix(token, logprob.view(np.int32))[view.path_tokens.token]
     turn = mix(_per_run(written, view.tokens).view(np.int64), view.turn)
     return _per_run(turn, view.turns).view(np.int64)
 

@@ -1,4 +1,4 @@
-"""Credit by comparing the paths of a task turn by turn: first turns with first turns, second with second."""
+"""Advantages from comparing the paths of a task turn by turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class StepGrpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         value = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         peers = group_by(view.task[view.path], view.turn)
-        return spread_steps(view, normalize(value, peers, std=self.std, epsilon=self.epsilon))
+        return spread_turns(view, normalize(value, peers, std=self.std, epsilon=self.epsilon))

@@ -1,4 +1,4 @@
-"""Credit by the reward of the last turn, broadcast to all turns before it."""
+"""The reward of the last turn as the advantage of all turns before it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +41,11 @@ class StepwiseGrpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         score = np.zeros(view.paths)
         score[view.path[view.last]] = view.reward[view.last]
         singleton = "raw" if self.as_released else "zero"
         advantage = normalize(score, view.task, std="group", epsilon=self.epsilon, singleton=singleton)
         if self.share_out:
             advantage /= np.maximum(view.turns, 1)
-        return spread_steps(view, advantage[view.path])
+        return spread_turns(view, advantage[view.path])

@@ -1,4 +1,4 @@
-"""Credit by comparing only paths of the same structure."""
+"""Advantages from comparing only paths of the same structure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
 from bough.tree.needs import Need
 
 
@@ -57,8 +57,8 @@ class StratifiedGrpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.advantages(view.returns, view.task, self._stratum(view))[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.advantages(view.returns, view.task, self._stratum(view))[view.path])
 
     def advantages(self, returns: Floats, task: Ints, stratum: Ints) -> Floats:
         """[n] float64: the advantages of n paths with the given returns, tasks and strata of any kind."""
@@ -66,7 +66,7 @@ class StratifiedGrpo:
         whole = normalize(returns, task, std="group", epsilon=self.epsilon)
         return self.blend * own + (1.0 - self.blend) * whole
 
-    def _stratum(self, view: Steps) -> Ints:
+    def _stratum(self, view: PathView) -> Ints:
         if self.mark is None:
             return view.turns
         return np.bincount(view.path[marked(view, self.mark)], minlength=view.paths)

@@ -1,4 +1,4 @@
-"""Credit by comparing paths within a task and within a tree."""
+"""Advantages from comparing paths within a task and within a tree."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.branches import trunk_of
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Ints, Rewarded, spread_steps, steps
+from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +50,8 @@ class TreeGrpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
-        return spread_steps(view, self.advantages(view.returns, view.task, trunk_of(view))[view.path])
+        view = path_view(rewarded)
+        return spread_turns(view, self.advantages(view.returns, view.task, trunk_of(view))[view.path])
 
     def advantages(self, returns: Floats, task: Ints, tree: Ints) -> Floats:
         """[n] float64: the advantages of n paths with the given returns, tasks and trees, both numbered from 0."""

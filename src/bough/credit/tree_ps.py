@@ -1,10 +1,10 @@
-"""Credit by how much a step changed the mean outcome."""
+"""Advantages of steps: the change of the mean outcome over each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.credit.branches import rise, value_after, value_before
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +31,5 @@ class TreePs:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded).by_fork
-        return spread_steps(view, rise(value_after(view, view.returns), value_before(view, view.returns)))
+        view = path_view(rewarded).by_fork
+        return spread_turns(view, rise(value_after(view, view.returns), value_before(view, view.returns)))

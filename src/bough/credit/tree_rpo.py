@@ -1,4 +1,4 @@
-"""Credit by comparing the branches of each fork."""
+"""Advantages from comparing the branches of each fork."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ import numpy as np
 
 from bough.credit.branches import mean_of_children, place_of, stem_of
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Rewarded, spread_steps, steps
+from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +47,8 @@ class TreeRpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded).by_fork
+        view = path_view(rewarded).by_fork
         value, stretch = mean_of_children(view, view.returns)
         fork = np.zeros(len(value), dtype=np.int64)
         fork[stretch] = place_of(view)[stem_of(view)]
-        return spread_steps(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[stretch])
+        return spread_turns(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[stretch])

@@ -1,4 +1,4 @@
-"""Credit by comparing a path with all that passed through each of the places it came by."""
+"""Advantages from comparing a path with all paths through each of its nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from bough.credit.branches import mean_of_children, place_of, rise, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Floats, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns, sum_at
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,11 +77,11 @@ class TreePo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded).by_node
+        view = path_view(rewarded).by_node
         advantage = self._progress(view) if self.progress else self._ancestors(view)[view.path]
-        return spread_steps(view, self._whitened(view, advantage) if self.whiten else advantage)
+        return spread_turns(view, self._whitened(view, advantage) if self.whiten else advantage)
 
-    def _ancestors(self, view: Steps) -> Floats:
+    def _ancestors(self, view: PathView) -> Floats:
         """[P], before whitening."""
         place = place_of(view)
         apart = normalize(view.returns[view.path], place, std="none")
@@ -93,7 +93,7 @@ class TreePo:
         total, weights = (sum_at(view.path, each, view.paths) for each in (weight * apart, weight))
         return total / np.where(weights > 0, weights, 1.0)
 
-    def _progress(self, view: Steps) -> Floats:
+    def _progress(self, view: PathView) -> Floats:
         """[S], before whitening."""
         returns, first, through = view.returns[view.path], view.turn == 0, view.through[view.node]
         prompt = np.where(first, np.bincount(place_of(view))[place_of(view)], 0.0)
@@ -105,7 +105,7 @@ class TreePo:
         after = value[stretch]
         return rise(after, np.where(first, 0.0, np.roll(after, 1)))
 
-    def _whitened(self, view: Steps, advantage: Floats) -> Floats:
+    def _whitened(self, view: PathView, advantage: Floats) -> Floats:
         """[S]."""
         tokens = written(view)
         if self.as_released:

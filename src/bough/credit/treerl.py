@@ -1,4 +1,4 @@
-"""Credit by how much better a place is than the beginning, and than the fork before."""
+"""Advantages of nodes: value minus the values of the root and of the fork before."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 from bough.credit.branches import mean_of_children, rise, stem_of, value_after, value_before
 from bough.credit.marks import written
 from bough.credit.normalize import normalize
-from bough.tree import Bools, Credited, Floats, Ints, Rewarded, Steps, spread_steps, steps, sum_at
+from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
 
 FILLED = 1e-8
 """The released code replaces a local advantage below this by that of the node before."""
@@ -67,10 +67,10 @@ class TreeRl:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded).by_fork
-        return spread_steps(view, self._released(view) if self.as_released else self._formula(view))
+        view = path_view(rewarded).by_fork
+        return spread_turns(view, self._released(view) if self.as_released else self._formula(view))
 
-    def _formula(self, view: Steps) -> Floats:
+    def _formula(self, view: PathView) -> Floats:
         """[S]."""
         nodes = _nodes(view, view.returns, self.mean)
         value, prompt = nodes.value[nodes.node], nodes.prompt[view.task[view.path]]
@@ -78,7 +78,7 @@ class TreeRl:
         of_value = self._of_value(view, nodes.stem, value, prompt, prompt) / self._divisor(nodes.paths)[nodes.node]
         return of_value + self._of_outcome(view, outcome)
 
-    def _released(self, view: Steps) -> Floats:
+    def _released(self, view: PathView) -> Floats:
         """[S]."""
         others = normalize(view.returns, view.task, mean="leave_one_out", std="none")
         nodes = _nodes(view, others, self.mean)
@@ -107,7 +107,7 @@ class TreeRl:
         counted = sum_at(nodes.task, weight * nodes.paths, tasks) + of_prompt * nodes.prompt_paths
         return summed / np.where(counted > 0, counted, 1.0)
 
-    def _of_value(self, view: Steps, stem: Ints, value: Floats, prompt: Floats, origin: Floats) -> Floats:
+    def _of_value(self, view: PathView, stem: Ints, value: Floats, prompt: Floats, origin: Floats) -> Floats:
         """[S]: the part of the advantage from values [S] and prompt values [S]; `origin` [S] is subtracted in g."""
         first = view.turn[stem] == 0
         if self.term == "ancestors":
@@ -126,7 +126,7 @@ class TreeRl:
             case "outcome":
                 return np.zeros(len(value))
 
-    def _of_outcome(self, view: Steps, outcome: Floats) -> Floats | float:
+    def _of_outcome(self, view: PathView, outcome: Floats) -> Floats | float:
         return outcome[view.path] if self.term in ("outcome", "local_outcome") else 0.0
 
     def _divisor(self, paths: Floats) -> Floats:
@@ -164,7 +164,7 @@ class _Nodes:
     prompt_paths: Floats
 
 
-def _nodes(view: Steps, outcome: Floats, mean: Literal["paths", "branches"]) -> _Nodes:
+def _nodes(view: PathView, outcome: Floats, mean: Literal["paths", "branches"]) -> _Nodes:
     """The stretches of a batch, valued by the outcomes [P] of paths."""
     stem, of_task = stem_of(view), view.task[view.path]
     begins: Bools = stem == np.arange(len(stem))
@@ -193,7 +193,7 @@ def _nodes(view: Steps, outcome: Floats, mean: Literal["paths", "branches"]) -> 
     )
 
 
-def _mean_before(view: Steps, stem: Ints, value: Floats, prompt: Floats) -> Floats:
+def _mean_before(view: PathView, stem: Ints, value: Floats, prompt: Floats) -> Floats:
     """[S]: the mean value of the prompt and of the stretches before that of each turn."""
     begins = stem == np.arange(len(stem))
     total, count = np.cumsum(np.where(begins, value, 0.0)), np.cumsum(begins)

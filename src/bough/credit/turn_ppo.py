@@ -1,4 +1,4 @@
-"""Credit by a critic, turn by turn."""
+"""Generalised advantage estimation over turns, with a critic."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_turns, whiten
-from bough.tree import Credited, Rewarded, mean_over_paths, spread_steps, steps
+from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 
@@ -21,8 +21,8 @@ class TurnPpo:
 
         delta_t = r_t + discount * V_(t+1) - V_t        A_t = delta_t + discount * lam * A_(t+1)
 
-    Every token of the turn gets A_t; the goal A_t + V_t stands at its first token, and nowhere else has the critic one.
-    Two turns with rewards 0 and 1, values 0.2 and 0.6, discount 0.9 and lam 0.8:
+    Every token of the turn gets A_t; the target A_t + V_t stands at its first token, and nowhere else has the critic
+    one. Two turns with rewards 0 and 1, values 0.2 and 0.6, discount 0.9 and lam 0.8:
 
         A_2 = 1 - 0.6 = 0.4        A_1 = 0.9 * 0.6 - 0.2 + 0.72 * 0.4 = 0.628
 
@@ -61,10 +61,10 @@ class TurnPpo:
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""
-        view = steps(rewarded)
+        view = path_view(rewarded)
         seen = valued_turns(view, "value", bootstrap=self.bootstrap_truncated)
         decay = self.discount * self.lam
         found = gae(seen.reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
         advantage = np.zeros(len(view.path))
         advantage[seen.at] = whiten(found) if self.whiten else found
-        return spread_steps(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})
+        return spread_turns(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})

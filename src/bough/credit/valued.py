@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bough.credit.normalize import Guard, normalize
-from bough.tree import Floats, Ints, Steps, sum_at
+from bough.tree import Floats, Ints, PathView, sum_at
 from bough.tree.needs import FINAL_VALUES, Need
 
 
@@ -42,7 +42,7 @@ def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[Need]:
     return frozenset({FINAL_VALUES} if bootstrap_truncated else ())
 
 
-def end_values(view: Steps, head: str) -> Floats:
+def end_values(view: PathView, head: str) -> Floats:
     """[P]: the bootstrap, a head's value of the final state of each truncated path.
 
     0 where the environment ended the path, and where the final state did not fit the model's context.
@@ -50,18 +50,18 @@ def end_values(view: Steps, head: str) -> Floats:
     return np.nan_to_num(view.of_ends(head), nan=0.0)
 
 
-def valued_words(view: Steps, head: str, *, bootstrap: bool = False) -> Valued:
+def valued_tokens(view: PathView, head: str, *, bootstrap: bool = False) -> Valued:
     """Every token that the policy wrote, with a head's value before it."""
-    words = view.words
+    words = view.path_tokens
     at = np.flatnonzero(view.sampled[words.token])
     end = end_values(view, head) if bootstrap else np.zeros(view.paths)
     return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head), end)
 
 
-def valued_turns(view: Steps, head: str | None = None, *, bootstrap: bool = False) -> Valued:
+def valued_turns(view: PathView, head: str | None = None, *, bootstrap: bool = False) -> Valued:
     """Every turn with a token that the policy wrote, with a head's value before the first such token."""
     end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
-    words = view.words
+    words = view.path_tokens
     written = np.flatnonzero(view.sampled[words.token])
     step = words.step[written]
     first = written[np.diff(step, prepend=-1) > 0]
@@ -75,7 +75,7 @@ def whiten(value: Floats, *, ddof: int = 1, guard: Guard = "added") -> Floats:
     return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8, guard=guard)
 
 
-def _valued(view: Steps, at: Ints, turn: Ints, token: Ints, value: Floats, end: Floats) -> Valued:
+def _valued(view: PathView, at: Ints, turn: Ints, token: Ints, value: Floats, end: Floats) -> Valued:
     until = np.concatenate([[0], np.cumsum(np.bincount(turn, minlength=len(view.path)))])
     start, last = until[view.start], until[1:] - 1
     paid = last >= start[view.path]

@@ -1,4 +1,4 @@
-"""Curation: which groups are worth learning from."""
+"""Curation: filters of groups and paths, replay and curricula."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from bough.tree import Credited, StageError, describe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admitted:
+class FilterResult:
     """What passed, and how many groups did not, by reason."""
 
     trees: tuple[Credited, ...]
@@ -16,15 +16,15 @@ class Admitted:
 
 
 @runtime_checkable
-class Admit(Protocol):
+class Filter(Protocol):
     """Keeps or drops whole groups (the trees of one task)."""
 
-    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Choose; order is kept."""
         ...
 
 
-def select(rule: Admit, credited: Sequence[Credited]) -> Admitted:
+def select(rule: Filter, credited: Sequence[Credited]) -> FilterResult:
     """Apply a filter and check its result: a selection of the given trees, in their order.
 
     Raises:
@@ -33,9 +33,9 @@ def select(rule: Admit, credited: Sequence[Credited]) -> Admitted:
     return _checked(f"filters={type(rule).__name__}", credited, rule(credited))
 
 
-def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Admitted:
-    need = "Admitted(trees=..., dropped=...) with some of the given trees, in their order"
-    if not isinstance(returned, Admitted):
+def _checked(piece: str, credited: Sequence[Credited], returned: object) -> FilterResult:
+    need = "FilterResult(trees=..., dropped=...) with some of the given trees, in their order"
+    if not isinstance(returned, FilterResult):
         raise StageError(f"{piece}: got {describe(returned)}; need {need}")
     given = iter([each.tree for each in credited])
     # Anything iterable is taken, and read once.
@@ -51,14 +51,14 @@ def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Admi
     return returned
 
 
-# Last, because every piece returns `Admitted`.
-from bough.curate.signal import Signal  # noqa: E402
+# Last, because every piece returns `FilterResult`.
+from bough.curate.signal import NonZeroAdvantage  # noqa: E402
 from bough.curate.small_advantage import SmallAdvantage  # noqa: E402
 
 __all__ = [
-    "Admit",
-    "Admitted",
-    "Signal",
+    "Filter",
+    "FilterResult",
+    "NonZeroAdvantage",
     "SmallAdvantage",
     "select",
 ]

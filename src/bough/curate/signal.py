@@ -1,16 +1,16 @@
-"""Only groups that disagree have something to teach."""
+"""The filter of groups without a non-zero advantage."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bough.curate import Admitted
+from bough.curate import FilterResult
 from bough.tree import Credited, groups
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signal:
+class NonZeroAdvantage:
     """Drops the groups in which no token has an advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
 
     DAPO looks at the accuracy of a group and samples more until the batch is full; here the advantages themselves
@@ -26,12 +26,13 @@ class Signal:
         if not self.tolerance >= 0:
             raise ValueError(f"Signal.tolerance: got {self.tolerance}; need 0 or more")
 
-    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Keep the groups with a signal."""
         by_task = groups(credited)
         kept = {group[0].tree.task.id for group in by_task if any(self._teaches(tree) for tree in group)}
         trees = tuple(tree for tree in credited if tree.tree.task.id in kept)
-        return Admitted(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
+        return FilterResult(trees=trees, dropped={"no_signal": len(by_task) - len(kept)})
 
     def _teaches(self, credited: Credited) -> bool:
-        return bool(np.any(credited.gain > self.tolerance) or np.any(credited.lose < -self.tolerance))
+        largest = np.maximum(credited.positive, -credited.negative).max(initial=0.0)
+        return bool(largest > self.tolerance)

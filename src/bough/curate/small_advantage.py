@@ -1,12 +1,12 @@
-"""Paths that would hardly move the policy are not worth their compute."""
+"""The filter of paths with small advantages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from bough.curate import Admitted
-from bough.tree import Credited, Ints, groups, leave_out, steps
+from bough.curate import FilterResult
+from bough.tree import Credited, Ints, exclude_leaves, groups, path_view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,27 +26,23 @@ class SmallAdvantage:
         if not self.threshold > 0:
             raise ValueError(f"SmallAdvantage.threshold: got {self.threshold}; need a number above 0")
 
-    def __call__(self, credited: Sequence[Credited]) -> Admitted:
+    def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Leave paths out, and drop the groups that are then empty."""
         thinned = [self._thin(each) for each in credited]
         kept: list[Credited] = []
         dropped = 0
         for group in groups(thinned):
-            left = [each for each in group if len(each.left_out) < len(steps([each.rewarded]).leaf)]
+            left = [each for each in group if len(each.excluded_leaves) < len(path_view([each.rewarded]).leaf)]
             kept += left
             dropped += not left
         order = {id(each): place for place, each in enumerate(thinned)}
-        return Admitted(
+        return FilterResult(
             trees=tuple(sorted(kept, key=lambda each: order[id(each)])), dropped={"small_advantage": dropped}
         )
 
     def _thin(self, credited: Credited) -> Credited:
-        view = steps([credited.rewarded])
-        if credited.by_turn is None:
-            size, path = np.abs(credited.advantage)[view.words.token], view.path[view.words.step]
-        else:
-            size, path = np.abs(credited.by_turn), view.path
+        view = path_view([credited.rewarded])
         largest = np.zeros(view.paths)
-        np.maximum.at(largest, path, size)
+        np.maximum.at(largest, view.path[view.path_tokens.step], np.abs(credited.path_advantage))
         small: Ints = view.leaf[largest < self.threshold]
-        return leave_out(credited, small)
+        return exclude_leaves(credited, small)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Finish(StrEnum):
+class FinishReason(StrEnum):
     """Why a completion ended."""
 
     STOP = "stop"
@@ -24,22 +24,22 @@ class Finish(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How tokens are drawn.
+    """How tokens are sampled.
 
     Attributes:
         max_tokens: Most tokens of one completion, > 0.
         temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
         top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
         entropies: Whether completions carry entropies.
-        alternatives: How many of the most likely tokens a completion says at each place, with their probabilities;
-            not every engine can.
+        top_probs: How many of the most likely tokens a completion lists at each position, with their probabilities;
+            some engines support 0 alone.
     """
 
     max_tokens: int = 32
     temperature: float = 1.0
     top_p: float = 1.0
     entropies: bool = True
-    alternatives: int = 0
+    top_probs: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -48,8 +48,8 @@ class Sampling:
             raise ValueError(f"Sampling.temperature: got {self.temperature}; need 0 (greedy) or more")
         if not 0 < self.top_p <= 1:
             raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
-        if self.alternatives < 0:
-            raise ValueError(f"Sampling.alternatives: got {self.alternatives}; need 0 (none) or more")
+        if self.top_probs < 0:
+            raise ValueError(f"Sampling.top_probs: got {self.top_probs}; need 0 (none) or more")
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -62,10 +62,10 @@ class Request:
     """One completion to make.
 
     Attributes:
-        prompt_tokens: What is read, at least one token.
-        sampling: How tokens are drawn.
+        prompt_tokens: The prompt, at least one token.
+        sampling: How tokens are sampled.
         stop_tokens: Tokens that end the completion and are kept as its last token.
-        seed: The draw depends on this, the prompt and the weights alone, not on what else is being decoded.
+        seed: The completion depends on the seed, the prompt and the weights alone, not on other requests.
     """
 
     prompt_tokens: tuple[int, ...]
@@ -76,25 +76,25 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """What was sampled, n tokens.
+    """A sampled completion of n tokens.
 
     Attributes:
         tokens: n vocabulary ids.
         logprobs: n natural logs of the probability under the distribution really sampled from (temperature, top-p);
-            None when the engine cannot say: a path it wrote can be searched and imitated, not reinforced.
-        entropies: n entropies of that distribution in nats; None when not asked for, or when the engine cannot say.
+            None when the engine does not compute them: such a path can be searched and imitated, not reinforced.
+        entropies: n entropies of that distribution in nats; None when not requested, or not computed.
         finish: Why it ended.
-        policy_version: How many weight updates the sampling weights had seen.
-        alternatives: For each of the n tokens the most likely ones at its place, most likely first, each with its
-            probability under the raw distribution: temperature 1, no top-p. None when not asked for.
+        policy_version: The number of weight updates of the sampling weights.
+        top_probs: For each of the n positions the most likely tokens, most likely first, each with its probability
+            under the raw distribution: temperature 1, no top-p. None when not requested.
     """
 
     tokens: tuple[int, ...]
     logprobs: tuple[float, ...] | None
     entropies: tuple[float, ...] | None
-    finish: Finish
+    finish: FinishReason
     policy_version: int
-    alternatives: tuple[tuple[tuple[int, float], ...], ...] | None = None
+    top_probs: tuple[tuple[tuple[int, float], ...], ...] | None = None
 
 
 class EngineFault(Exception):
@@ -107,7 +107,7 @@ class Engine(Protocol):
 
     @property
     def policy_version(self) -> int:
-        """How many weight updates the engine's weights have seen."""
+        """The number of weight updates of the engine's weights."""
         ...
 
     @property
@@ -119,8 +119,8 @@ class Engine(Protocol):
         """Complete one prompt. Many calls may be in flight; they are batched.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token; says both lengths. When asked for alternatives
-                that this engine cannot say.
+            ValueError: when the prompt leaves no room for a token; the message has both lengths. When the engine does
+                not support `top_probs`.
             EngineFault: when the engine broke.
         """
         ...
@@ -137,16 +137,16 @@ class Engine(Protocol):
         """`score` several continuations of one prompt in one request; one tuple each, in their order."""
         ...
 
-    def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
-        """Take new weights, copied; nothing may be in flight. Cached keys and values of old weights are dropped."""
+    def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+        """Copy new weights in and drop the KV cache of the old ones; no request may be in flight."""
         ...
 
-    def forget(self) -> None:
-        """Drop cached keys and values; nothing may be in flight. What follows computes as after a fresh start."""
+    def reset_cache(self) -> None:
+        """Drop the KV cache; no request may be in flight. Later requests compute as in a new engine."""
         ...
 
     async def close(self) -> None:
-        """Let go of everything. Safe to call twice."""
+        """Release all resources. Safe to call twice."""
         ...
 
 
@@ -165,19 +165,19 @@ class Caching(Protocol):
         ...
 
 
-# Last, because every piece imports the protocol from above. None needs torch before it is built.
+# Last, because every engine imports the protocol from above. None imports torch before it is built.
 from bough.engine.local import Local  # noqa: E402
 from bough.engine.openai import OpenAi  # noqa: E402
-from bough.engine.scripted import Mishap, Scripted  # noqa: E402
+from bough.engine.scripted import InjectedFault, Scripted  # noqa: E402
 
 __all__ = [
     "Caching",
     "Completion",
     "Engine",
     "EngineFault",
-    "Finish",
+    "FinishReason",
     "Local",
-    "Mishap",
+    "InjectedFault",
     "OpenAi",
     "Request",
     "Sampling",

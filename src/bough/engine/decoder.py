@@ -1,13 +1,12 @@
-"""Passes of the model over everything in flight: who gets which slot, what is read next, what is sampled.
+"""Continuous batching: admits jobs to slots, runs forward passes over all of them, and samples tokens.
 
-A pass reads the next piece of every busy slot: the token just sampled of a slot that decodes, a piece of the prompt of
-one that is not there yet. Whoever has then read all it holds samples one token, until its completion ends.
+A pass computes the next tokens of every busy slot: the token just sampled of a slot that decodes, else a piece of its
+prompt. A slot whose tokens are all computed samples one token, until its completion ends.
 """
 
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 import torch
@@ -15,17 +14,15 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bough.engine import Completion, Finish, Request
-from bough.engine.attention import Attention
-from bough.engine.blocks import BlockAttention
-from bough.engine.cache import Cache
-from bough.engine.draw import log_distribution, sample, uniforms
+from bough.engine import Completion, FinishReason, Request
+from bough.engine.attention import PagedAttention, attention_for
+from bough.engine.kv_cache import KVCache
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model
-from bough.engine.native import NativeAttention, kernel_for
+from bough.engine.page_runs import ragged
 from bough.engine.pages import PAGE_TOKENS, Pages
+from bough.engine.sampler import log_distribution, sample, uniforms
 from bough.engine.slots import SHARED_TOKENS, Floats, Ints, Reuse, Slots
-from bough.engine.stretches import ragged
 
 SCORED_NUMBERS = 1 << 24
 """Most log-probabilities held at once while scoring."""
@@ -36,16 +33,16 @@ class Generate:
     """A completion to make.
 
     Attributes:
-        tokens: What to read first: the prompt.
-        request: What was asked.
-        future: Where the answer goes.
-        alternatives: What else was likely, token by token, where that was asked for.
+        tokens: The prompt.
+        request: The request.
+        future: Receives the completion.
+        top_probs: The most likely tokens at each position so far, where the request has them.
     """
 
     tokens: Ints
     request: Request
     future: "asyncio.Future[Completion]"
-    alternatives: list[tuple[tuple[int, float], ...]] = field(default_factory=list[tuple[tuple[int, float], ...]])
+    top_probs: list[tuple[tuple[int, float], ...]] = field(default_factory=list[tuple[tuple[int, float], ...]])
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -53,11 +50,11 @@ class Score:
     """A continuation to score.
 
     Attributes:
-        tokens: What to read: prompt and continuation but for its last token.
-        targets: The continuation; the last len(targets) of `tokens` are followed by these.
+        tokens: The prompt, and the continuation without its last token.
+        targets: The continuation; it follows the last len(targets) of `tokens`.
         temperature: Divides the logits.
-        future: Where the answer goes.
-        logprobs: The answer so far.
+        future: Receives the log-probabilities.
+        logprobs: Those computed so far.
     """
 
     tokens: Ints
@@ -69,12 +66,12 @@ class Score:
 
 @dataclass(slots=True, kw_only=True)
 class Stats:
-    """What was done since the engine was built.
+    """Counts since the engine was built.
 
     Attributes:
         passes: Forward passes.
-        prompt_tokens: Tokens that jobs came with.
-        cached_prompt_tokens: Those of them that were not read, because a slot had read them before.
+        prompt_tokens: Prompt tokens of all jobs.
+        cached_prompt_tokens: Those found in the KV cache.
         generated_tokens: Sampled tokens.
     """
 
@@ -85,71 +82,70 @@ class Stats:
 
 
 class Decoder:
-    """Jobs in slots, and the model that reads them.
+    """Runs jobs in slots through a model.
 
     Attributes:
         running: The job of each busy slot, in order of admission.
-        policy_version: How many weight updates the model's weights have seen.
+        policy_version: The number of weight updates of the model's weights.
         context_tokens: Most tokens of prompt and completion together.
         stats: Running totals.
     """
 
     def __init__(self, config: Local, model: Model) -> None:
-        """Take a model over; nobody else may change it."""
+        """Take over a model; no other object may change its weights."""
         self._config, self._model = config, model
-        kernel = kernel_for(model)
-        self._attends = BlockAttention if kernel is None else partial(NativeAttention, kernel)
+        self._make_attention = attention_for(model)
         self.running: dict[int, Generate | Score] = {}
         self.policy_version = 0
         self.context_tokens = config.context_of(model)
         self.stats = Stats()
-        self.forget()
+        self.reset()
 
     @property
     def room(self) -> int:
-        """How many more jobs could be admitted now."""
+        """The number of jobs that can be admitted now."""
         most = 1 if self._config.deterministic else self._config.slots
         return 0 if self._full else most - len(self.running)
 
     @property
     def cache_tokens(self) -> int:
-        """Most tokens whose keys and values are held."""
+        """Most tokens in the KV cache."""
         return self._pages.most_pages * PAGE_TOKENS
 
     @property
     def cached_tokens(self) -> int:
-        """For how many of them there is memory now."""
+        """The tokens for which memory is allocated."""
         return self._cache.tokens
 
-    def forget(self) -> None:
-        """Drop all jobs and everything cached."""
+    def reset(self) -> None:
+        """Drop all jobs and the KV cache."""
         self.running.clear()
         self._full = False
         slots, limit = self._config.slots, self._config.cache_tokens
         pages = slots * -(-self.context_tokens // PAGE_TOKENS) if limit is None else limit // PAGE_TOKENS
         self._slots = Slots(rows=slots, most_tokens=self.context_tokens)
         self._pages = Pages(rows=slots, most_pages=pages)
-        self._cache = Cache(self._model)
+        self._cache = KVCache(self._model)
         # Slots, pages' changes and attention of the last pass, if all only decoded.
-        self._decoded: tuple[Ints, int, Attention] | None = None
+        self._decoded: tuple[Ints, int, PagedAttention] | None = None
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """Take new weights. Nothing may be running."""
-        self.forget()
+        """Copy new weights in. No job may be running."""
+        self.reset()
         self._model.load(weights)
         self.policy_version = policy_version
 
     @torch.inference_mode()
     def admit(self, job: Generate | Score) -> bool:
-        """Give a job a slot. Needs room.
+        """Give a job a slot. There must be `room`.
 
-        False tells it to wait, because another is just reading what it could share or because the cache is full of what
-        others need; then there is no room until one of them is done, so that no job is overtaken for ever.
+        False when the job must wait: a running job is computing a prefix that it can share, or the cache is full of
+        pages that running jobs need. In the second case `room` is 0 until a job ends, so that no job starves.
         """
         if self._config.deterministic:
-            # Every job then finds memory of the same shape and place, whatever ran before it.
-            self.forget()
-        # What follows the prompt must be read anew to be scored.
+            # Every job then finds the same memory, independent of the jobs before it.
+            self.reset()
+        # The tokens after the prompt must be computed again to be scored.
         prompt = job.tokens if isinstance(job, Generate) else job.tokens[: len(job.tokens) - len(job.targets) + 1]
         reuse = self._slots.find(prompt)
         if reuse.soon_tokens - reuse.tokens >= SHARED_TOKENS:
@@ -171,18 +167,16 @@ class Decoder:
         if isinstance(job, Generate):
             self._slots.aim(slot, job.request)
         self.running[slot] = job
-        # All it may need at once: a request that runs never waits for memory, and its pages lie side by side.
+        # All pages that it may need: a running request never waits for memory.
         self._evict(self._pages.missing(slot, end))
-        source, target = self._pages.extend(slot, end)
+        self._pages.extend(slot, end)
         self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
-        if len(source):
-            self._cache.move(self._put(source), self._put(target))
         self.stats.prompt_tokens += len(job.tokens)
         self.stats.cached_prompt_tokens += reused
         return True
 
     def _reusable(self, reuse: Reuse, slot: int, end: int) -> int | None:
-        """How many tokens a job that ends there can share; None when it must wait for others to give pages back."""
+        """How many tokens a job that ends at `end` can share; None when it must wait for free pages."""
         pages = self._pages
         whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
         missing = max(-(-(end - (int(pages.end[slot]) if whole else reuse.tokens)) // PAGE_TOKENS), 0)
@@ -192,11 +186,11 @@ class Decoder:
         needed = np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))
         if len(needed) + missing <= pages.most_pages:
             return reuse.tokens
-        # Alone it fits, as long as it does not hold on to pages that are partly another's.
+        # Alone it fits without sharing.
         return None if self.running else 0
 
     def _evict(self, missing: int) -> None:
-        """Give away what idle slots hold, the oldest first, until so many pages are free."""
+        """Evict idle slots, the oldest first, until `missing` pages are free."""
         most = self._pages.most_pages - missing
         for slot in self._slots.idle().tolist() if self._pages.used > most else ():
             self._pages.cut(slot, 0, 0)
@@ -239,22 +233,22 @@ class Decoder:
                 hidden = hidden[self._put(last)]
             self._sample(slots[sampling], hidden)
 
-    def _attention(self, slots: Ints, first: Ints, count: Ints) -> Attention:
-        """Of the next pass; planned anew unless all slots only go on."""
+    def _attention(self, slots: Ints, first: Ints, count: Ints) -> PagedAttention:
+        """The attention of the next pass; that of the last one where every slot reads one more token."""
         decodes = bool((count == 1).all())
         if decodes and self._decoded is not None:
             before, changes, attention = self._decoded
             if changes == self._pages.changes and np.array_equal(before, slots) and attention.advance():
                 return attention
-        attention = self._attends(self._cache, self._pages, slots, first, count)
+        attention = self._make_attention(self._cache, self._pages, slots, first, count)
         self._decoded = (slots, self._pages.changes, attention) if decodes else None
         return attention
 
     def _next_pieces(self) -> tuple[Ints, Ints]:
-        """[B] slots and how many tokens each reads."""
+        """[B] slots, and the number of tokens that each computes."""
         slots = np.fromiter(self.running, dtype=np.int64, count=len(self.running))
         count = self._slots.known[slots] - self._slots.read[slots]
-        # Single tokens always pass; prompts share the budget, first come first served.
+        # Single tokens always run; prompts share the budget, first come first served.
         long = np.where(count > 1, count, 0)
         count = np.minimum(count, np.maximum(self._config.prefill_tokens - (np.cumsum(long) - long), count == 1))
         return slots[count > 0], count[count > 0]
@@ -265,7 +259,7 @@ class Decoder:
         temperature, top_p = held.temperature[slots], held.top_p[slots]
         greedy = temperature == 0
         logits = self._model.logits(hidden)
-        self._note_alternatives(slots, logits)
+        self._note_top_probs(slots, logits)
         drawn = sample(
             logits,
             self._put(uniform),
@@ -282,15 +276,15 @@ class Decoder:
         for slot in slots[complete].tolist():
             self._complete(slot)
 
-    def _note_alternatives(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
-        """Keep the most likely tokens of the jobs that want them."""
-        wanted = self._slots.alternatives[slots]
+    def _note_top_probs(self, slots: Ints, logits: Float[Tensor, "B V"]) -> None:
+        """Store the most likely tokens of the jobs that request them."""
+        wanted = self._slots.top_probs[slots]
         for row in np.flatnonzero(wanted).tolist():
             job = self.running[int(slots[row])]
             assert isinstance(job, Generate)
             best = logits[row].double().softmax(-1).topk(min(int(wanted[row]), self._model.vocab_tokens))
             token, probability = (values.cpu().numpy() for values in (best.indices, best.values))
-            job.alternatives.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
+            job.top_probs.append(tuple((int(t), float(p)) for t, p in zip(token, probability, strict=True)))
 
     def _complete(self, slot: int) -> None:
         held, job = self._slots, self.running[slot]
@@ -301,17 +295,17 @@ class Decoder:
             tokens=tokens,
             logprobs=tuple(held.logprob[slot, span].tolist()),
             entropies=tuple(held.entropy[slot, span].tolist()) if job.request.sampling.entropies else None,
-            finish=Finish.STOP if tokens[-1] in job.request.stop_tokens else Finish.LENGTH,
+            finish=FinishReason.STOP if tokens[-1] in job.request.stop_tokens else FinishReason.LENGTH,
             policy_version=self.policy_version,
-            alternatives=tuple(job.alternatives) if job.request.sampling.alternatives else None,
+            top_probs=tuple(job.top_probs) if job.request.sampling.top_probs else None,
         )
         self._leave(slot)
-        # A cancelled caller may not have been told yet.
+        # The caller may have been cancelled.
         if not job.future.done():
             job.future.set_result(completion)
 
     def _score(self, slot: int, hidden: Float[Tensor, "T W"]) -> None:
-        """Score what follows the T tokens that a slot just read, as far as it belongs to the continuation."""
+        """Score the continuation tokens that follow the T tokens just computed."""
         job, read = self.running[slot], int(self._slots.read[slot])
         assert isinstance(job, Score)
         before = max(len(job.tokens) - len(job.targets) - (read - len(hidden)), 0)

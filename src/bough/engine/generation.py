@@ -1,9 +1,9 @@
-"""Continuous batching: requests join and leave while others decode.
+"""The local engine: an asyncio front of the decoder.
 
-    generate, score --> waiting --admit--> running --step, step, ...--> answer
+    generate, score --> waiting --admit--> running --step, step, ...--> result
 
-One task, the pump, steps the decoder as long as there is work and lets the event loop run in between, so that the next
-turns of branches that are done join the pass in which the others go on.
+One task, the pump, steps the decoder while there is work. The event loop runs in between, so that the next turns of
+finished branches join the next pass.
 """
 
 import asyncio
@@ -23,14 +23,14 @@ from bough.engine.model import Model
 from bough.engine.slots import Ints
 
 ROUNDS = 4
-"""Of the event loop between two passes: a worker's answer takes three to be read and to make room for the next call."""
+"""Iterations of the event loop between two passes: the reply of an environment's worker process needs three."""
 
 
 class LocalEngine:
     """The engine that `Local` configures."""
 
     def __init__(self, config: Local, model: Model) -> None:
-        """Take a model over; nobody else may change it."""
+        """Take over a model; no other object may change its weights."""
         self._config = config
         self._vocab_tokens = model.vocab_tokens
         self._decoder = Decoder(config, model)
@@ -38,11 +38,11 @@ class LocalEngine:
         self._pump: asyncio.Task[None] | None = None
         self._closed = False
         self.busy_s = 0.0
-        """For how long passes have run."""
+        """Total seconds of passes."""
 
     @property
     def policy_version(self) -> int:
-        """How many weight updates the weights have seen."""
+        """The number of weight updates of the weights."""
         return self._decoder.policy_version
 
     @property
@@ -52,17 +52,17 @@ class LocalEngine:
 
     @property
     def cache_tokens(self) -> int:
-        """Most tokens whose keys and values are held."""
+        """Most tokens in the KV cache."""
         return self._decoder.cache_tokens
 
     @property
     def cached_tokens(self) -> int:
-        """For how many of them there is memory now."""
+        """The tokens for which memory is allocated."""
         return self._decoder.cached_tokens
 
     @property
     def stats(self) -> Stats:
-        """What was done since the engine was built; a copy."""
+        """Counts since the engine was built; a copy."""
         return replace(self._decoder.stats)
 
     async def generate(self, request: Request) -> Completion:
@@ -109,14 +109,14 @@ class LocalEngine:
         """See `Engine.score_each`; the continuations share forward passes."""
         return tuple(await asyncio.gather(*(self.score(prompt_tokens, each, temperature) for each in continuations)))
 
-    def sync(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
-        """See `Engine.sync`.
+    def load_weights(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
+        """See `Engine.load_weights`.
 
         Raises:
             RuntimeError: when requests are in flight.
             ValueError: when the weights do not fit the model.
         """
-        self._settled(f"sync: got weights of version {policy_version}")
+        self._settled(f"load_weights: got weights of version {policy_version}")
         self._decoder.load(weights, policy_version)
 
     def renew(self, policy_version: int | None) -> None:
@@ -125,18 +125,18 @@ class LocalEngine:
         Raises:
             RuntimeError: when requests are in flight.
         """
-        self.forget()
+        self.reset_cache()
         if policy_version is not None:
             self._decoder.policy_version = policy_version
 
-    def forget(self) -> None:
-        """See `Engine.forget`.
+    def reset_cache(self) -> None:
+        """See `Engine.reset_cache`.
 
         Raises:
             RuntimeError: when requests are in flight.
         """
-        self._settled("forget: called")
-        self._decoder.forget()
+        self._settled("reset_cache: called")
+        self._decoder.reset()
 
     async def close(self) -> None:
         """See `Engine.close`. What is in flight fails with an `EngineFault`."""
@@ -208,10 +208,10 @@ class LocalEngine:
     def _fail(self, message: str, cause: Exception | None = None) -> None:
         jobs = [*self._waiting, *self._decoder.running.values()]
         self._waiting.clear()
-        self._decoder.forget()
+        self._decoder.reset()
         for job in jobs:
             if not job.future.done():
-                # One each: a traceback belongs to one caller.
+                # One exception each: its traceback belongs to one caller.
                 fault = EngineFault(message)
                 fault.__cause__ = cause
                 job.future.set_exception(fault)

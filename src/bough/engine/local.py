@@ -1,4 +1,4 @@
-"""Generation on this machine: what a run says about it."""
+"""Settings of generation on this machine."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -7,9 +7,9 @@ from bough.engine.pages import PAGE_TOKENS
 from bough.tree.needs import BATCH_INVARIANCE, Need
 
 if TYPE_CHECKING:
-    from bough.engine.fleet import Fleet
     from bough.engine.generation import LocalEngine
     from bough.engine.model import Model
+    from bough.engine.multi_process import MultiProcessEngine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,19 +20,17 @@ class Local:
         slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is taken as
             needed.
         context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
-        cache_tokens: Most tokens whose keys and values are held, in pages of 64; what sequences share counts once.
-            What no running request needs is given away, the oldest first, and read anew when it is asked for; requests
-            that do not fit beside others wait. None is slots times context.
-        prefill_tokens: Most prompt tokens read in one pass; bounds the memory of a pass.
+        cache_tokens: Most tokens in the KV cache, in pages of 64; a shared prefix counts once. Sequences that no
+            running request needs are evicted, the oldest first; requests that do not fit beside others wait. None is
+            slots times context.
+        prefill_tokens: Most prompt tokens in one pass; bounds the memory of a pass.
         deterministic: Compute each request alone and share no cached prefix, so that completions are the same bit for
-            bit however requests come together. Slow, by about the number of requests in flight; without it they
+            bit in any order of requests. Slower by about the number of requests in flight. Without it completions
             differ by the rounding of differently shaped matrix products.
-        compile: Whether the model's layers run as compiled code, which is faster, most of all for few requests at a
-            time, and takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
-        processes: In how many processes of their own, on a CPU; 0 is in this one. With one, texts are rendered and the
-            environment is told while a pass runs. Of small models a pass keeps one core busy, so as many as there are
-            cores generate most; they share the weights, slots, cache and threads, and branches of a tree stay
-            together. Which requests meet in a pass then depends on timing, and with it how logits are rounded.
+        processes: Worker processes for generation, on a CPU; 0 generates in the calling process. With one, rendering
+            and the environment overlap with generation. A pass of a small model keeps one core busy, so one process a
+            core is fastest. Workers share the weights and split slots, cache and threads; branches of a tree stay
+            together. Which requests share a pass then depends on timing, and so does the rounding of logits.
     """
 
     slots: int = 64
@@ -40,7 +38,6 @@ class Local:
     cache_tokens: int | None = None
     prefill_tokens: int = 2048
     deterministic: bool = False
-    compile: bool = False
     processes: int = 0
 
     def __post_init__(self) -> None:
@@ -65,21 +62,16 @@ class Local:
         """Most tokens of prompt and completion together, with a model."""
         return min(model.context_tokens, self.context_tokens or model.context_tokens)
 
-    def build(self, model: "Model") -> "LocalEngine | Fleet":
+    def build(self, model: "Model") -> "LocalEngine | MultiProcessEngine":
         """An engine over a model; its weights are version 0.
 
         Raises:
-            ValueError: when the model is to be compiled and cannot be, or cannot be shared with other processes.
+            ValueError: when the model cannot be shared with other processes.
         """
         if self.processes:
-            from bough.engine.fleet import Fleet
+            from bough.engine.multi_process import MultiProcessEngine
 
-            return Fleet(self, model)
+            return MultiProcessEngine(self, model)
         from bough.engine.generation import LocalEngine
-        from bough.engine.model import Compilable
 
-        if self.compile:
-            if not isinstance(model, Compilable):
-                raise ValueError(f"Local.compile: got a {type(model).__name__}; need a model that can be compiled")
-            model.compile()
         return LocalEngine(self, model)

@@ -1,4 +1,4 @@
-"""Conversations as tokens for servers that take text: UTF-8 bytes, and marks around the messages."""
+"""Conversations as tokens for servers of text: UTF-8 bytes, and marks around the messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ ROLES = {SYSTEM: "system", USER: "user", ASSISTANT: "assistant"}
 
 @runtime_checkable
 class PastTurn(Protocol):
-    """One past turn: what was read, and what was written (with END, where it was finished)."""
+    """One past turn: the observation, and the action (with END, where it was finished)."""
 
     @property
     def observation(self) -> str:
-        """What was read."""
+        """The observation."""
         ...
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """What was written."""
+        """The action's tokens."""
         ...
 
 
@@ -44,19 +44,19 @@ class Messages:
     stop_tokens: tuple[int, ...] = (END,)
 
     def render(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:
-        """A whole context anew, up to the point where the policy writes."""
+        """A whole context, up to the point where the policy writes."""
         tokens = list(_message(SYSTEM, system)) if system else []
         for turn in past:
             tokens += [*_message(USER, turn.observation), ASSISTANT, *_closed(turn.tokens)]
         return (*tokens, *_message(USER, observation), ASSISTANT)
 
     def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:  # noqa: ARG002
-        """What follows the last action of `past` when `observation` is read next, up to where the policy writes."""
+        """The tokens from the last action of `past` to where the policy writes, with `observation` in between."""
         written = past[-1].tokens
         return (*_closed(written)[len(written) :], *_message(USER, observation), ASSISTANT)
 
     def write(self, action: str) -> tuple[int, ...]:
-        """The tokens of an action that someone else than the policy wrote, with a stop token."""
+        """The tokens of an action that the policy did not write, with a stop token."""
         return (*_bytes(action), END)
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -65,7 +65,7 @@ class Messages:
 
 
 def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
-    """The messages that tokens stand for; the assistant's message that is to be written is not among them.
+    """The messages of tokens, without the assistant message that is to be written.
 
     Raises:
         ValueError: when the tokens are not those of a conversation in which the assistant writes next.

@@ -1,4 +1,4 @@
-"""What an engine runs: a causal model that reads tokens laid end to end and lets the caller do the attention."""
+"""The model that an engine runs: a causal model whose caller computes the attention."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
@@ -10,14 +10,14 @@ from torch import Tensor
 
 @runtime_checkable
 class Attend(Protocol):
-    """Attention, done by whoever laid the tokens out."""
+    """Attention, computed by the caller of the model."""
 
     def __call__(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
     ) -> Tensor:
-        """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; positions are rotated in.
+        """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; after the rotary embedding.
 
-        Of its text a query sees the last `window` tokens, itself among them, or all.
+        A query sees the last `window` tokens of its text, itself included, or all.
         """
         ...
 
@@ -33,12 +33,12 @@ class Model(Protocol):
 
     @property
     def context_tokens(self) -> int:
-        """Most positions the model can read."""
+        """Most positions of the model."""
         ...
 
     @property
     def layers(self) -> int:
-        """How many times `attend` is called in a forward pass, with layer 0, 1, ..."""
+        """How many times a forward pass calls `attend`, with layer 0, 1, ..."""
         ...
 
     @property
@@ -53,12 +53,12 @@ class Model(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where tensors live."""
+        """The device of the weights."""
         ...
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of keys and values."""
+        """The dtype of keys and values."""
         ...
 
     def hidden(
@@ -66,13 +66,13 @@ class Model(Protocol):
         tokens: Int[Tensor, " U"],
         positions: Int[Tensor, " U"],
         attend: Attend,
-        wanted: Int[Tensor, " m"] | None = None,
-        last: Attend | None = None,
+        rows: Int[Tensor, " m"] | None = None,
+        attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
-        """Final hidden states of U tokens of any number of sequences laid end to end, or of those `wanted`.
+        """Final hidden states of U tokens of any number of sequences laid end to end, or of the tokens `rows`.
 
-        A model that can spare the others its last layer may there call `last` in the place of `attend`: it is told of
-        all tokens, as ever, and answers for those wanted, [H, m, D].
+        A model whose last layer can run for `rows` alone may call `attend_last` there in place of `attend`, with the
+        queries, keys and values of all tokens; it returns [H, m, D].
         """
         ...
 
@@ -85,18 +85,5 @@ class Model(Protocol):
 
         Raises:
             ValueError: when names or shapes differ from the model's; names them.
-        """
-        ...
-
-
-@runtime_checkable
-class Compilable(Protocol):
-    """A model of which there is a faster form."""
-
-    def compile(self) -> None:
-        """From now on run compiled code, with the same results but for rounding.
-
-        Raises:
-            ValueError: when that cannot be made here.
         """
         ...

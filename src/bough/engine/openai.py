@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from bough.engine import Completion, EngineFault, Finish, Request
+from bough.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, conversation
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from bough.engine.calls import Calls, Choice
 
 FINISHES = {
-    "stop": Finish.STOP,
-    "length": Finish.LENGTH,
-    "content_filter": Finish.ABORTED,
-    "abort": Finish.ABORTED,
-    "error": Finish.ABORTED,
+    "stop": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "content_filter": FinishReason.ABORTED,
+    "abort": FinishReason.ABORTED,
+    "error": FinishReason.ABORTED,
 }
 """What servers say of why a completion ended."""
 
@@ -192,7 +192,7 @@ class OpenAiEngine:
 
         Raises:
             ValueError: when the prompt leaves no room for a token, or is not in the form that the server is sent; when
-                asked for alternatives.
+                asked for top_probs.
             EngineFault: when the server refused or kept failing; says what to mend.
         """
         prompt_tokens, context_tokens = len(request.prompt_tokens), self._config.context_tokens
@@ -201,9 +201,9 @@ class OpenAiEngine:
                 f"generate: got a prompt of {prompt_tokens} tokens; need at least 1 and fewer than the context of "
                 f"{context_tokens} tokens; read less (a Window context) or raise OpenAi.context_tokens"
             )
-        if request.sampling.alternatives:
+        if request.sampling.top_probs:
             raise ValueError(
-                f"Sampling.alternatives: got {request.sampling.alternatives} and a server, which says nothing of "
+                f"Sampling.top_probs: got {request.sampling.top_probs} and a server, which says nothing of "
                 "the raw distribution; need an engine in this process (Local)"
             )
         if self._config.api == "chat":
@@ -263,7 +263,7 @@ class OpenAiEngine:
             )
         return _known(given[start:stop])
 
-    def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+    def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
         """Refused: a server keeps the weights with which it was started.
 
         Raises:
@@ -271,11 +271,11 @@ class OpenAiEngine:
         """
         del weights
         raise RuntimeError(
-            f"sync: got weights of version {policy_version} for the server at {self._config.base_url}, which keeps its "
-            "own; need an engine in this process to train (Local), or save the policy and start the server anew on it"
+            f"load_weights: got weights of version {policy_version} for the server at {self._config.base_url}, which "
+            "keeps its own; need an engine in this process to train (Local), or save the policy and serve it"
         )
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Nothing is cached here; what the server caches is its own."""
 
     async def close(self) -> None:
@@ -303,14 +303,14 @@ class OpenAiEngine:
         said = choice.message
         text = "" if said is None else said.content or said.refusal or ""
         tokens = tuple(text.encode("utf-8", "replace"))
-        if finish is Finish.ABORTED:
+        if finish is FinishReason.ABORTED:
             tokens = ()
-        elif finish is Finish.STOP and len(tokens) < most:
+        elif finish is FinishReason.STOP and len(tokens) < most:
             tokens = (*tokens, END)
         elif len(tokens) >= most:
             # At the last whole character.
-            tokens, finish = tuple(bytes(tokens[:most]).decode("utf-8", "ignore").encode()), Finish.LENGTH
-        if finish is Finish.LENGTH and not tokens:
+            tokens, finish = tuple(bytes(tokens[:most]).decode("utf-8", "ignore").encode()), FinishReason.LENGTH
+        if finish is FinishReason.LENGTH and not tokens:
             raise EngineFault(
                 f"{self._config.model} wrote no text within {most} tokens; a model that thinks before it answers needs "
                 f"more: OpenAi.extra={{{self._config.limit!r}: 4096}}"
@@ -334,7 +334,7 @@ class OpenAiEngine:
         choice = await self._calls.ask("completions", self._body(asked | PLAIN), seed=request.seed)
         finish = self._finish(choice)
         tokens = self._ids(choice)
-        if not tokens and finish is not Finish.ABORTED:
+        if not tokens and finish is not FinishReason.ABORTED:
             raise EngineFault(
                 f"got a completion of no tokens from {self._config.base_url}, finished {finish}; need one"
             )
@@ -354,7 +354,7 @@ class OpenAiEngine:
         body = {"model": self._config.model, **asked, **self._config.extra}
         return {name: value for name, value in body.items() if value is not None}
 
-    def _finish(self, choice: "Choice") -> Finish:
+    def _finish(self, choice: "Choice") -> FinishReason:
         finish = FINISHES.get(choice.finish_reason or "")
         if finish is None:
             raise EngineFault(

@@ -8,13 +8,13 @@ from math import exp
 from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
-from bough.engine import Completion, EngineFault, Finish, Request
+from bough.engine import Completion, EngineFault, FinishReason, Request
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Mishap(StrEnum):
+class InjectedFault(StrEnum):
     """What can go wrong with a request, on purpose."""
 
     FAULT = "fault"
@@ -25,7 +25,7 @@ class Mishap(StrEnum):
     """No answer ever comes."""
 
 
-Reply: TypeAlias = Sequence[int] | Mishap
+Reply: TypeAlias = Sequence[int] | InjectedFault
 """The tokens to write, or what goes wrong."""
 
 Script: TypeAlias = Callable[[Request], Reply] | Mapping[tuple[int, ...], Sequence[Reply]]
@@ -38,7 +38,7 @@ class Scripted:
     A reply is cut after its first stop token, at `max_tokens`, and at the end of the context, as a model's would be; a
     reply without a stop token gets the request's first one. Log-probabilities and entropies are made up, but
     consistent: fixed functions of the text so far, the token, the temperature and the policy version, so that `score`
-    agrees with `generate` and moves when weights are synced. So are alternatives: the token that was written has the
+    agrees with `generate` and moves when weights are synced. So are top_probs: the token that was written has the
     probability that its log-probability says, the ids after it have half of the rest, a quarter, and so on.
 
     Example:
@@ -90,12 +90,12 @@ class Scripted:
         self.requests.append(request)
         async with self._in_flight():
             reply = self._reply(request)
-            if reply is Mishap.SILENCE:
+            if reply is InjectedFault.SILENCE:
                 await asyncio.get_running_loop().create_future()
-            if reply is Mishap.FAULT:
+            if reply is InjectedFault.FAULT:
                 raise EngineFault("the script asked for a fault")
-            if isinstance(reply, Mishap):
-                tokens, finish = (), Finish.ABORTED
+            if isinstance(reply, InjectedFault):
+                tokens, finish = (), FinishReason.ABORTED
             else:
                 tokens, finish = self._cut(request, tuple(reply))
         logprobs, entropies = self._made_up(request.prompt_tokens, tokens, request.sampling.temperature)
@@ -105,7 +105,7 @@ class Scripted:
             entropies=entropies if request.sampling.entropies else None,
             finish=finish,
             policy_version=self._policy_version,
-            alternatives=self._others(request, tokens) if request.sampling.alternatives else None,
+            top_probs=self._others(request, tokens) if request.sampling.top_probs else None,
         )
 
     async def score(
@@ -123,7 +123,7 @@ class Scripted:
         """See `Engine.score_each`."""
         return tuple([await self.score(prompt_tokens, each, temperature) for each in continuations])
 
-    def sync(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+    def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
         """Take the new version; weights change nothing else here.
 
         Raises:
@@ -132,12 +132,12 @@ class Scripted:
         del weights
         if self._flying:
             raise RuntimeError(
-                f"sync: got weights of version {policy_version} with {self._flying} requests in flight; need none; "
-                "await or cancel them first"
+                f"load_weights: got weights of version {policy_version} with {self._flying} requests in flight; need "
+                "none; await or cancel them first"
             )
         self._policy_version = policy_version
 
-    def forget(self) -> None:
+    def reset_cache(self) -> None:
         """Nothing is cached here."""
 
     async def close(self) -> None:
@@ -163,18 +163,18 @@ class Scripted:
             raise ValueError(f"Scripted.script: got prompt {request.prompt_tokens}; need one of {list(self._script)}")
         return replies[request.seed % len(replies)]
 
-    def _cut(self, request: Request, reply: tuple[int, ...]) -> tuple[tuple[int, ...], Finish]:
+    def _cut(self, request: Request, reply: tuple[int, ...]) -> tuple[tuple[int, ...], FinishReason]:
         most = min(request.sampling.max_tokens, self._context_tokens - len(request.prompt_tokens))
         tokens = (*reply, *request.stop_tokens[:1])[:most]
         for end, token in enumerate(tokens, start=1):
             if token in request.stop_tokens:
-                return tokens[:end], Finish.STOP
+                return tokens[:end], FinishReason.STOP
         if len(tokens) < most:
             raise ValueError(
                 f"Scripted.script: got {len(tokens)} tokens for a request without stop tokens; need {most}, where the "
                 "completion ends by length"
             )
-        return tokens, Finish.LENGTH
+        return tokens, FinishReason.LENGTH
 
     def _made_up(
         self, prompt: tuple[int, ...], tokens: tuple[int, ...], temperature: float
@@ -195,7 +195,7 @@ class Scripted:
         logprobs, _ = self._made_up(request.prompt_tokens, tokens, 1.0)
         said: list[tuple[tuple[int, float], ...]] = []
         for token, logprob in zip(tokens, logprobs, strict=True):
-            share = [exp(logprob), *((1 - exp(logprob)) / 2**rank for rank in range(1, request.sampling.alternatives))]
+            share = [exp(logprob), *((1 - exp(logprob)) / 2**rank for rank in range(1, request.sampling.top_probs))]
             ids = range(token, token + len(share))
             said.append(tuple(sorted(zip(ids, share, strict=True), key=lambda each: -each[1])))
         return tuple(said)

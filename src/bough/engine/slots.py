@@ -1,4 +1,4 @@
-"""What each slot of the cache holds, token by token: the bookkeeping of generation, without keys and values."""
+"""The tokens and requests of each slot: the bookkeeping of generation, without keys and values."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,17 +15,17 @@ FIRST_TOKENS = 128
 
 
 SHARED_TOKENS = 16
-"""Fewer tokens are read anew sooner than another's are waited for, or shared."""
+"""Shorter prefixes are computed again instead of shared or waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reuse:
-    """Where the beginning of a prompt has been read already.
+    """The longest prefix of a prompt in the KV cache.
 
     Attributes:
-        slot: By whom.
-        tokens: How much of it.
-        soon_tokens: How much of it some slot will have read once it is done with its own prompt, >= `tokens`.
+        slot: The slot that holds it.
+        tokens: Its length.
+        soon_tokens: Its length once all slots have computed their own prompts, >= `tokens`.
     """
 
     slot: int
@@ -36,21 +36,21 @@ class Reuse:
 class Slots:
     """R rows, one a slot, of up to L tokens; L grows by doubling.
 
-    A slot is busy while it serves a request. What it read stays afterwards, for requests that begin alike, until the
-    slot is given away.
+    A slot is busy while it serves a request. Its keys and values stay afterwards, for requests with the same prefix,
+    until the slot gets another request.
 
     Attributes:
-        token: [R, L]; what a slot holds, valid up to `known`. Of a busy slot: prompt and completion so far.
+        token: [R, L]; prompt and completion so far, valid up to `known`.
         logprob: [R, L], at sampled tokens.
         entropy: [R, L] nats, at sampled tokens.
-        known: [R], how many tokens a slot holds.
-        read: [R], how many of them have keys and values, <= `known`.
-        start: [R], where the completion begins.
-        limit: [R], where it ends at the latest.
+        known: [R], the number of tokens of a slot.
+        read: [R], how many of them are in the KV cache, <= `known`.
+        start: [R], the position at which the completion begins.
+        limit: [R], the position at which it ends at the latest.
         seed: [R] uint64.
         temperature: [R].
         top_p: [R].
-        alternatives: [R], how many of the most likely tokens a request is told at each place.
+        top_probs: [R], how many of the most likely tokens a request gets at each position.
         stop: [R, S], stop tokens, padded with -1.
         busy: [R] bool.
     """
@@ -69,7 +69,7 @@ class Slots:
         self.seed: NDArray[np.uint64] = np.zeros(rows, dtype=np.uint64)
         self.temperature: Floats = np.ones(rows)
         self.top_p: Floats = np.ones(rows)
-        self.alternatives: Ints = np.zeros(rows, dtype=np.int64)
+        self.top_probs: Ints = np.zeros(rows, dtype=np.int64)
         self.stop: Ints = np.full((rows, 1), -1, dtype=np.int64)
         self.busy: NDArray[np.bool_] = np.zeros(rows, dtype=np.bool_)
         # When each slot was last released, counted in releases; 0 of a slot never used.
@@ -77,9 +77,9 @@ class Slots:
         self._releases = 0
 
     def find(self, prompt: Ints) -> Reuse:
-        """Who read most of `prompt`. Its last token never counts: it is always read anew, for what comes after it.
+        """The slot with the longest prefix of `prompt`. The last token never counts: its logits must be computed.
 
-        Short beginnings are not shared: each makes every later pass attend in one more part.
+        Short prefixes are not shared: each adds a run of pages to every later pass.
         """
         width = min(len(prompt) - 1, self.token.shape[1])
         # A column that never matches ends every row, so that the first mismatch always exists.
@@ -87,20 +87,20 @@ class Slots:
         np.not_equal(self.token[:, :width], prompt[:width], out=differs[:, :width])
         soon = np.minimum(differs.argmax(axis=1), self.known)
         now = np.minimum(soon, self.read)
-        # Of equals an idle slot that holds nothing else comes first: it can be taken over without a copy.
+        # Of equals an idle slot that holds nothing else comes first: its pages can be taken over.
         whole = ~self.busy & (self.read == now)
         now[(now < SHARED_TOKENS) & ~whole] = 0
         slot = int((2 * now + whole).argmax())
         return Reuse(slot=slot, tokens=int(now[slot]), soon_tokens=int(soon.max()))
 
     def choose(self, reuse: Reuse) -> int:
-        """The slot to give away: the one reused when nothing of it is lost, else an empty one, else the oldest idle."""
+        """The slot for a request: the one reused if it loses nothing, else an empty one, else the oldest idle."""
         if not self.busy[reuse.slot] and self.read[reuse.slot] == reuse.tokens:
             return reuse.slot
         return int(np.where(self.busy, np.iinfo(np.int64).max, self._released).argmin())
 
     def take(self, slot: int, tokens: Ints, reused_tokens: int) -> None:
-        """Give an idle slot to a request that reads `tokens`, of which the slot has read the first `reused_tokens`."""
+        """Give an idle slot to a request of `tokens`, whose first `reused_tokens` are in the KV cache."""
         self._reserve(len(tokens) + 1)
         self.token[slot, : len(tokens)] = tokens
         self.known[slot] = self.start[slot] = self.limit[slot] = len(tokens)
@@ -108,19 +108,19 @@ class Slots:
         self.busy[slot] = True
 
     def aim(self, slot: int, request: Request) -> None:
-        """Say how the completion of a slot just taken is drawn, and where it ends."""
+        """Set the sampling and the end of the completion of a slot just taken."""
         self.limit[slot] = min(int(self.start[slot]) + request.sampling.max_tokens, self._most_tokens)
         self.seed[slot] = request.seed & 0xFFFF_FFFF_FFFF_FFFF
         self.temperature[slot] = request.sampling.temperature
         self.top_p[slot] = request.sampling.top_p
-        self.alternatives[slot] = request.sampling.alternatives
+        self.top_probs[slot] = request.sampling.top_probs
         if (missing := len(request.stop_tokens) - self.stop.shape[1]) > 0:
             self.stop = np.pad(self.stop, ((0, 0), (0, missing)), constant_values=-1)
         self.stop[slot] = -1
         self.stop[slot, : len(request.stop_tokens)] = request.stop_tokens
 
     def append(self, slots: Ints, token: Ints, logprob: Floats, entropy: Floats) -> NDArray[np.bool_]:
-        """Add one sampled token to each of `slots`, [B] each; tells which of them are complete."""
+        """Add one sampled token to each of `slots`, [B] each; return which of them are complete."""
         at = self.known[slots]
         self._reserve(int(at.max()) + 1)
         self.token[slots, at] = token
@@ -130,19 +130,19 @@ class Slots:
         return (self.stop[slots] == token[:, None]).any(axis=1) | (at + 1 == self.limit[slots])
 
     def release(self, slot: int) -> None:
-        """End a slot's request; what was read stays."""
+        """End a slot's request; its keys and values stay."""
         self._releases += 1
         self._released[slot] = self._releases
         self.known[slot] = self.read[slot]
         self.busy[slot] = False
 
     def idle(self) -> Ints:
-        """The slots that serve no one but hold something, oldest first."""
+        """The slots without a request but with keys and values, oldest first."""
         slots = np.flatnonzero(~self.busy & (self.known > 0))
         return slots[np.argsort(self._released[slots])]
 
     def clear(self, slot: int) -> None:
-        """Forget what an idle slot holds."""
+        """Empty an idle slot."""
         self.known[slot] = self.read[slot] = self._released[slot] = 0
 
     def _reserve(self, tokens: int) -> None:

@@ -135,7 +135,7 @@ class UserCodeError(ValueError):
 
 @runtime_checkable
 class Host(Protocol):
-    """Runs an environment for many branches at once: in this process (`Inline`) or in others (`Workers`)."""
+    """Runs an environment for many branches at once: in this process (`InProcessHost`) or in others (`Workers`)."""
 
     @property
     def branching(self) -> Branching:
@@ -175,9 +175,10 @@ class EnvHost(Host, Protocol):
 
 # Last, because every piece imports the protocol from above.
 from bough.env.frozenlake import FrozenLake  # noqa: E402
-from bough.env.inline import Inline  # noqa: E402
-from bough.env.joint import Joint  # noqa: E402
+from bough.env.inline import InProcessHost  # noqa: E402
+from bough.env.joint import ParallelCalls  # noqa: E402
 from bough.env.replay import Replay  # noqa: E402
+from bough.env.shop import Shop  # noqa: E402
 from bough.env.sokoban import Sokoban  # noqa: E402
 from bough.env.textworld import TextWorld  # noqa: E402
 from bough.env.workers import Workers  # noqa: E402
@@ -189,10 +190,11 @@ __all__ = [
     "EnvHost",
     "FrozenLake",
     "Host",
-    "Inline",
-    "Joint",
+    "InProcessHost",
+    "ParallelCalls",
     "Oracle",
     "Replay",
+    "Shop",
     "Sokoban",
     "Split",
     "State",

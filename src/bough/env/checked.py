@@ -19,7 +19,7 @@ Piece = TypeVar("Piece", State, Step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class ValidatedEnv:
     """Calls an environment in this process and checks the results.
 
     NumPy scalars in the results become Python's, so that they can be written as JSON and unpickled anywhere.

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bough.env import Branching, Env, Split, State, Step
-from bough.env.checked import Checked
+from bough.env.checked import ValidatedEnv
 from bough.tree import Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inline:
+class InProcessHost:
     """Runs an environment in this process. A call that hangs hangs everything; use `Workers` where that can happen.
 
     Attributes:
@@ -44,7 +44,7 @@ class Inline:
             ValueError: the environment's own, or when the result is not `count` different tasks.
         """
         with self._working():
-            return Checked(env=self.env).tasks(split, count, seed)
+            return ValidatedEnv(env=self.env).tasks(split, count, seed)
 
     async def start(self, task: Task) -> State:
         """`Env.start`.
@@ -55,7 +55,7 @@ class Inline:
             ValueError: the environment's own, about a bad task.
         """
         with self._working():
-            return Checked(env=self.env).start(task)
+            return ValidatedEnv(env=self.env).start(task)
 
     async def step(self, state: State, action: str) -> Step:
         """`Env.step`.
@@ -64,7 +64,7 @@ class Inline:
             EnvFault: when the environment raised, or returned something else than a Step.
         """
         with self._working():
-            return Checked(env=self.env).step(state, action)
+            return ValidatedEnv(env=self.env).step(state, action)
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
         """`Oracle.plan`; None too when the environment is no oracle.
@@ -73,7 +73,7 @@ class Inline:
             EnvFault: when the environment raised, or returned something else than strings or None.
         """
         with self._working():
-            return Checked(env=self.env).plan(state)
+            return ValidatedEnv(env=self.env).plan(state)
 
     async def close(self) -> None:
         """Nothing to let go of."""

@@ -19,7 +19,7 @@ Call: TypeAlias = tuple[str, frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Joint:
+class ParallelCalls:
     """Experimental: parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432), joined in one reading.
 
         1: search cats

@@ -13,7 +13,7 @@ from io import BufferedRWPair
 from typing import Literal, TypeAlias
 
 from bough.env import Env, EnvFault, Split, State, Step, UserCodeError
-from bough.env.checked import Checked
+from bough.env.checked import ValidatedEnv
 from bough.tree import Task
 from bough.usercode.load import unpickle
 from bough.usercode.origin import describe
@@ -72,7 +72,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class Request:
     """A call of the environment: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step."""
 
     call: Call
@@ -101,7 +101,7 @@ class Reply:
     took_s: float = 0.0
 
 
-def framed(message: Hello | Ask | Reply) -> bytes:
+def framed(message: Hello | Request | Reply) -> bytes:
     """A message as bytes."""
     blob = pickle.dumps(message)
     return len(blob).to_bytes(LENGTH_BYTES, "big") + blob
@@ -122,14 +122,14 @@ def serve(channel_fd: int) -> None:
             _write(stream, Reply(verdict=Verdict.UNUSABLE, message=describe(broken)))
             return
         _write(stream, Reply(verdict=Verdict.READY))
-        checked = Checked(env=env)
-        while isinstance(ask := _read(stream), Ask):
+        checked = ValidatedEnv(env=env)
+        while isinstance(ask := _read(stream), Request):
             begin = time.perf_counter()
             reply = _reply(checked, ask, hello.files)
             _write(stream, replace(reply, took_s=time.perf_counter() - begin))
 
 
-def _reply(env: Checked, ask: Ask, files: Mapping[str, str]) -> Reply:
+def _reply(env: ValidatedEnv, ask: Request, files: Mapping[str, str]) -> Reply:
     try:
         return Reply(verdict=Verdict.ANSWER, answer=_answer(env, ask, files))
     except (EnvFault, ImportError, ValueError) as error:
@@ -137,7 +137,7 @@ def _reply(env: Checked, ask: Ask, files: Mapping[str, str]) -> Reply:
         return Reply(verdict=verdict, message=str(error))
 
 
-def _answer(env: Checked, ask: Ask, files: Mapping[str, str]) -> Answer:
+def _answer(env: ValidatedEnv, ask: Request, files: Mapping[str, str]) -> Answer:
     if ask.draw is not None:
         return env.tasks(*ask.draw)
     if ask.task is not None:

@@ -166,11 +166,11 @@ def solve(rows: Rows) -> tuple[str, ...] | None:
     queue = deque([start])
     while queue:
         layout = queue.popleft()
-        player, boxes = layout
+        rollout, boxes = layout
         if boxes == targets:
             return _way(ways, layout)
         for move, (down, right) in MOVES.items():
-            cell = (player[0] + down, player[1] + right)
+            cell = (rollout[0] + down, rollout[1] + right)
             after: Layout = (cell, boxes)
             if cell in boxes:
                 beyond = (cell[0] + down, cell[1] + right)
@@ -198,9 +198,9 @@ def _alive(rows: Rows) -> frozenset[Cell]:
     while queue:
         box = queue.popleft()
         for down, right in MOVES.values():
-            pulled, player = (box[0] + down, box[1] + right), (box[0] + 2 * down, box[1] + 2 * right)
-            inside = 0 <= player[0] < len(rows) and 0 <= player[1] < len(rows[0])
-            if inside and pulled not in seen and "#" not in (rows[pulled[0]][pulled[1]], rows[player[0]][player[1]]):
+            pulled, rollout = (box[0] + down, box[1] + right), (box[0] + 2 * down, box[1] + 2 * right)
+            inside = 0 <= rollout[0] < len(rows) and 0 <= rollout[1] < len(rows[0])
+            if inside and pulled not in seen and "#" not in (rows[pulled[0]][pulled[1]], rows[rollout[0]][rollout[1]]):
                 seen.add(pulled)
                 queue.append(pulled)
     return frozenset(seen)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bough.env import EnvFault, UserCodeError
-from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Ask, Hello, Reply, Verdict, framed
+from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Hello, Reply, Request, Verdict, framed
 from bough.usercode.load import loaded_files
 
 # The child must find the same modules as this process, so it gets the path before it imports anything.
@@ -56,7 +56,7 @@ class Worker:
     _turn: asyncio.Lock | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
-    async def ask(self, ask: Ask) -> Answer:
+    async def ask(self, ask: Request) -> Answer:
         """One call.
 
         Raises:
@@ -92,7 +92,7 @@ class Worker:
             self._turn, self._loop = asyncio.Lock(), loop
         return self._turn
 
-    async def _exchange(self, ask: Ask) -> Reply:
+    async def _exchange(self, ask: Request) -> Reply:
         about = f"{self.name}.{ask.call} ({ask.about})"
         if self._closed:
             raise RuntimeError(f"{about}: got a call after close(); need workers that are open")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 from bough.env import Branching, Env, Split, State, Step
-from bough.env.serve import Ask, Packed
+from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
 from bough.tree import Task
 
@@ -97,7 +97,7 @@ class Workers:
 
     async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
         """`Env.tasks`; faults as in `start`."""
-        ask = Ask(call="tasks", draw=(split, count, seed))
+        ask = Request(call="tasks", draw=(split, count, seed))
         return cast("tuple[Task, ...]", await self._crew[self._least_busy()].ask(ask))
 
     async def start(self, task: Task) -> State:
@@ -110,7 +110,7 @@ class Workers:
             RuntimeError: after `close`.
         """
         home = self._least_busy()
-        state = await self._crew[home].ask(Ask(call="start", task=task))
+        state = await self._crew[home].ask(Request(call="start", task=task))
         return self._housed(cast("State", state), home)
 
     async def step(self, state: State, action: str) -> Step:
@@ -118,12 +118,12 @@ class Workers:
         home = self._home(state)
         if isinstance(state.value, Packed):
             state.value.home = None  # Stepping uses the live state up: the next step from here is at home anywhere.
-        step = cast("Step", await self._crew[home].ask(Ask(call="step", state=state, action=action)))
+        step = cast("Step", await self._crew[home].ask(Request(call="step", state=state, action=action)))
         return replace(step, state=self._housed(step.state, home))
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
         """`Oracle.plan`; None too when the environment is no oracle. Faults as in `start`."""
-        answer = await self._crew[self._home(state)].ask(Ask(call="plan", state=state))
+        answer = await self._crew[self._home(state)].ask(Request(call="plan", state=state))
         return cast("tuple[str, ...] | None", answer)
 
     async def close(self) -> None:

@@ -3,11 +3,11 @@
 The package is also a function, `bough.evaluate(result)`: see `bough.api`.
 """
 
-from bough.evaluate.checkpoint import Evaluation, evaluate, sentence
+from bough.evaluate.checkpoint import CheckpointResult, evaluate, sentence
 from bough.evaluate.failed import AllFailed
-from bough.evaluate.search import Found, search, summary
+from bough.evaluate.search import SearchResult, search, summary
 from bough.lazy import make_callable
 
-__all__ = ["AllFailed", "Evaluation", "Found", "evaluate", "search", "sentence", "summary"]
+__all__ = ["AllFailed", "CheckpointResult", "SearchResult", "evaluate", "search", "sentence", "summary"]
 
 make_callable(__name__)

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 
 from bough.config import override
 from bough.evaluate.failed import require_some
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, StoreError
-from bough.train import Score, load_run, measure
+from bough.train import HeldoutResult, load_run, measure
 from bough.train.event_loop import run_coroutine
 from bough.train.watchdog import Watchdog
 from bough.tree import derive
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
 if TYPE_CHECKING:
-    from bough.train.runtime import Workshop
+    from bough.train.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evaluation:
+class CheckpointResult:
     """A checkpoint's result.
 
     Attributes:
@@ -32,7 +32,7 @@ class Evaluation:
     """
 
     step: int
-    score: Score
+    score: HeldoutResult
     low: float
     high: float
 
@@ -43,7 +43,7 @@ class Evaluation:
         return f"<p>{escape(str(self))}</p>"
 
 
-def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> Evaluation:
+def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> CheckpointResult:
     """Play the held-out tasks of a run with one of its checkpoints.
 
     Args:
@@ -62,29 +62,29 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         if checkpoint is None:
             raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
         # Imported here because it imports torch; wrong arguments are reported earlier.
-        from bough.train.runtime import Workshop
+        from bough.train.runtime import Runtime
 
-        waits = Waits()
-        with Watchdog(waits, grace_s=run.health.stuck_s):
-            shop = Workshop(run, directory.policy, waits, trains=False)
-            shop.policy.load_state(checkpoint.tensors("policy"))
-            score = run_coroutine(_play(shop))
+        deadlines = Deadlines()
+        with Watchdog(deadlines, grace_s=run.health.stuck_s):
+            runtime = Runtime(run, directory.policy, deadlines, trains=False)
+            runtime.policy.load_state(checkpoint.tensors("policy"))
+            score = run_coroutine(_play(runtime))
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
-    return Evaluation(step=checkpoint.step, score=score, low=low, high=high)
+    return CheckpointResult(step=checkpoint.step, score=score, low=low, high=high)
 
 
-async def _play(shop: "Workshop") -> Score:
-    settings = shop.run.world.evaluation
+async def _play(runtime: "Runtime") -> HeldoutResult:
+    settings = runtime.run.world.evaluation
     try:
-        await shop.sync(moved=False)
-        seed = derive(shop.run.seed, "heldout")
-        return await measure(shop.grove, shop.heldout_tasks, temperature=settings.temperature, seed=seed)
+        await runtime.sync(moved=False)
+        seed = derive(runtime.run.seed, "heldout")
+        return await measure(runtime.rollouts, runtime.heldout_tasks, temperature=settings.temperature, seed=seed)
     finally:
-        await shop.close()
+        await runtime.close()
 
 
-def sentence(evaluation: Evaluation) -> str:
+def sentence(evaluation: CheckpointResult) -> str:
     """The result in one line, and one line each for failed tasks, truncated paths, cut and invalid actions."""
     score = evaluation.score
     outgrown = score.truncated_context

@@ -10,9 +10,9 @@ from typing import TypeAlias, cast
 from bough.config import dump, override
 from bough.engine import OpenAi
 from bough.evaluate.failed import require_some
-from bough.rollout import Agent, Grove, Grown, Waits
+from bough.rollout import Agent, Deadlines, RolloutRunner, Rollouts
 from bough.search.question import UNANSWERED
-from bough.store import Checkpoints, RunDirectory, Shelf, StoreError, write_json
+from bough.store import Checkpoints, PartialTrees, RunDirectory, StoreError, write_json
 from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
@@ -30,7 +30,7 @@ Tell: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SearchResult:
     """What a search came to on a list of tasks.
 
     Attributes:
@@ -64,7 +64,7 @@ class Found:
 
     @property
     def rate(self) -> float:
-        """Share of successes, in [0, 1]."""
+        """Fraction of successes, in [0, 1]."""
         return sum(self.successes.values()) / len(self.successes)
 
 
@@ -75,7 +75,7 @@ def search(
     step: int | None = None,
     out: Path | None = None,
     tell: Tell | None = None,
-) -> Found:
+) -> SearchResult:
     """Search the held-out tasks of a run, by its explorer.
 
     Finished trees are stored, so a repeated call continues a stopped search. A tree in which every path failed is not
@@ -101,19 +101,21 @@ def search(
         return _found(_search(override(load_run(directory), changes), directory, step, out, tell), out)
 
 
-def _search(run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: Tell | None) -> Grown:
+def _search(
+    run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: Tell | None
+) -> Rollouts:
     """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
-    waits = Waits()
-    with Watchdog(waits, grace_s=run.health.stuck_s):
+    deadlines = Deadlines()
+    with Watchdog(deadlines, grace_s=run.health.stuck_s):
         if directory is None:
-            return run_coroutine(_remote(run, waits, out, tell))
-        return run_coroutine(_local(run, directory, waits, step, out, tell))
+            return run_coroutine(_remote(run, deadlines, out, tell))
+        return run_coroutine(_local(run, directory, deadlines, step, out, tell))
 
 
 async def _local(
-    run: Run, directory: RunDirectory, waits: Waits, step: int | None, out: Path | None, tell: Tell | None
-) -> Grown:
+    run: Run, directory: RunDirectory, deadlines: Deadlines, step: int | None, out: Path | None, tell: Tell | None
+) -> Rollouts:
     """Search with a checkpoint."""
     checkpoints = Checkpoints(directory=directory.checkpoints)
     checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
@@ -121,20 +123,20 @@ async def _local(
         raise StoreError(f"{directory.path}: got no whole checkpoint; need a run that has saved one")
     folder = _folder(run, out, f"step {checkpoint.step}")
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.train.runtime import Workshop
+    from bough.train.runtime import Runtime
 
-    shop = Workshop(run, directory.policy, waits, trains=False)
-    shop.policy.load_state(checkpoint.tensors("policy"))
-    if shop.critic is not None:
-        shop.critic.load_state(checkpoint.tensors("critic"))
+    runtime = Runtime(run, directory.policy, deadlines, trains=False)
+    runtime.policy.load_state(checkpoint.tensors("policy"))
+    if runtime.critic is not None:
+        runtime.critic.load_state(checkpoint.tensors("critic"))
     try:
-        await shop.sync(moved=False)
-        return await _grow(run, shop.grove, shop.heldout_tasks, folder, tell)
+        await runtime.sync(moved=False)
+        return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)
     finally:
-        await shop.close()
+        await runtime.close()
 
 
-async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -> Grown:
+async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: Tell | None) -> Rollouts:
     """Search with a model that a server has."""
     world, settings = run.world, run.world.execution.engine
     if not isinstance(settings, OpenAi):
@@ -155,26 +157,30 @@ async def _remote(run: Run, waits: Waits, out: Path | None, tell: Tell | None) -
         parser=run.world.parser,
         sampling=run.world.sampling,
     )
-    grove = Grove(agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, waits=waits)
+    runner = RolloutRunner(
+        agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, deadlines=deadlines
+    )
     try:
-        timed = TimedHost(host=host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
-        return await _grow(run, grove, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
+        timed = TimedHost(host=host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
+        return await _grow(run, runner, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
     finally:
         await host.close()
         await engine.close()
 
 
-async def _grow(run: Run, grove: Grove, tasks: Sequence[Task], folder: Shelf | None, tell: Tell | None) -> Grown:
+async def _grow(
+    run: Run, runner: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: Tell | None
+) -> Rollouts:
     """One tree for each task."""
     shelf = _Counted(folder, tell, len(tasks))
-    wide = replace(grove, at_once=AT_ONCE)
-    return await wide.grow(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
+    wide = replace(runner, max_concurrent=AT_ONCE)
+    return await wide.run(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
 
 
 class _Counted:
     """A shelf that says how far things are; without a folder it keeps nothing."""
 
-    def __init__(self, folder: Shelf | None, tell: Tell | None, of: int) -> None:
+    def __init__(self, folder: PartialTrees | None, tell: Tell | None, of: int) -> None:
         self._folder, self._tell = folder, tell
         self._done, self._of = 0, of
 
@@ -195,7 +201,7 @@ class _Counted:
             self._tell(self._done, self._of)
 
 
-def _folder(run: Run, out: Path | None, who: str) -> Shelf | None:
+def _folder(run: Run, out: Path | None, who: str) -> PartialTrees | None:
     """Where trees are kept; a folder belongs to one search."""
     if out is None:
         return None
@@ -211,10 +217,10 @@ def _folder(run: Run, out: Path | None, who: str) -> Shelf | None:
         with explain_unwritable(out):
             out.mkdir(parents=True, exist_ok=True)
         there.write_config(about)
-    return Shelf(directory=there.trees)
+    return PartialTrees(directory=there.trees)
 
 
-def _found(grown: Grown, out: Path | None) -> Found:
+def _found(grown: Rollouts, out: Path | None) -> SearchResult:
     failures = grown.failures
     trees = tuple(tree for tree in grown.trees if tree.task.id not in failures)
     successes = {tree.task.id: _solved(tree) for tree in trees}
@@ -222,7 +228,7 @@ def _found(grown: Grown, out: Path | None) -> Found:
     costs = [cast("Mapping[str, int]", tree.info[0]["cost"]) for tree in trees]
     cost = {name: sum(each[name] for each in costs) / len(costs) for name in costs[0]}
     low, high = wilson(sum(successes.values()), len(successes))
-    found = Found(
+    found = SearchResult(
         successes=successes,
         failures=failures,
         faults=sum(int((tree.outcome[leaves(tree)] == Outcome.FAILED).sum()) for tree in trees),
@@ -246,7 +252,7 @@ def _solved(tree: Tree) -> bool:
     return any(info.get("success") is True for info in answers or tree.info)
 
 
-def summary(found: Found) -> str:
+def summary(found: SearchResult) -> str:
     """The result in one line, and one line each for failed tasks and paths, cut and invalid actions."""
     cost = ", ".join(f"{found.cost[name]:,.1f} {name}" for name in ("turns", "tokens", "calls") if name in found.cost)
     interval = f"95 % interval {found.low:.1%} to {found.high:.1%}"

@@ -1,42 +1,42 @@
 """Exploration: how trees grow, in training and at inference."""
 
-from bough.explore.asking import Number, Words
+from bough.explore.asking import LabelParser, NumberParser
 from bough.explore.chains import Chains
-from bough.explore.correct import Astray, Blame, Correct
+from bough.explore.correct import Blame, Correct, FirstOracleMistake
 from bough.explore.demonstration import Demonstration
-from bough.explore.dream import Aside, Ask, Dream
+from bough.explore.dream import Ask, DirectLlmCall, Dream
 from bough.explore.entropy_forks import EntropyForks
-from bough.explore.ep_tree import Surprisal
+from bough.explore.ep_tree import EpTree
 from bough.explore.forks import Forks
-from bough.explore.full_tree import Levels
+from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
-from bough.explore.latr import Lookahead
-from bough.explore.quality import Advised, Asked, Early, Proper, Quality
+from bough.explore.latr import Latr
+from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
 
 __all__ = [
-    "Advised",
-    "Aside",
+    "OracleMatch",
+    "DirectLlmCall",
     "Ask",
-    "Asked",
-    "Astray",
+    "LlmJudge",
+    "FirstOracleMistake",
     "Blame",
     "Chains",
     "Correct",
     "Demonstration",
     "Dream",
-    "Early",
+    "EarlyAnswerBonus",
     "EntropyForks",
     "Forks",
     "Guided",
-    "Levels",
-    "Lookahead",
-    "Number",
-    "Proper",
+    "FullTree",
+    "Latr",
+    "NumberParser",
+    "FormatScore",
     "Quality",
     "Segments",
     "Slate",
-    "Surprisal",
-    "Words",
+    "EpTree",
+    "LabelParser",
 ]

@@ -22,7 +22,7 @@ class Reader(Protocol[Read]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class LabelParser:
     """Answers that are one of a few words, and what each is worth.
 
     Of the words that occur in a text, as whole words in any case, the last counts, and the longest of those that end
@@ -50,7 +50,7 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number:
+class NumberParser:
     """Answers that are a number in a range, of which the lowest is worth 0 and the highest 1.
 
     The last number of a text counts: "8", "8/10" and "8 out of 10" are .8 with a range from 0 to 10. One that lies

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 
@@ -28,12 +28,12 @@ class Chains:
         """The number of paths of a tree."""
         return self.n
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
-        await together(player, (self._play(player, root, chain) for chain in range(self.n)))
+        root = await rollout.root()
+        await together(rollout, (self._play(rollout, root, chain) for chain in range(self.n)))
 
-    async def _play(self, player: Player, root: Cursor, chain: int) -> None:
+    async def _play(self, rollout: Rollout, root: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):
-            if await player.follow(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
+            if await rollout.follow(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
                 return

@@ -7,7 +7,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, insist
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 from bough.tree.needs import FORKS, ORACLE, Need
@@ -17,13 +17,13 @@ from bough.tree.needs import FORKS, ORACLE, Need
 class Blame(Protocol):
     """Finds the step that spoiled a path: a frozen dataclass."""
 
-    async def __call__(self, player: Player, lost: Attempt) -> int | None:
+    async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
         """Which action of a path that did not solve its task was the first wrong one, 0 for its first; None if none."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Astray:
+class FirstOracleMistake:
     """The first action that was invalid, or after which the oracle knows no way; needs an oracle.
 
     If there is always a way, the last action is to blame: it led to the end without success. It asks the oracle once
@@ -37,12 +37,12 @@ class Astray:
 
     invalid: bool = True
 
-    async def __call__(self, player: Player, lost: Attempt) -> int | None:
+    async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
         """The number of the step."""
         for step, action in enumerate(lost.actions):
-            if self.invalid and player.growth.nodes[action].info.get("valid") is False:
+            if self.invalid and rollout.builder.nodes[action].info.get("valid") is False:
                 return step
-            if step + 1 == len(lost.places) or await player.plan(lost.places[step + 1]) is None:
+            if step + 1 == len(lost.places) or await rollout.plan(lost.places[step + 1]) is None:
                 return step
         return None
 
@@ -76,7 +76,7 @@ class Correct:
 
     n: int = 8
     most: int = 2
-    blame: Blame = Astray()
+    blame: Blame = FirstOracleMistake()
     retries: int = 2
 
     def __post_init__(self) -> None:
@@ -85,40 +85,40 @@ class Correct:
                 f"Correct: got n={self.n}, most={self.most}, retries={self.retries}; need n >= 1 and the others >= 0"
             )
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
-        calls = [insist(player, root, number=number, step=self.n, retries=self.retries) for number in range(self.n)]
-        lost = [each for each in await together(player, calls) if each is not None and each.lost]
-        places = await self._places(player, lost)
-        await together(player, [self._go_on(player, place) for place in places])
+        root = await rollout.root()
+        calls = [insist(rollout, root, number=number, step=self.n, retries=self.retries) for number in range(self.n)]
+        lost = [each for each in await together(rollout, calls) if each is not None and each.lost]
+        places = await self._places(rollout, lost)
+        await together(rollout, [self._go_on(rollout, place) for place in places])
 
-    async def _places(self, player: Player, lost: Sequence[Attempt]) -> list[Cursor]:
+    async def _places(self, rollout: Rollout, lost: Sequence[Attempt]) -> list[Cursor]:
         """Where the oracle goes on, each once."""
         found: dict[int, Cursor] = {}
         for each in lost:
             if len(found) >= self.most:
                 break
             try:
-                step = await self.blame(player, each)
+                step = await self.blame(rollout, each)
             except EnvFault:
                 continue
             if step is not None:
                 found.setdefault(each.places[step].node, each.places[step])
         return list(found.values())
 
-    async def _go_on(self, player: Player, place: Cursor) -> None:
+    async def _go_on(self, rollout: Rollout, place: Cursor) -> None:
         """Let the oracle play to the end, or to where it knows no way."""
         for again in range(self.retries + 1):
             branch, here = self.n * (self.retries + 1) + again, place
             while isinstance(here, Cursor):
                 try:
-                    plan = await player.plan(here)
+                    plan = await rollout.plan(here)
                 except EnvFault:
                     plan = None
                 if not plan:
-                    return player.stop(here, "no way")
-                here, branch = await player.advance(here, branch=branch, action=plan[0], ahead=plan), 0
+                    return rollout.stop(here, "no way")
+                here, branch = await rollout.advance(here, branch=branch, action=plan[0], ahead=plan), 0
             if here is not Outcome.FAILED:
                 return None
         return None

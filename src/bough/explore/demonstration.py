@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bough.env import EnvFault
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
 
 
@@ -16,23 +16,23 @@ class Demonstration:
     where the oracle knows no way on.
     """
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the path.
 
         Raises:
             EnvFault: when the environment breaks at any turn; the whole demonstration is then retried.
             ValueError: when the oracle does not know how to begin; it is then no oracle for this task.
         """
-        place = await player.root()
-        plan = await player.plan(place)
+        place = await rollout.root()
+        plan = await rollout.plan(place)
         if not plan:
             raise ValueError(
-                f"task {player.growth.task.id}: got no plan from the environment; need an environment with a method "
+                f"task {rollout.builder.task.id}: got no plan from the environment; need an environment with a method "
                 "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
             )
         while isinstance(place, Cursor) and plan:
-            place = await player.advance(place, action=plan[0], ahead=plan)
+            place = await rollout.advance(place, action=plan[0], ahead=plan)
             if isinstance(place, Cursor):
-                plan = await player.plan(place)
+                plan = await rollout.plan(place)
         if place is Outcome.FAILED:
-            raise EnvFault(str(player.growth.nodes[-1].info["fault"]))
+            raise EnvFault(str(rollout.builder.nodes[-1].info["fault"]))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from bough.context import Renderer
-from bough.engine import Engine, EngineFault, Finish, Request, Sampling
+from bough.engine import Engine, EngineFault, FinishReason, Request, Sampling
 from bough.env import Branching, EnvFault, State, Step
 from bough.tree import Outcome, Task
 from bough.tree.seeds import derive
@@ -20,7 +20,7 @@ NEXT = "{told}\n\nWhat happened:\n{turns}\n\nWhat does the agent read now?"
 
 @runtime_checkable
 class Ask(Protocol):
-    """Asks an engine something: `Player.ask`, which pays from a tree's budget, or `Aside`."""
+    """Asks an engine something: `Rollout.ask`, which pays from a tree's budget, or `DirectLlmCall`."""
 
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
         """The whole answer.
@@ -32,7 +32,7 @@ class Ask(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aside:
+class DirectLlmCall:
     """Asks an engine outside of any tree.
 
     Attributes:
@@ -69,7 +69,7 @@ class Aside:
             if not deadline.expired():
                 raise
             raise EngineFault(f"no answer within {self.deadline_s:g} s (Aside.deadline_s)") from error
-        if completion.finish is Finish.ABORTED:
+        if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the answer")
         return self.renderer.text(completion.tokens)
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
 from bough.rollout.piece import Piece, write_on
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree.needs import ENTROPIES, FORKS, Need
 
@@ -110,30 +110,30 @@ class EntropyForks:
                 f"EntropyForks: got vocab_tokens={self.vocab_tokens}, retries={self.retries}; need at least 2 and 0"
             )
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
-        chains = self.chains if self.balance is None else await self._probe(player, root)
+        root = await rollout.root()
+        chains = self.chains if self.balance is None else await self._probe(rollout, root)
         begun = 0 if self.balance is None else 1
         live = [Path(number=number, at=root) for number in range(begun, chains)]
         begun = chains
         while live or begun < self.paths:
             if not live:
-                if player.spent:
+                if rollout.spent:
                     break
                 live = [Path(number=number, at=root) for number in range(begun, self.paths)]
                 begun = self.paths
-            pieces = await self._round(player, live)
+            pieces = await self._round(rollout, live)
             going: list[Path] = []
             forked: list[Path] = []
             for path, piece in zip(live, pieces, strict=True):
-                other = self._moved(player, path, piece, begun < self.paths, begun)
+                other = self._moved(rollout, path, piece, begun < self.paths, begun)
                 if other is not None:
                     forked.append(other)
                     begun += 1
                 if isinstance(piece.after, Cursor):
                     going.append(path)
-            live = [*going, *(forked if self.as_released else await self._catch_up(player, forked))]
+            live = [*going, *(forked if self.as_released else await self._catch_up(rollout, forked))]
 
     def chance(self, rise: float, streak: int = 0) -> float:
         """The probability of a fork after a rise of the entropy, and so many forks just before."""
@@ -144,44 +144,44 @@ class EntropyForks:
         first = list(entropies[:FIRST_TOKENS])
         return sum(first) / (math.log(self.vocab_tokens) if self.as_released else max(len(first), 1))
 
-    async def _catch_up(self, player: Player, forked: Sequence[Path]) -> list[Path]:
+    async def _catch_up(self, rollout: Rollout, forked: Sequence[Path]) -> list[Path]:
         """Let forks take the turn that the paths have already taken that they left; those that go on."""
-        pieces = await self._round(player, forked)
+        pieces = await self._round(rollout, forked)
         for path, piece in zip(forked, pieces, strict=True):
-            self._moved(player, path, piece, False, 0)
+            self._moved(rollout, path, piece, False, 0)
         return [path for path, piece in zip(forked, pieces, strict=True) if isinstance(piece.after, Cursor)]
 
-    async def _probe(self, player: Player, root: Cursor) -> int:
+    async def _probe(self, rollout: Rollout, root: Cursor) -> int:
         """Play the first chain; how many chains there are to be."""
         heights: list[float] = []
         path = Path(number=0, at=root)
         after: object = root
         while isinstance(after, Cursor):
             path.at = after
-            (piece,) = await self._round(player, [path])
+            (piece,) = await self._round(rollout, [path])
             path.fresh, after = False, piece.after
             if piece.draft is not None:
-                heights.append(self._height(player, piece))
+                heights.append(self._height(rollout, piece))
         later = heights[1:]
         gap = heights[0] - sum(later) / len(later) if later else 0.0
         share = 1 / (1 + math.exp(-(self.balance or 0.0) * gap))
         return max(1, min(round(self.paths * share), self.paths))
 
-    async def _round(self, player: Player, live: Sequence[Path]) -> list[Piece]:
+    async def _round(self, rollout: Rollout, live: Sequence[Path]) -> list[Piece]:
         """A turn for each path."""
         # The first turn of no two paths has one number; later turns are branch 0.
         numbers = [path.number if path.fresh else 0 for path in live]
         calls = (
-            write_on(player, path.at, branch=number, retries=self.retries)
+            write_on(rollout, path.at, branch=number, retries=self.retries)
             for path, number in zip(live, numbers, strict=True)
         )
-        return await together(player, calls)
+        return await together(rollout, calls)
 
-    def _moved(self, player: Player, path: Path, piece: Piece, room: bool, number: int) -> Path | None:
+    def _moved(self, rollout: Rollout, path: Path, piece: Piece, room: bool, number: int) -> Path | None:
         """Move a path on by the turn that it took; the path that forks from it, when one does."""
         if piece.draft is None:
             return None
-        height, before, after = self._height(player, piece), path.at, piece.after
+        height, before, after = self._height(rollout, piece), path.at, piece.after
         first = path.first if path.first is not None else height
         # With the paper the turn after an observation decides, as released the turn before it.
         place = (after if isinstance(after, Cursor) else None) if self.as_released else None if path.fresh else before
@@ -190,16 +190,16 @@ class EntropyForks:
             path.at = after
         if place is None:
             return None
-        luck = random.Random(player.seed("entropy forks", path.number, len(place.past)))
+        luck = random.Random(rollout.seed("entropy forks", path.number, len(place.past)))
         if not (room and luck.random() < self.chance(height - first, path.streak)):
             path.streak = 0
             return None
         path.streak += 1
         return Path(number=number, at=place, first=None if self.as_released else first, streak=path.streak)
 
-    def _height(self, player: Player, piece: Piece) -> float:
+    def _height(self, rollout: Rollout, piece: Piece) -> float:
         assert piece.draft is not None
-        entropies = player.growth.nodes[piece.draft.node].entropies
+        entropies = rollout.builder.nodes[piece.draft.node].entropies
         if entropies is None:
             raise ValueError(
                 "EntropyForks: got a turn without entropies; need an engine that says them, sampling.entropies=true "

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import write_on
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
@@ -21,13 +21,13 @@ class Spot:
         surprisal: How little it was expected: minus its log-probability, nats.
     """
 
-    draft: Draft
+    draft: PendingAction
     at: int
     surprisal: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surprisal:
+class EpTree:
     """EPTree, TreeRL's growth (arXiv 2506.11902): forks at the most surprising tokens; assumes states step twice.
 
     `chains` chains are played. Then, in each of `rounds` rounds, the `spots` sampled tokens of each chain's tree with
@@ -81,47 +81,47 @@ class Surprisal:
         """How many paths a tree has when nothing fails and no budget runs out."""
         return self.chains * (1 + self.spots * self.forks_each * self.rounds)
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
+        root = await rollout.root()
         known: list[list[Spot]] = [[] for _ in range(self.chains)]
-        await self._play(player, known, [(chain, root) for chain in range(self.chains)], 0)
+        await self._play(rollout, known, [(chain, root) for chain in range(self.chains)], 0)
         for number in range(self.rounds):
-            if player.spent:
+            if rollout.spent:
                 break
-            drawn: list[tuple[int, Cursor | Draft]] = []
+            drawn: list[tuple[int, Cursor | PendingAction]] = []
             for chain, spots in enumerate(known):
                 best = sorted(spots, key=lambda spot: -spot.surprisal)[: self.spots]
-                places = [*(_before(player, spot) for spot in best), *[root] * (self.spots - len(best))]
+                places = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
                 drawn += [(chain, place) for place in places for _ in range(self.forks_each)]
-            await self._play(player, known, drawn, self.chains + number * len(drawn))
+            await self._play(rollout, known, drawn, self.chains + number * len(drawn))
 
     async def _play(
-        self, player: Player, known: list[list[Spot]], drawn: list[tuple[int, Cursor | Draft]], first: int
+        self, rollout: Rollout, known: list[list[Spot]], drawn: list[tuple[int, Cursor | PendingAction]], first: int
     ) -> None:
         """Play a path from each drawn place, and add its tokens to what is known of its chain's tree."""
-        calls = (self._path(player, place, number) for number, (_, place) in enumerate(drawn, start=first))
-        for (chain, _), path in zip(drawn, await together(player, calls), strict=True):
+        calls = (self._path(rollout, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
             known[chain] += path
 
-    async def _path(self, player: Player, place: Cursor | Draft, number: int) -> list[Spot]:
+    async def _path(self, rollout: Rollout, place: Cursor | PendingAction, number: int) -> list[Spot]:
         """The tokens of path `number` at which it could fork; none, when it failed for good."""
         spots: list[Spot] = []
-        after: Cursor | Draft | Outcome = place
+        after: Cursor | PendingAction | Outcome = place
         branch = number
-        while isinstance(after, Cursor | Draft):
-            piece = await write_on(player, after, branch=branch, retries=self.retries)
+        while isinstance(after, Cursor | PendingAction):
+            piece = await write_on(rollout, after, branch=branch, retries=self.retries)
             # The first turn of no two paths has one number; later turns are branch 0.
             after, branch = piece.after, 0
             if piece.draft is not None:
-                spots += _spots(player, piece.draft)
+                spots += _spots(rollout, piece.draft)
         # The first token of the path is that of its branch.
         return [] if after is Outcome.FAILED else spots[1:]
 
 
-def _spots(player: Player, draft: Draft) -> list[Spot]:
+def _spots(rollout: Rollout, draft: PendingAction) -> list[Spot]:
     """The tokens of the last piece of an action, in order."""
-    logprobs = player.growth.nodes[draft.node].logprobs
+    logprobs = rollout.builder.nodes[draft.node].logprobs
     if logprobs is None:
         raise ValueError(
             "Surprisal: got tokens without log-probabilities; need an engine that says them and a temperature above 0"
@@ -130,5 +130,5 @@ def _spots(player: Player, draft: Draft) -> list[Spot]:
     return [Spot(draft=draft, at=at, surprisal=-logprob) for at, logprob in enumerate(logprobs, start=first)]
 
 
-def _before(player: Player, spot: Spot) -> Cursor | Draft:
-    return player.cut(spot.draft, spot.at) if spot.at else spot.draft.cursor
+def _before(rollout: Rollout, spot: Spot) -> Cursor | PendingAction:
+    return rollout.cut(spot.draft, spot.at) if spot.at else spot.draft.cursor

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import TRUNK, Outcome
 from bough.tree.needs import FORKS, Need
@@ -54,41 +54,41 @@ class Forks:
         """How many paths a tree has when nothing fails and no budget runs out."""
         return self.chains * (1 + self.draws * self.rounds)
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
+        root = await rollout.root()
         # By chain: where a path of its tree can fork.
         places = [[root] for _ in range(self.chains)]
-        await self._play(player, places, [(chain, root) for chain in range(self.chains)], 0)
+        await self._play(rollout, places, [(chain, root) for chain in range(self.chains)], 0)
         for number in range(self.rounds):
-            if player.spent:
+            if rollout.spent:
                 break
             drawn: list[tuple[int, Cursor]] = []
             for chain, candidates in enumerate(places):
-                luck = random.Random(player.seed("forks", number, chain))
+                luck = random.Random(rollout.seed("forks", number, chain))
                 drawn += [(chain, place) for place in luck.choices(candidates, k=self.draws)]
-            await self._play(player, places, drawn, self.chains + number * len(drawn))
-        for node in player.growth.nodes:
+            await self._play(rollout, places, drawn, self.chains + number * len(drawn))
+        for node in rollout.builder.nodes:
             if node.parent == root.node:
                 node.info[TRUNK] = self._trunk(node.branch)
 
     async def _play(
-        self, player: Player, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
+        self, rollout: Rollout, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
     ) -> None:
         """Play a path from each drawn place, and add where it came by to the places of its chain."""
-        calls = (self._path(player, place, number) for number, (_, place) in enumerate(drawn, start=first))
-        for (chain, _), path in zip(drawn, await together(player, calls), strict=True):
+        calls = (self._path(rollout, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
             places[chain] += path
 
-    async def _path(self, player: Player, place: Cursor, number: int) -> list[Cursor]:
+    async def _path(self, rollout: Rollout, place: Cursor, number: int) -> list[Cursor]:
         """Where path `number` came by on its way to the end; nowhere, when all attempts failed."""
         for attempt in range(self.retries + 1):
             # The first turn of no two paths has one number; later turns are branch 0.
-            here = await player.advance(place, branch=number + attempt * self.paths)
+            here = await rollout.advance(place, branch=number + attempt * self.paths)
             passed: list[Cursor] = []
             while isinstance(here, Cursor):
                 passed.append(here)
-                here = await player.advance(here)
+                here = await rollout.advance(here)
             if here is not Outcome.FAILED:
                 return passed
         return []

@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.explore.quality import Proper, Quality, rate
-from bough.rollout.budget import Cost, Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.explore.quality import FormatScore, Quality, rate
+from bough.rollout.budget import BudgetExceeded, Usage
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Levels:
+class FullTree:
     """Experimental: TreeRPO's full tree (arXiv 2506.05183): `width` branches of a place, `depth` deep; needs forks.
 
     At each level `width` actions are written in every live place, and done; after `depth` levels what lives is played
@@ -50,7 +50,7 @@ class Levels:
     width: int = 8
     depth: int = 3
     keep: int | None = None
-    quality: Quality = Proper()
+    quality: Quality = FormatScore()
     merge: bool = False
     retries: int = 2
 
@@ -63,33 +63,33 @@ class Levels:
         if self.keep is not None and self.keep < 1:
             raise ValueError(f"Levels.keep: got {self.keep}; need at least 1, or None")
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        live = [await player.root()]
+        live = [await rollout.root()]
         for _ in range(self.depth):
-            calls = [self._write(player, place, branch, 0) for place in live for branch in range(self.width)]
-            written = await together(player, calls)
+            calls = [self._write(rollout, place, branch, 0) for place in live for branch in range(self.width)]
+            written = await together(rollout, calls)
             families = [written[at : at + self.width] for at in range(0, len(written), self.width)]
-            chosen = await self._choose(player, families)
-            after = await together(player, [self._do(player, each) for each in chosen])
+            chosen = await self._choose(rollout, families)
+            after = await together(rollout, [self._do(rollout, each) for each in chosen])
             live = [place for place in after if isinstance(place, Cursor)]
-        await together(player, [self._alone(player, place) for place in live])
+        await together(rollout, [self._alone(rollout, place) for place in live])
 
-    async def _write(self, player: Player, place: Cursor, branch: int, attempt: int) -> "_Branch | None":
+    async def _write(self, rollout: Rollout, place: Cursor, branch: int, attempt: int) -> "_Branch | None":
         """An action; None when all attempts from this one on failed, or a budget can't pay."""
         try:
             while attempt <= self.retries:
-                if not player.ledger.affords(Cost(turns=1)):
-                    raise Spent("tree_turns")
-                draft = await player.write(place, branch=branch + attempt * self.width)
-                if isinstance(draft, Draft):
+                if not rollout.budget.affords(Usage(turns=1)):
+                    raise BudgetExceeded("tree_turns")
+                draft = await rollout.write(place, branch=branch + attempt * self.width)
+                if isinstance(draft, PendingAction):
                     return _Branch(draft=draft, number=branch, attempt=attempt)
                 attempt += 1
-        except Spent as short:
-            player.stop(place, short.budget)
+        except BudgetExceeded as short:
+            rollout.stop(place, short.budget)
         return None
 
-    async def _choose(self, player: Player, families: "Sequence[Sequence[_Branch | None]]") -> "list[_Branch]":
+    async def _choose(self, rollout: Rollout, families: "Sequence[Sequence[_Branch | None]]") -> "list[_Branch]":
         """What is done of a level, place by place."""
         ranked: list[tuple[int, _Branch]] = []
         for family in families:
@@ -98,27 +98,27 @@ class Levels:
             ranked += enumerate(each for each in born if not self.merge or first[each.draft.parsed.action] is each)
         if self.keep is None or len(ranked) <= self.keep:
             return [each for _, each in ranked]
-        found = await together(player, [rate(player, self.quality, each.draft) for _, each in ranked])
+        found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])
         worth = [-float("inf") if each is None else each for each in found]
         best = sorted(range(len(ranked)), key=lambda place: (-worth[place], ranked[place][0], place))
         return [ranked[place][1] for place in sorted(best[: self.keep])]
 
-    async def _do(self, player: Player, branch: "_Branch | None") -> Cursor | Outcome:
+    async def _do(self, rollout: Rollout, branch: "_Branch | None") -> Cursor | Outcome:
         """Where an action leads; one that fails is written anew."""
         while branch is not None:
             try:
-                after = await player.act(branch.draft)
-            except Spent as short:
-                player.stop(branch.draft, short.budget)
+                after = await rollout.act(branch.draft)
+            except BudgetExceeded as short:
+                rollout.stop(branch.draft, short.budget)
                 return Outcome.TRUNCATED
             if after is not Outcome.FAILED:
                 return after
-            branch = await self._write(player, branch.draft.cursor, branch.number, branch.attempt + 1)
+            branch = await self._write(rollout, branch.draft.cursor, branch.number, branch.attempt + 1)
         return Outcome.FAILED
 
-    async def _alone(self, player: Player, place: Cursor) -> None:
+    async def _alone(self, rollout: Rollout, place: Cursor) -> None:
         for attempt in range(self.retries + 1):
-            if await player.follow(place, branch=attempt) is not Outcome.FAILED:
+            if await rollout.follow(place, branch=attempt) is not Outcome.FAILED:
                 return
 
 
@@ -126,6 +126,6 @@ class Levels:
 class _Branch:
     """An action that was written, which branch of its place it is, and how many attempts failed before."""
 
-    draft: Draft
+    draft: PendingAction
     number: int
     attempt: int

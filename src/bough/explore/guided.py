@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, Hints, insist
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 
 
@@ -49,29 +49,29 @@ class Guided:
                 "ahead >= 1 and the others >= 0"
             )
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
-        attempts = await together(player, [self._play(player, root, number, None) for number in range(self.n)])
+        root = await rollout.root()
+        attempts = await together(rollout, [self._play(rollout, root, number, None) for number in range(self.n)])
         lost = [each for each in attempts if each is not None and each.lost]
         if not lost or any(each is not None and each.success for each in attempts):
             return
-        hints = [self._hints(player, lost[number % len(lost)]) for number in range(self.again)]
-        await together(player, [self._play(player, root, self.n + at, hint) for at, hint in enumerate(hints)])
+        hints = [self._hints(rollout, lost[number % len(lost)]) for number in range(self.again)]
+        await together(rollout, [self._play(rollout, root, self.n + at, hint) for at, hint in enumerate(hints)])
 
-    async def _play(self, player: Player, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
+    async def _play(self, rollout: Rollout, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
         step = self.n + self.again
-        return await insist(player, root, number=number, step=step, retries=self.retries, hints=hints)
+        return await insist(rollout, root, number=number, step=step, retries=self.retries, hints=hints)
 
-    def _hints(self, player: Player, lost: Attempt) -> Hints:
+    def _hints(self, rollout: Rollout, lost: Attempt) -> Hints:
         """What is told after an attempt that was lost."""
-        nodes = player.growth.nodes
+        nodes = rollout.builder.nodes
         done = [str(nodes[action].info["text"]) for action in lost.actions]
         said = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
 
         async def tell(place: Cursor) -> str:
             try:
-                plan: Sequence[str] | None = await player.plan(place)
+                plan: Sequence[str] | None = await rollout.plan(place)
             except EnvFault:
                 plan = None
             return f"Do this: {', '.join(plan[: self.ahead])}" if plan else said

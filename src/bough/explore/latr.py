@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bough.explore.text_similarity import edit_ratio, rouge_l, suffix_match
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import PRUNED, Outcome
 from bough.tree.needs import FORKS, Need
@@ -26,15 +26,15 @@ class Row:
         draft: The action that was written last, as far as it goes.
     """
 
-    at: Cursor | Draft | Outcome
+    at: Cursor | PendingAction | Outcome
     parent: "Row | None" = None
     born: int = 0
     judged: int = 0
-    draft: Draft | None = None
+    draft: PendingAction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lookahead:
+class Latr:
     """LATR's growth (arXiv 2510.24302): forks at near-ties; assumes alternatives and that states step twice.
 
     One path begins. At each of its tokens the tied ones are the likeliest, with probability p1, and those of the next
@@ -106,47 +106,47 @@ class Lookahead:
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
             raise ValueError(f"Lookahead.windows: got {self.windows}; need at least one number above 0, ascending")
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        root = await player.root()
+        root = await rollout.root()
         # Branch 0 of a place is what is written on from there; others get numbers that no other branch has.
         names = itertools.count(1)
         rows = [Row(at=root)] if round(self.paths * self.share) else []
         pruned = 0
         for _ in range(0, self.most_tokens, self.windows[0]):
-            kept, pieces = await self._write(player, rows)
+            kept, pieces = await self._write(rollout, rows)
             pruned += len(rows) - len(kept)
-            rows = kept + self._branch(player, kept, pieces, names)
+            rows = kept + self._branch(rollout, kept, pieces, names)
             if all(isinstance(row.at, Outcome) for row in rows) or (self._full(rows) and not _pending(rows)):
                 break
-        player.growth.nodes[0].info[PRUNED] = pruned
+        rollout.builder.nodes[0].info[PRUNED] = pruned
         chains = [Row(at=root) for _ in range(self.paths - len(rows))]
-        ends = [self._finish(player, row, 0) for row in rows]
-        await together(player, ends + [self._finish(player, chain, next(names)) for chain in chains])
+        ends = [self._finish(rollout, row, 0) for row in rows]
+        await together(rollout, ends + [self._finish(rollout, chain, next(names)) for chain in chains])
 
-    async def _write(self, player: Player, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
+    async def _write(self, rollout: Rollout, rows: list[Row]) -> tuple[list[Row], dict[int, Piece]]:
         """Extend all paths and prune; returns the kept paths, and each new piece by the `id` of its path."""
         live = [row for row in rows if not isinstance(row.at, Outcome)]
-        pieces = await self._round(player, live)
+        pieces = await self._round(rollout, live)
         kept = [row for row in rows if not self._alike(row)]
         for row in kept:
             # A pruned parent has no children.
             row.parent = row.parent if row.parent in kept else None
         return kept, dict(zip(map(id, live), pieces, strict=True))
 
-    async def _round(self, player: Player, live: Sequence[Row]) -> list[Piece]:
+    async def _round(self, rollout: Rollout, live: Sequence[Row]) -> list[Piece]:
         """A piece for each path."""
-        sampling = replace(player.sampling, alternatives=self.candidates)
+        sampling = replace(rollout.sampling, top_probs=self.candidates)
         calls: list[Coroutine[None, None, Piece]] = []
         for row in live:
             assert not isinstance(row.at, Outcome)
             most = self.windows[0]
-            if row.parent is not None and isinstance(row.at, Draft):
+            if row.parent is not None and isinstance(row.at, PendingAction):
                 # As far as is compared next, so that nothing is wasted on what is cut off then.
                 have = len(row.at.tokens) - row.born
                 most = next((window - have for window in self.windows if window > have), most)
-            calls.append(write_on(player, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
-        pieces = await together(player, calls)
+            calls.append(write_on(rollout, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
+        pieces = await together(rollout, calls)
         for row, piece in zip(live, pieces, strict=True):
             row.at, row.draft = piece.after, piece.draft
         return pieces
@@ -160,19 +160,24 @@ class Lookahead:
         if parent is None:
             return False
         theirs = parent.draft
-        if not isinstance(row.at, Draft) or draft is None or theirs is None or theirs.cursor is not draft.cursor:
+        if (
+            not isinstance(row.at, PendingAction)
+            or draft is None
+            or theirs is None
+            or theirs.cursor is not draft.cursor
+        ):
             row.parent = None
             return False
         ours, other = draft.tokens[row.born :], theirs.tokens[row.born :]
         # A stop token, or the last that an action may have, says that it ended and nothing of where it would have led.
-        length = min(len(ours), len(other) - theirs.whole)
+        length = min(len(ours), len(other) - theirs.complete)
         for window in self.windows[row.judged :]:
             if length < window:
                 break
             row.judged += 1
             if self._too_alike(ours[:window], other[:window]):
                 return True
-        if row.judged == len(self.windows) or theirs.whole:
+        if row.judged == len(self.windows) or theirs.complete:
             row.parent = None
         return False
 
@@ -183,23 +188,25 @@ class Lookahead:
             or (self.rouge is not None and rouge_l(one, other) > self.rouge)
         )
 
-    def _branch(self, player: Player, rows: Sequence[Row], pieces: dict[int, Piece], names: Iterator[int]) -> list[Row]:
+    def _branch(
+        self, rollout: Rollout, rows: Sequence[Row], pieces: dict[int, Piece], names: Iterator[int]
+    ) -> list[Row]:
         """New paths at the ties in what was just written, as many as there is room for."""
-        ties: list[tuple[int, int, int, Draft, int, int]] = []
+        ties: list[tuple[int, int, int, PendingAction, int, int]] = []
         for place, row in enumerate(rows):
             piece = pieces.get(id(row))
             if piece is None or piece.draft is None:
                 continue
             draft = piece.draft
-            begin = len(draft.tokens) - len(draft.alternatives)
-            for offset, likely in enumerate(draft.alternatives):
+            begin = len(draft.tokens) - len(draft.top_probs)
+            for offset, likely in enumerate(draft.top_probs):
                 for rank, token in self._tied(likely, draft.tokens[begin + offset]):
                     ties.append((offset, rank, place, draft, begin + offset, token))
         room = max(round(self.paths * self.share) - len(rows), 0)
         born: list[Row] = []
         for _, _, place, draft, at, token in sorted(ties, key=lambda tie: tie[:3])[:room]:
-            before = player.cut(draft, at) if at else draft.cursor
-            forced = player.put(before, [token], branch=first_branch(next(names), self.retries))
+            before = rollout.cut(draft, at) if at else draft.cursor
+            forced = rollout.put(before, [token], branch=first_branch(next(names), self.retries))
             born.append(Row(at=forced, parent=rows[place], born=at))
         return born
 
@@ -213,10 +220,10 @@ class Lookahead:
         ]
         return [(rank, token) for rank, token in tied if token != written] if len(tied) > 1 else []
 
-    async def _finish(self, player: Player, row: Row, branch: int) -> None:
+    async def _finish(self, rollout: Rollout, row: Row, branch: int) -> None:
         """Sample to the end; `branch` names what is written first."""
         while not isinstance(row.at, Outcome):
-            piece = await write_on(player, row.at, branch=branch, retries=self.retries)
+            piece = await write_on(rollout, row.at, branch=branch, retries=self.retries)
             row.at, branch = piece.after, 0
 
 

@@ -5,10 +5,10 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
-from bough.explore.asking import Reader, Words, check_places, story
-from bough.rollout.budget import Spent
-from bough.rollout.cursor import Draft
-from bough.rollout.rollout import Player
+from bough.explore.asking import LabelParser, Reader, check_places, story
+from bough.rollout.budget import BudgetExceeded
+from bough.rollout.cursor import PendingAction
+from bough.rollout.rollout import Rollout
 from bough.tree.needs import ORACLE, Need
 
 QUALITY = "quality"
@@ -19,49 +19,49 @@ QUALITY = "quality"
 class Quality(Protocol):
     """Says how good an action is that was written and not yet done: a frozen dataclass."""
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """Higher is better; None when nobody can say.
 
         Raises:
-            Spent: when a budget of the tree can't pay for the answer.
+            BudgetExceeded: when a budget of the tree can't pay for the answer.
             EngineFault: when the engine that was asked broke.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proper:
+class FormatScore:
     """1 for an answer in the right form, and 1 more for an action that the environment knows; costs nothing.
 
     Where the environment does not say which actions have a meaning, every action is taken to have one.
     """
 
-    async def __call__(self, player: Player, draft: Draft) -> float:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
         """0, 1 or 2."""
-        del player
+        del rollout
         known = draft.cursor.state.admissible
         return float(draft.parsed.well_formed) + float(known is None or draft.parsed.action.strip() in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advised:
-    """1 for what the environment's oracle would do, 0 for anything else, -1 for what is not `Proper`; needs an oracle.
+class OracleMatch:
+    """1 for the oracle's action, 0 for another, -1 for a malformed one (`FormatScore`). Needs an oracle.
 
     An oracle knows one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=Proper()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=FormatScore()")})
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""
-        if await Proper()(player, draft) < 2:
+        if await FormatScore()(rollout, draft) < 2:
             return -1.0
-        plan = await player.plan(draft.cursor)
+        plan = await rollout.plan(draft.cursor)
         return float(draft.parsed.action.strip() == plan[0]) if plan else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class LlmJudge:
     """What the engine says of an action when it is asked; LLM-as-a-judge (arXiv 2306.05685).
 
     It is asked once for each action, and pays for it in tokens and calls. An answer that can't be read says nothing.
@@ -69,7 +69,7 @@ class Asked:
     Attributes:
         prompt: The question. It may use the places {instructions}, {turns}, {observation} and {action}.
         system: What it is told first.
-        read: What an answer is worth: `Words` of a table, or a `Number` in a range.
+        read: What an answer is worth: `LabelParser` of a table, or a `NumberParser` in a range.
     """
 
     prompt: str = (
@@ -77,22 +77,22 @@ class Asked:
         "It may do this next:\n{action}\n\nIs that good, unclear or bad?"
     )
     system: str = "You judge the next step of an agent."
-    read: Reader[float] = field(default_factory=lambda: Words(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
+    read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
 
     def __post_init__(self) -> None:
         check_places("Asked.prompt", self.prompt, "action")
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """What the answer is worth."""
         here = draft.cursor
-        told = str(player.growth.nodes[0].info["instructions"])
+        told = str(rollout.builder.nodes[0].info["instructions"])
         places = story(told, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
         text = self.prompt.format_map(places | {"action": draft.parsed.action})
-        return self.read(await player.ask(self.system, text, "quality", *draft.branches))
+        return self.read(await rollout.ask(self.system, text, "quality", *draft.branches))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Early:
+class EarlyAnswerBonus:
     """Another quality, and a bonus for an answer that comes early, as SLATE's (arXiv 2602.23440).
 
     An action that begins with `answer` at turn t, 1 for the first, gets weight * (turns - t) / turns more, 0 at least.
@@ -114,21 +114,21 @@ class Early:
         if self.turns < 1:
             raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
 
-    async def __call__(self, player: Player, draft: Draft) -> float | None:
+    async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""
-        found = await self.quality(player, draft)
+        found = await self.quality(rollout, draft)
         if found is None or not draft.parsed.action.strip().startswith(self.answer):
             return found
         left = self.turns - 1 - len(draft.cursor.past)
         return found + self.weight * max(0, left) / self.turns
 
 
-async def rate(player: Player, quality: Quality, draft: Draft) -> float | None:
+async def rate(rollout: Rollout, quality: Quality, draft: PendingAction) -> float | None:
     """How good an action is, written down with it; None when nobody could say, or a budget or the engine gave out."""
     try:
-        found = await quality(player, draft)
-    except (Spent, EngineFault, EnvFault):
+        found = await quality(rollout, draft)
+    except (BudgetExceeded, EngineFault, EnvFault):
         return None
     if found is not None:
-        player.growth.nodes[draft.node].info[QUALITY] = found
+        rollout.builder.nodes[draft.node].info[QUALITY] = found
     return found

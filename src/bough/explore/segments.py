@@ -6,14 +6,14 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, write_on
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
 
-Trail: TypeAlias = tuple[Cursor | Draft, ...]
+Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
 """Where the segments of a path begin, the prompt first."""
 
 
@@ -81,20 +81,20 @@ class Segments:
         """How many paths a tree has when nothing fails and no budget runs out."""
         return self.width
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        live: list[Trail] = [(await player.root(),)]
+        live: list[Trail] = [(await rollout.root(),)]
         over: list[tuple[Outcome, Trail]] = []
         branches: Counter[int] = Counter()
         used, just = 0, 0
         while live or used < self.width:
-            starts = self._spread(live, just, self.width - used) if live else self._again(player, over, used)
+            starts = self._spread(live, just, self.width - used) if live else self._again(rollout, over, used)
             if not starts:
                 break
-            pieces = await self._round(player, starts, branches)
+            pieces = await self._round(rollout, starts, branches)
             live, just = [], 0
             for trail, piece in zip(starts, pieces, strict=True):
-                after = self._unless_looping(player, piece)
+                after = self._unless_looping(rollout, piece)
                 if not isinstance(after, Outcome):
                     live.append((*trail, after))
                     continue
@@ -104,14 +104,14 @@ class Segments:
                     over.append((after, trail))
             used += just
 
-    async def _round(self, player: Player, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
+    async def _round(self, rollout: Rollout, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
         """A segment for each of the trails; `branches` counts those from every place."""
         calls: list[Coroutine[None, None, Piece]] = []
         for trail in starts:
             at = trail[-1]
-            calls.append(write_on(player, at, branch=branches[at.node], retries=self.retries, most=self.tokens))
+            calls.append(write_on(rollout, at, branch=branches[at.node], retries=self.retries, most=self.tokens))
             branches[at.node] += 1
-        return await together(player, calls)
+        return await together(rollout, calls)
 
     def _spread(self, live: Sequence[Trail], just: int, room: int) -> list[Trail]:
         """The trails that go on, each as often as it branches; there is room for all of them."""
@@ -119,21 +119,21 @@ class Segments:
         each, left = divmod(total, len(live))
         return [trail for place, trail in enumerate(live) for _ in range(each + (place < left))]
 
-    def _again(self, player: Player, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
+    def _again(self, rollout: Rollout, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
         """Beginnings of ended paths, to be written anew from there."""
-        luck = random.Random(player.seed("segments", used))
+        luck = random.Random(rollout.seed("segments", used))
         starts: list[Trail] = []
         for _, trail in sorted(over, key=lambda each: each[0] is Outcome.TERMINATED):
             starts += [trail[: luck.randint(1, len(trail))]] * self.divergence
         return starts[: self.width - used]
 
-    def _unless_looping(self, player: Player, piece: Piece) -> Cursor | Draft | Outcome:
+    def _unless_looping(self, rollout: Rollout, piece: Piece) -> Cursor | PendingAction | Outcome:
         """Where a path goes on, unless it repeats itself."""
         after = piece.after
-        if not isinstance(after, Draft):
+        if not isinstance(after, PendingAction):
             return after
         grams = Counter(zip(*(after.tokens[shift:] for shift in range(self.loop_tokens)), strict=False))
         if max(grams.values(), default=0) < self.loop_times:
             return after
-        player.stop(after, "repetition")
+        rollout.stop(after, "repetition")
         return Outcome.TRUNCATED

@@ -10,9 +10,9 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.explore.quality import Quality, rate
-from bough.rollout.budget import Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.rollout.budget import BudgetExceeded
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import STUB, Outcome
 from bough.tree.needs import CANDIDATE_SCORES, Need
@@ -69,50 +69,50 @@ class Slate:
         weight = np.exp(apart - apart.max(initial=-np.inf))
         return (weight / weight.sum()).tolist()
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        place: Cursor | Outcome = await player.root()
+        place: Cursor | Outcome = await rollout.root()
         while isinstance(place, Cursor):
-            place = await self._turn(player, place)
+            place = await self._turn(rollout, place)
 
-    async def _turn(self, player: Player, place: Cursor) -> Cursor | Outcome:
+    async def _turn(self, rollout: Rollout, place: Cursor) -> Cursor | Outcome:
         """Where the chosen candidate leads."""
         for attempt in range(self.retries + 1):
             first = attempt * self.candidates
-            calls = [self._judged(player, place, first + number) for number in range(self.candidates)]
-            drafts = [each for each in await together(player, calls) if each is not None]
+            calls = [self._judged(rollout, place, first + number) for number in range(self.candidates)]
+            drafts = [each for each in await together(rollout, calls) if each is not None]
             while drafts:
                 chances = self.chances([score for _, score in drafts])
                 for (draft, _), chance in zip(drafts, chances, strict=True):
-                    player.growth.nodes[draft.node].info["pick"] = chance
-                luck = random.Random(player.seed("slate", *place.branches, attempt, len(drafts)))
+                    rollout.builder.nodes[draft.node].info["pick"] = chance
+                luck = random.Random(rollout.seed("slate", *place.branches, attempt, len(drafts)))
                 (taken,) = luck.choices(range(len(drafts)), weights=chances)
                 draft, _ = drafts.pop(taken)
                 try:
-                    after = await player.act(draft)
-                except Spent as short:
-                    _end(player, [draft, *(each for each, _ in drafts)], short.budget)
+                    after = await rollout.act(draft)
+                except BudgetExceeded as short:
+                    _end(rollout, [draft, *(each for each, _ in drafts)], short.budget)
                     return Outcome.TRUNCATED
                 if after is not Outcome.FAILED:
-                    _end(player, [each for each, _ in drafts], STUB)
+                    _end(rollout, [each for each, _ in drafts], STUB)
                     return after
-            if player.spent:
+            if rollout.spent:
                 break
         return Outcome.TRUNCATED
 
-    async def _judged(self, player: Player, place: Cursor, branch: int) -> tuple[Draft, float] | None:
+    async def _judged(self, rollout: Rollout, place: Cursor, branch: int) -> tuple[PendingAction, float] | None:
         """A candidate and how good it is."""
         try:
-            draft = await player.write(place, branch=branch)
-        except Spent as short:
-            player.stop(place, short.budget)
+            draft = await rollout.write(place, branch=branch)
+        except BudgetExceeded as short:
+            rollout.stop(place, short.budget)
             return None
-        score = await rate(player, self.quality, draft) if isinstance(draft, Draft) else None
-        return None if score is None or not isinstance(draft, Draft) else (draft, score)
+        score = await rate(rollout, self.quality, draft) if isinstance(draft, PendingAction) else None
+        return None if score is None or not isinstance(draft, PendingAction) else (draft, score)
 
 
-def _end(player: Player, drafts: Sequence[Draft], reason: str) -> None:
+def _end(rollout: Rollout, drafts: Sequence[PendingAction], reason: str) -> None:
     """Let what was judged end here."""
     for draft in drafts:
-        player.stop(draft, reason)
-        player.growth.nodes[draft.node].info[STUB] = True
+        rollout.stop(draft, reason)
+        rollout.builder.nodes[draft.node].info[STUB] = True

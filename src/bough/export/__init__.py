@@ -1,6 +1,6 @@
 """Data sets for other libraries: pairs, examples, values, step labels and revisions from trees."""
 
-from bough.export.export import Mined, mine
-from bough.export.pair_filter import Apart
+from bough.export.export import Exported, export
+from bough.export.pair_filter import PairFilter
 
-__all__ = ["Apart", "Mined", "mine"]
+__all__ = ["PairFilter", "Exported", "export"]

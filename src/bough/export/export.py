@@ -14,18 +14,18 @@ from bough.config import unknown
 from bough.config.config import ConfigError
 from bough.config.override import override
 from bough.credit import compute_credit
-from bough.export.pair_filter import ANY, Apart
-from bough.export.transcriber import Teller, Untold
+from bough.export.pair_filter import ANY, PairFilter
+from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
-from bough.objective import Columns, Pairs, Share
-from bough.objective.pairs import Bundles, Duels
+from bough.objective import LossInputs, Normalizer, Pairs
+from bough.objective.pairs import PreferencePairs, TurnSets
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise
 from bough.train.run import Run
 from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
-from bough.tree import Credited, Ints, Source, Tree, steps, text_start, token_node, turn_start
+from bough.tree import Credited, Ints, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.tree.needs import pieces
 from bough.usercode.origin import place
 
@@ -37,7 +37,7 @@ Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mined:
+class Exported:
     """What was found in trees.
 
     Attributes:
@@ -53,8 +53,8 @@ class Mined:
 class _Sieve:
     """Rows, and what fell through."""
 
-    teller: Teller
-    apart: Apart
+    teller: Transcriber
+    apart: PairFilter
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
@@ -62,20 +62,20 @@ class _Sieve:
         """Keep a row, if it can be said."""
         try:
             self.rows.append(make(self.teller, *told))
-        except Untold as why:
+        except NotRepresentable as why:
             self.left_out[str(why)] += 1
 
 
-def mine(
+def export(
     target: Path,
     changes: Sequence[str] = (),
     *,
     what: str = "pairs",
     messages: bool = False,
-    apart: Apart = ANY,
+    apart: PairFilter = ANY,
     trees: Path | None = None,
     out: Path | None = None,
-) -> Mined:
+) -> Exported:
     """Mine the trees of a run. Each file of trees is a batch: credited and admitted as the run does, or as changed.
 
     The rows are what TRL (0.24) calls prompt-preference, prompt-completion and stepwise supervision, as text with the
@@ -114,7 +114,7 @@ def mine(
     files = _files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         run = override(load_run(directory), changes)
-        teller = Teller(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        teller = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
         sieve = _Sieve(teller=teller, apart=apart)
         for file in files:
             kept, dropped = _admit(run, file)
@@ -125,7 +125,7 @@ def mine(
         raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
     if out is not None:
         write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sieve.rows).encode())
-    return Mined(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
+    return Exported(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
 
 
 def _renderer(run: Run, directory: RunDirectory) -> Any:
@@ -146,7 +146,7 @@ def _files(place: Path) -> list[Path]:
 def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     """The credited trees of a file that the run's filters admit, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.train.loop import admit, reward
+    from bough.train.loop import apply_filters, reward
 
     stages = read_trees(file)
     bare = reward([each for each in stages if isinstance(each, Tree)], run.world.rewards)
@@ -161,14 +161,14 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
             "and the values of searches, not those of critics: take a rule without a critic, such as "
             "credit='Searched()'"
         ) from error
-    return admit(credited, run.world.filters)
+    return apply_filters(credited, run.world.filters)
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
     """What would be learned from; goals are not needed, and what critics thought is not there."""
     from bough.batch import pack
 
-    return pack([replace(each, goals={}) for each in kept], paths=paths)
+    return pack([replace(each, value_targets={}) for each in kept], paths=paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,16 +203,22 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
 
     batch = _packed(kept, paths=True)
     nothing = torch.zeros(len(batch.at))
-    columns = Columns(logprob=nothing, behaviour=batch.behaviour, gain=batch.gain, lose=batch.lose, share=nothing)
-    duels = pairs(by_path(columns, batch, Share()), "mine")
-    units = duels.units
-    thing, sizes = "tasks" if pairs.unit == "path" else "places", units.group.bincount()
+    columns = LossInputs(
+        logprob=nothing,
+        rollout_logprob=batch.rollout_logprob,
+        positive=batch.positive,
+        negative=batch.negative,
+        loss_weight=nothing,
+    )
+    found = pairs(by_path(columns, batch, Normalizer()), "mine")
+    candidates = found.candidates
+    thing, sizes = "tasks" if pairs.unit == "path" else "places", candidates.group.bincount()
     alone = int((sizes < 2).sum())
-    tied = len(sizes) - alone - int((units.group[duels.won].bincount() > 0).sum())
+    tied = len(sizes) - alone - int((candidates.group[found.won].bincount() > 0).sum())
     sieve.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
     sieve.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
-    winners, losers = (_sides(side, duels, batch, kept) for side in (duels.winner, duels.loser))
-    for winner, loser, gap in zip(winners, losers, duels.gap.numpy().tolist(), strict=True):
+    winners, losers = (_sides(side, found, batch, kept) for side in (found.winner, found.loser))
+    for winner, loser, gap in zip(winners, losers, found.gap.numpy().tolist(), strict=True):
         sieve.add(_pair, winner, loser, gap, sieve.apart)
 
 
@@ -220,38 +226,38 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 """A tree, and the actions of one path."""
 
 
-def _sides(side: Bundles, duels: Duels, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
+def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
     """The turns of each bundle as nodes of a tree, the last of each turn."""
-    assert batch.walks is not None
-    places, turn_of = _Places.of(kept), batch.walks.turn
-    last = torch.searchsorted(turn_of, torch.arange(len(duels.units.walk.path_of_turn)), right=True) - 1
-    token = batch.origin[batch.walks.trained[last]].numpy()
+    assert batch.path_index is not None
+    places, turn_of = _Places.of(kept), batch.path_index.turn
+    last = torch.searchsorted(turn_of, torch.arange(len(pairs.candidates.path_ids.path_of_turn)), right=True) - 1
+    token = batch.origin[batch.path_index.trained[last]].numpy()
     sides: list[_Side] = []
     for number in range(side.count):
-        at = token[side.turn[side.bundle == number].numpy()]
+        at = token[side.turn[side.set_id == number].numpy()]
         sides.append((kept[int(places.tree[at[0]])].tree, [int(node) for node in places.node[at]]))
     return sides
 
 
-def _pair(teller: Teller, winner: _Side, loser: _Side, gap: float, apart: Apart) -> Row:
+def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
     prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
-        raise Untold("its sides were written after different texts")
+        raise NotRepresentable("its sides were written after different texts")
     if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
-        raise Untold("its sides are too much alike")
+        raise NotRepresentable("its sides are too much alike")
     chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
 
 
 def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     del run
-    batch, view = _packed(kept, paths=False), steps([each.rewarded for each in kept])
+    batch, view = _packed(kept, paths=False), path_view([each.rewarded for each in kept])
     trained = np.zeros(len(view.sampled), dtype=np.bool_)
-    gain = np.zeros(len(trained), dtype=np.float32)
-    trained[batch.origin.numpy()], gain[batch.origin.numpy()] = True, batch.gain.numpy()
-    step, token = view.words.step, view.words.token
+    positive = np.zeros(len(trained), dtype=np.float32)
+    trained[batch.origin.numpy()], positive[batch.origin.numpy()] = True, batch.positive.numpy()
+    step, token = view.path_tokens.step, view.path_tokens.token
     count = np.bincount(step[trained[token]], minlength=len(view.node))
-    weight = np.bincount(step, gain[token], len(view.node)) / np.maximum(count, 1)
+    weight = np.bincount(step, positive[token], len(view.node)) / np.maximum(count, 1)
     once = np.unique(view.node, return_index=True)[1]
     for at in once[count[once] > 0].tolist():
         if weight[at] > 0:
@@ -261,13 +267,13 @@ def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             sieve.left_out["turns without gain"] += 1
 
 
-def _example(teller: Teller, tree: Tree, node: int, weight: float) -> Row:
+def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
     prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
 
 
 def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
-    if kept and not any(each.goals for each in kept):
+    if kept and not any(each.value_targets for each in kept):
         raise ConfigError(
             f"credit={type(run.method.credit).__name__}: has no goals for value heads; need a rule that does, such as "
             "credit='Searched(head=value)'"
@@ -275,7 +281,7 @@ def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
         tree, nodes = each.tree, token_node(each.tree)
         seen: set[tuple[str, int, int]] = set()
-        for name, goal in each.goals.items():
+        for name, goal in each.value_targets.items():
             for token in np.flatnonzero(~np.isnan(goal)).tolist():
                 node = int(nodes[token])
                 written = token - int(tree.span[node])
@@ -285,28 +291,29 @@ def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
                     sieve.add(_value, tree, node, written, float(goal[token]), name)
 
 
-def _value(teller: Teller, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
+def _value(teller: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
     return {"prompt": teller.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
 
 
 def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
-        if each.by_turn is None:
+        advantage = each.turn_advantage
+        if advantage is None:
             raise ConfigError(
                 f"credit={type(run.method.credit).__name__}: credits tokens, not turns; need a rule for turns, such as "
                 "credit='Process(label=hard)'"
             )
-        view = steps([each.rewarded])
+        view = path_view([each.rewarded])
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
             nodes = view.node[at].tolist()
-            if leaf in each.left_out or not nodes:
+            if leaf in each.excluded_leaves or not nodes:
                 sieve.left_out["paths without turns, or that nothing learns from"] += 1
                 continue
-            sieve.add(_path, each.tree, nodes, each.by_turn[at].tolist())
+            sieve.add(_path, each.tree, nodes, advantage[at].tolist())
 
 
-def _path(teller: Teller, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
+def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
     """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
     prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
     said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
@@ -328,7 +335,7 @@ def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
         sieve.add(_revision, tree)
 
 
-def _revision(teller: Teller, tree: Tree) -> Row:
+def _revision(teller: Transcriber, tree: Tree) -> Row:
     taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
     prompt, completion = teller.read(tree, taught[0]), teller.wrote(tree, taught, by=Source.TEACHER)
     row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}

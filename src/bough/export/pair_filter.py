@@ -1,4 +1,4 @@
-"""How different the two sides of a pair must be."""
+"""The filter of preference pairs by the difference of their texts."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from bough.explore.text_similarity import edit_distance, rouge_l
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
+class PairFilter:
     """Filters of pairs by their texts: rStar-Math's edit distance (arXiv 2501.04519) and iTool's overlap.
 
     What the policy wrote on the two sides is compared, and nothing that it read:
@@ -28,7 +28,7 @@ class Apart:
     def __post_init__(self) -> None:
         if self.edits < 0 or not 0 <= self.overlap <= 1:
             raise ValueError(
-                f"Apart: got edits={self.edits}, overlap={self.overlap}; need 0 or more, a number from 0 to 1"
+                f"PairFilter: got edits={self.edits}, overlap={self.overlap}; need 0 or more, a number from 0 to 1"
             )
 
     @property
@@ -43,5 +43,5 @@ class Apart:
         return far and (self.overlap == 1 or rouge_l(one.split(), other.split()) <= self.overlap)
 
 
-ANY = Apart()
+ANY = PairFilter()
 """Sides may be as alike as they like."""

@@ -14,12 +14,12 @@ Message: TypeAlias = dict[str, str]
 """A role and a content."""
 
 
-class Untold(ValueError):
+class NotRepresentable(ValueError):
     """It cannot be said in this form; the message says why, without naming the case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Teller:
+class Transcriber:
     """Says what was read before an action of a tree, and what was written from there on.
 
     Attributes:
@@ -38,7 +38,7 @@ class Teller:
         """
         if self.messages:
             if written:
-                raise Untold("within an answer")
+                raise NotRepresentable("within an answer")
             return self._chat(tree, node)
         return self.renderer.verbatim((*context(tree, node).tolist(), *_written(tree, node)[:written]))
 
@@ -56,21 +56,21 @@ class Teller:
         begin = turn_start(tree)
         first, last = int(begin[nodes[0]]), nodes[-1]
         if np.any(tree.kind[tree.parent == last] == Kind.ACTION):
-            raise Untold("it ends within an answer")
+            raise NotRepresentable("it ends within an answer")
         walk = path(tree, last)
         between = [int(node) for node in walk if node >= first]
         start = text_start(tree)
         if start[first] != start[last]:
-            raise Untold("its context is rebuilt on the way")
+            raise NotRepresentable("its context is rebuilt on the way")
         if any(tree.kind[node] == Kind.ACTION and tree.source[node] != by for node in between):
-            raise Untold("someone else acted on the way")
+            raise NotRepresentable("someone else acted on the way")
         if not self.messages:
             added = [token for node in between for token in _written(tree, node)]
             return self._rest(context(tree, first).tolist(), added)
         before = self._chat(tree, first)
         after = self._chat(tree, int(begin[last]))
         if after[: len(before)] != before:
-            raise Untold("its context is rebuilt on the way")
+            raise NotRepresentable("its context is rebuilt on the way")
         said = self.renderer.text(_whole(tree, last)).strip()
         return [*after[len(before) :], {"role": "assistant", "content": said}]
 
@@ -82,7 +82,7 @@ class Teller:
         """The text that tokens add: a tokenizer may write the first of a text in another way than inside one."""
         begin, whole = self.renderer.verbatim(before), self.renderer.verbatim((*before, *added))
         if not whole.startswith(begin):
-            raise Untold("the text of its tokens depends on what follows")
+            raise NotRepresentable("the text of its tokens depends on what follows")
         return whole[len(begin) :]
 
     def _chat(self, tree: Tree, node: int) -> list[Message]:
@@ -93,7 +93,7 @@ class Teller:
             shown = past[first:]
             if self.renderer.render(system, shown, observation) == read:
                 return self.renderer.messages(system, shown, observation)
-        raise Untold("its context is no plain chat of its last turns")
+        raise NotRepresentable("its context is no plain chat of its last turns")
 
 
 def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
@@ -109,7 +109,7 @@ def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
             tokens = ()
         observation = str(tree.info[place].get("text", ""))
     if tokens:
-        raise Untold("within an answer")
+        raise NotRepresentable("within an answer")
     return str(tree.info[0].get("instructions", "")), past, observation
 
 

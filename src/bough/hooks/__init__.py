@@ -1,10 +1,10 @@
 """Hooks: stateful helpers that run between reward and credit, and resume bit for bit."""
 
 from bough.hooks.exit import ExIt
-from bough.hooks.hook import AdviserRecipe
+from bough.hooks.hook import HookRecipe
 from bough.hooks.pick_paths import PickPaths
 from bough.hooks.snapshots import Snapshots
 from bough.hooks.success_replay import SuccessReplay
 from bough.hooks.tracker import Tracker
 
-__all__ = ["AdviserRecipe", "ExIt", "PickPaths", "Snapshots", "SuccessReplay", "Tracker"]
+__all__ = ["HookRecipe", "ExIt", "PickPaths", "Snapshots", "SuccessReplay", "Tracker"]

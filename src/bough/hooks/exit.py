@@ -47,13 +47,13 @@ class ExIt:
         if not 0 <= self.chance <= 1:
             raise ValueError(f"ExIt.chance: got {self.chance}; need a number from 0 to 1")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Histories":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExItState":
         """No history yet."""
         del vocab_tokens, device, seed
-        return Histories(self)
+        return ExItState(self)
 
 
-class Histories:
+class ExItState:
     """The histories that are kept."""
 
     ready: bool = True

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 
 
 @runtime_checkable
-class Adviser(Protocol):
+class BatchHook(Protocol):
     """Stands between reward and credit, and keeps what it learns from one step to the next.
 
     It may add estimates to the trees for a credit rule to read (a critic of its own, a tracker of tasks), or change the
@@ -58,7 +58,7 @@ class Adviser(Protocol):
 
 
 @runtime_checkable
-class Chooser(Protocol):
+class TaskSampler(Protocol):
     """An adviser that also says which tasks to train on."""
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
@@ -67,7 +67,7 @@ class Chooser(Protocol):
 
 
 @runtime_checkable
-class Starter(Protocol):
+class TaskRewriter(Protocol):
     """An adviser that also says where the tasks of a batch begin, or puts others in their place."""
 
     async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
@@ -76,14 +76,14 @@ class Starter(Protocol):
 
 
 @runtime_checkable
-class AdviserRecipe(Protocol):
+class HookRecipe(Protocol):
     """The settings of an adviser: a frozen dataclass.
 
     A hook that adds estimates declares them in a constant `gives: ClassVar[frozenset[Need]]`, as
     `frozenset({estimate("NAME")})`. A rule that needs an estimate which no hook gives is refused.
     """
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> Adviser:
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> BatchHook:
         """The adviser at the start of a run.
 
         Args:
@@ -94,10 +94,10 @@ class AdviserRecipe(Protocol):
         ...
 
 
-class Advisers:
+class Hooks:
     """The advisers of a run, asked in order."""
 
-    def __init__(self, recipes: Sequence[AdviserRecipe], *, vocab_tokens: int, device: str, seed: int) -> None:
+    def __init__(self, recipes: Sequence[HookRecipe], *, vocab_tokens: int, device: str, seed: int) -> None:
         self._members = {
             f"adviser_{place}_{type(recipe).__name__}": recipe.build(
                 vocab_tokens=vocab_tokens, device=device, seed=derive(seed, "adviser", place)
@@ -111,9 +111,9 @@ class Advisers:
         return all(each.ready for each in self._members.values())
 
     @property
-    def memories(self) -> dict[str, "Notebook"]:
+    def memories(self) -> dict[str, "HookState"]:
         """What a checkpoint keeps of each."""
-        return {name: Notebook(each) for name, each in self._members.items()}
+        return {name: HookState(each) for name, each in self._members.items()}
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The batch after each had its say."""
@@ -131,7 +131,7 @@ class Advisers:
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n]: the product of what the choosers say, summing to 1; None when there is none."""
-        said = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, Chooser)}
+        said = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, TaskSampler)}
         weights = [_weights(name, each, len(tasks)) for name, each in said.items() if each is not None]
         if not weights:
             return None
@@ -142,7 +142,7 @@ class Advisers:
         """The tasks that are played in the place of those that were drawn."""
         begun = list(tasks)
         for name, each in self._members.items():
-            if isinstance(each, Starter):
+            if isinstance(each, TaskRewriter):
                 begun = _all(name, "begin", await each.begin(begun, teacher, derive(seed, name)), Task)
                 if len(begun) != len(tasks):
                     raise StageError(
@@ -167,10 +167,10 @@ def _weights(name: str, returned: object, count: int) -> Floats:
     return returned
 
 
-class Notebook:
+class HookState:
     """What an adviser keeps, as the tensors of a checkpoint."""
 
-    def __init__(self, adviser: Adviser) -> None:
+    def __init__(self, adviser: BatchHook) -> None:
         self._adviser = adviser
 
     def state(self) -> dict[str, Tensor]:

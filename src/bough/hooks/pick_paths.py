@@ -1,4 +1,4 @@
-"""Some of the paths of a tree, before anyone is credited."""
+"""A selection of the paths of a tree before credit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -53,13 +53,13 @@ class PickPaths:
         few = min(len(good), max(half, self.keep - len(bad)))
         return sorted([*good[:few], *bad[: self.keep - few]])
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Picked":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "PickPathsState":
         """It remembers nothing."""
         del vocab_tokens, device, seed
-        return Picked(self)
+        return PickPathsState(self)
 
 
-class Picked:
+class PickPathsState:
     """A picker at work."""
 
     ready: bool = True

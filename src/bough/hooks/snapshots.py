@@ -56,13 +56,13 @@ class Snapshots:
         if not 0 < self.discount <= 1:
             raise ValueError(f"Snapshots.discount: got {self.discount}; need a number above 0 and up to 1")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Taken":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SnapshotsState":
         """No snapshot yet."""
         del vocab_tokens, device, seed
-        return Taken(self)
+        return SnapshotsState(self)
 
 
-class Taken:
+class SnapshotsState:
     """The snapshots that were taken."""
 
     ready: bool = True

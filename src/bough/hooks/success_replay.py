@@ -1,4 +1,4 @@
-"""Successes kept for the day on which nobody succeeds."""
+"""Replay of successful paths in groups without a success."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -66,13 +66,13 @@ class SuccessReplay:
         if not self.spread > 0:
             raise ValueError(f"SuccessReplay.spread: got {self.spread}; need a number above 0")
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Successes":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SuccessReplayState":
         """Nothing kept yet."""
         del vocab_tokens, device, seed
-        return Successes(self)
+        return SuccessReplayState(self)
 
 
-class Successes:
+class SuccessReplayState:
     """The paths that are kept."""
 
     ready: bool = True

@@ -74,10 +74,10 @@ class Tracker:
         weight = 1.0 / (1.0 - self.least) / (len(returns) + 1)
         return weight * (float(returns.sum()) + 0.5), weight * (float((1.0 - returns).sum()) + 0.5)
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "Tracked":
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "TrackerState":
         """A tracker that knows nothing yet."""
         del vocab_tokens, device, seed
-        return Tracked(self)
+        return TrackerState(self)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Record:
         return self.alpha / (self.alpha + self.beta)
 
 
-class Tracked:
+class TrackerState:
     """A tracker at work."""
 
     ready: bool = True

@@ -1,4 +1,4 @@
-"""Threads that go through a batch together, each with a share of it and with gradients of its own.
+"""Threads that compute gradients of one batch together, each on a part of it.
 
 Two threads that each compute all of a half are faster than one whose every operation is spread over two: only large
 matrix products gain from that, and each waits for its slower half.
@@ -13,7 +13,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from bough.batch import Forest, Reading, Stretch
+from bough.batch import Chunk, ChunkedForward, PackedPrefixTree
 from bough.learner.token_outputs import Forward
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
@@ -22,8 +22,8 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Reader:
-    """What a thread reads with.
+class CpuWorker:
+    """The models of one thread.
 
     Attributes:
         policy: The policy's weights, and gradients of its own.
@@ -38,8 +38,8 @@ class Reader:
         return [*self.policy.parameters().values(), *(() if self.critic is None else self.critic.parameters())]
 
 
-class Crew:
-    """Readers of a policy's batches, each in a thread; a single one reads in the thread that asks."""
+class CpuWorkers:
+    """Threads that each compute a part of a batch; a single worker runs in the calling thread."""
 
     def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
         """Get so many ready.
@@ -49,25 +49,25 @@ class Crew:
         """
         if count > 1 and policy.device.type != "cpu":
             raise ValueError(
-                f"Optimizer.readers: got {count} for a policy on {policy.device}; need 1: threads share the work of "
-                "CPUs alone"
+                f"Optimizer.cpu_workers: got {count} for a policy on {policy.device}; need 1: "
+                "threads share work on CPUs only"
             )
         self._arithmetic = policy.arithmetic()
-        self._readers = [Reader(policy=policy, critic=critic)]
+        self._workers = [CpuWorker(policy=policy, critic=critic)]
         for _ in range(count - 1):
             again = None if critic is None else critic.shadow()
-            self._readers.append(Reader(policy=policy.shadow(), critic=again))
-        self._weights = [reader.weights() for reader in self._readers]
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-reader") if count > 1 else None
+            self._workers.append(CpuWorker(policy=policy.shadow(), critic=again))
+        self._weights = [worker.weights() for worker in self._workers]
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix="bough-worker") if count > 1 else None
 
     def read(
         self,
-        work: Callable[[Reader, Reading], Result],
-        forest: Forest,
+        work: Callable[[CpuWorker, ChunkedForward], Result],
+        forest: PackedPrefixTree,
         max_tokens: int,
         model: Forward | None = None,
     ) -> list[Result]:
-        """Have every reader do its share of a forest; returns what they found, in a fixed order.
+        """Run `work` on every worker's part of a forest; returns the results in a fixed order.
 
         Args:
             work: What is done with a share.
@@ -75,22 +75,24 @@ class Crew:
             max_tokens: Most tokens of a stretch.
             model: Reads in the policy's stead; without gradients, as all read with the same.
         """
-        models = [model or reader.policy for reader in self._readers]
+        models = [model or worker.policy for worker in self._workers]
         if self._pool is None:
-            return [work(self._readers[0], Reading(models[0].hidden, forest, max_tokens))]
-        shares = self._deal(forest.chapters(max_tokens, len(models)))
-        readings = [Reading(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)]
+            return [work(self._workers[0], ChunkedForward(models[0].hidden, forest, max_tokens))]
+        shares = self._deal(forest.chunk_groups(max_tokens, len(models)))
+        readings = [
+            ChunkedForward(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)
+        ]
         threads = torch.get_num_threads()
 
-        def own(reader: Reader, reading: Reading) -> Result:
+        def own(worker: CpuWorker, reading: ChunkedForward) -> Result:
             torch.set_num_threads(max(1, threads // len(models)))
-            return work(reader, reading)
+            return work(worker, reading)
 
-        found = [self._pool.submit(own, *each) for each in zip(self._readers, readings, strict=True)]
+        found = [self._pool.submit(own, *each) for each in zip(self._workers, readings, strict=True)]
         try:
             return [each.result() for each in found]
         finally:
-            # When this fails or is interrupted, too: who reads on would leave gradients behind.
+            # Also on an error or an interrupt: a thread that still runs would leave gradients behind.
             wait(found)
             # Threads that begin later have as many as the last that said a number.
             torch.set_num_threads(threads)
@@ -111,11 +113,11 @@ class Crew:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None
 
-    def _deal(self, chapters: Sequence[Sequence[Stretch]]) -> list[list[Sequence[Stretch]]]:
-        """To each reader its chapters, so that all have equally much to do: the largest first, to who has least."""
+    def _deal(self, chapters: Sequence[Sequence[Chunk]]) -> list[list[Sequence[Chunk]]]:
+        """The chapters of each worker, balanced by work: the largest chapter first, to the least loaded worker."""
         count = self._arithmetic.operations
         effort = [sum(count(tokens=len(each), trained=0, pairs=each.pairs) for each in some) for some in chapters]
-        shares: list[list[int]] = [[] for _ in self._readers]
+        shares: list[list[int]] = [[] for _ in self._workers]
         load = [0] * len(shares)
         for chapter in sorted(range(len(chapters)), key=lambda chapter: -effort[chapter]):
             least = load.index(min(load))

@@ -1,4 +1,4 @@
-"""What models other than the policy think of a batch, before anyone is credited."""
+"""Estimates of other models for a batch before credit: a critic's values, reference log-probabilities."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,10 +7,10 @@ import numpy as np
 from torch import Tensor
 
 from bough.batch import pack
-from bough.learner.token_outputs import Forward, read, survey, values_of
+from bough.learner.token_outputs import Forward, read, token_outputs_of_batch, values_of
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
-from bough.tree import Credited, Floats, Ints, Rewarded, truncated_states
+from bough.tree import Credited, Floats, Ints, Rewarded, count_path_tokens, truncated_states
 
 
 def appraise(
@@ -37,8 +37,7 @@ def appraise(
         micro_tokens: Most tokens of one forward pass.
     """
     lengths = [len(each.tree.token) for each in rewarded]
-    zeros = [np.zeros(length, dtype=np.float32) for length in lengths]
-    batch = pack([Credited(rewarded=each, gain=zero, lose=zero) for each, zero in zip(rewarded, zeros, strict=True)])
+    batch = pack([Credited(rewarded=each, path_advantage=np.zeros(count_path_tokens(each.tree))) for each in rewarded])
     heads = () if critic is None else critic.settings.heads
     thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
     if reference is not None:
@@ -55,7 +54,7 @@ def appraise(
             after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
     if reference is not None:
         reading = read(reference, forest, micro_tokens)
-        said["reference"] = survey(reference, batch, reading, temperature=temperature).logprob
+        said["reference"] = token_outputs_of_batch(reference, batch, reading, temperature=temperature).logprob
     for name, values in said.items():
         thought[name][origin] = values.float().cpu().numpy()
     end = np.cumsum([0, *lengths]).tolist()

@@ -8,8 +8,8 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
-from bough.objective import Columns, Loss, Need, Objective
-from bough.objective.spans import span_sums, walk_of
+from bough.objective import Loss, LossInputs, Need, Objective
+from bough.objective.spans import path_ids_of, span_sums
 from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
@@ -112,7 +112,7 @@ def gradient_change(
 
         grad = gradient(x + along / 2) - gradient(x - along / 2)
 
-    The backward passes of tree attention, chunked forward passes and compiled layers are written by hand and cannot be
+    The backward passes of tree attention and of chunked forward passes are written by hand and cannot be
     differentiated, which excludes double backward. The error is third order in the length of `along`.
 
     Args:
@@ -164,21 +164,21 @@ class Displaced:
         """The objective's needs, paths, and the log-probabilities under the sampling weights."""
         return needs_of(self._objective) | {PATHS, OLD_LOGPROBS}
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        walk, old = walk_of(columns, "Harpg"), columns.old
+        path_ids, old = path_ids_of(columns, "Harpg"), columns.old
         if old is None:
             raise ValueError("Harpg: got columns without `old`; need the log-probabilities under the sampling weights")
         moved = columns.logprob.detach() - old
         if columns.expert is not None:
             # Demonstrations do not depend on the weights.
             moved = moved.masked_fill(columns.expert, 0.0)
-        weight = span_sums(moved, walk.path, len(walk.task)).exp()[walk.path]
+        weight = span_sums(moved, path_ids.path, len(path_ids.task)).exp()[path_ids.path]
         return self._objective(
             replace(
                 columns,
-                share=columns.share * weight,
-                behaviour=columns.behaviour + moved,
+                loss_weight=columns.loss_weight * weight,
+                rollout_logprob=columns.rollout_logprob + moved,
                 old=columns.logprob.detach(),
             )
         )

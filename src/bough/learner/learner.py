@@ -3,24 +3,31 @@
 import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import TypedDict
 
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, Forest, Page, Reading, spared
-from bough.learner.cpu_workers import Crew, Reader
+from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, spared
+from bough.learner.cpu_workers import CpuWorker, CpuWorkers
 from bough.learner.harpg import Displaced, gradient_change
 from bough.learner.learning_rate import scale
-from bough.learner.loss_inputs import NO_AIDS, Aids, by_path, by_token, scales, shares
+from bough.learner.loss_inputs import (
+    NO_CONTEXT,
+    ObjectiveContext,
+    before_forward,
+    by_path,
+    loss_weights,
+    with_outputs,
+)
 from bough.learner.memory_forecast import Extent
 from bough.learner.optimizer import Optimizer
-from bough.learner.optimizer_set import Descent
+from bough.learner.optimizer_set import OptimizerSet
 from bough.learner.packing_check import reads_forests
-from bough.learner.token_outputs import Forward, Seen, in_order, look, looks
-from bough.objective import Columns, Loss, Need, Objective, Share
+from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
+from bough.objective import Loss, LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import StageError, describe
@@ -58,11 +65,17 @@ class Learner:
         self._total = total_updates
         self._temperature = temperature
         self._weights = policy.parameters()
-        self._descent = Descent(self._weights, settings, critic, seed=seed)
-        self._crew = Crew(policy, critic, settings.readers)
+        self._optimizers = OptimizerSet(self._weights, settings, critic, seed=seed)
+        self._workers = CpuWorkers(policy, critic, settings.cpu_workers)
 
     def learn(
-        self, batch: Batch, objective: Objective, share: Share, *, seed: int, aids: Aids = NO_AIDS
+        self,
+        batch: Batch,
+        objective: Objective,
+        normalizer: Normalizer,
+        *,
+        seed: int,
+        context: ObjectiveContext = NO_CONTEXT,
     ) -> dict[str, float]:
         """Every epoch and part of a batch, one optimizer step each.
 
@@ -80,9 +93,9 @@ class Learner:
         steps = 0
         old = self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         for epoch in range(self.settings.epochs):
-            for part in batch.parts(self.settings.parts, seed + epoch):
+            for part in batch.minibatches(self.settings.minibatches, seed + epoch):
                 own = None if old is None else old[part.trained]
-                metrics = self.step(part.batch, objective, share, aids=aids, old=own)
+                metrics = self.step(part.batch, objective, normalizer, context=context, old=own)
                 if steps == 0:
                     totals["policy/gap"] = metrics.pop("policy/gap")
                 metrics.pop("policy/gap", None)
@@ -107,33 +120,45 @@ class Learner:
             )
 
     def step(
-        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
+        self,
+        batch: Batch,
+        objective: Objective,
+        normalizer: Normalizer,
+        *,
+        context: ObjectiveContext = NO_CONTEXT,
+        old: Tensor | None = None,
     ) -> dict[str, float]:
         """One optimizer step on a whole batch."""
-        self._descent.forget()
-        along = self._descent.along()
+        self._optimizers.zero_grad()
+        along = self._optimizers.along()
         if along is None:
-            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+            metrics = self.backward(batch, objective, normalizer, context=context, old=old)
         else:
-            metrics = self._gradient_change(batch, objective, share, along, aids=aids)
+            metrics = self._gradient_change(batch, objective, normalizer, along, context=context)
         norm = self._clip(self._weights.values(), self.settings.policy_clip_norm)
         if self.critic is not None:
             # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters(), self.settings.clip_norm)
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
-            self._descent.forget()
+            self._optimizers.zero_grad()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
                 "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
-        self._descent.step(rate)
+        self._optimizers.step(rate)
         self.updates += 1
         learning_rate = rate * self.settings.learning_rate
         return {**metrics, "optimizer/gradient_norm": norm, "optimizer/learning_rate": learning_rate}
 
     def backward(
-        self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS, old: Tensor | None = None
+        self,
+        batch: Batch,
+        objective: Objective,
+        normalizer: Normalizer,
+        *,
+        context: ObjectiveContext = NO_CONTEXT,
+        old: Tensor | None = None,
     ) -> dict[str, float]:
         """Add the gradient of the objective over a whole batch, page by page, to the parameters.
 
@@ -143,41 +168,53 @@ class Learner:
         Args:
             batch: Of one optimizer step.
             objective: The loss.
-            share: Its normaliser.
-            aids: For the objective.
+            normalizer: Computes the weight of each token.
+            context: For the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
-        weight = shares(batch, share)
-        aids = replace(aids, scale=scales(batch, weight))
-        forest = self._forest(batch)
-        reference = self._reference(aids.reference, batch, forest) if REFERENCE in needs_of(objective) else None
-        given = _Given(batch=batch, share=weight, old=old, reference=reference)
+        needs, forest = needs_of(objective), self._forest(batch)
+        inputs = before_forward(
+            batch,
+            needs,
+            context,
+            loss_weight=loss_weights(batch, normalizer),
+            old=old,
+            reference=self._reference(context.reference, batch, forest) if REFERENCE in needs else None,
+        )
         if self.settings.memory_gib is not None:
-            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.readers)
-        learn = self._over_paths if PATHS in needs_of(objective) else self._over_tokens
-        with self._crew.gathered():
-            metrics, gap = learn(forest, given, objective, share, aids)
-        read_ = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
-        return {**metrics, **read_, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
+            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.cpu_workers)
+        with self._workers.gathered():
+            if PATHS in needs:
+                metrics, gap = self._over_paths(forest, batch, inputs, objective, normalizer)
+            else:
+                metrics, gap = self._over_tokens(forest, batch, inputs, objective)
+        sizes = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
+        return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
     def _gradient_change(
-        self, batch: Batch, objective: Objective, share: Share, along: Mapping[Tensor, Tensor], *, aids: Aids
+        self,
+        batch: Batch,
+        objective: Objective,
+        normalizer: Normalizer,
+        along: Mapping[Tensor, Tensor],
+        *,
+        context: ObjectiveContext,
     ) -> dict[str, float]:
         """Add the change of the objective's gradient along a direction, an expectation over paths of these weights."""
         here = self.logprobs(batch)
         displaced, critic = Displaced(objective), () if self.critic is None else self.critic.parameters()
         metrics = gradient_change(
-            lambda: self.backward(batch, displaced, share, aids=aids, old=here), along, others=critic
+            lambda: self.backward(batch, displaced, normalizer, context=context, old=here), along, others=critic
         )
-        gap = float((here - batch.behaviour)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
+        gap = float((here - batch.rollout_logprob)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
         return {**metrics, "policy/gap": gap}
 
-    def _forest(self, batch: Batch) -> Forest:
+    def _forest(self, batch: Batch) -> PackedPrefixTree:
         # What a budget of memory allows is counted with all tokens trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
         return replace(batch.forest(merge=self.merges), effort=effort)
 
-    def _saving(self, batch: Batch, forest: Forest) -> float:
+    def _saving(self, batch: Batch, forest: PackedPrefixTree) -> float:
         """How many times the arithmetic would be needed to read every path by itself."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
@@ -187,52 +224,54 @@ class Learner:
         return paths / max(1, tree)
 
     def _over_tokens(
-        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective
     ) -> tuple[dict[str, float], float]:
-        """Loss and gradient page by page; returns metrics, and the sum of the gaps."""
-        del share
+        """Add loss and gradient of each page; returns metrics, and the sum of the gaps."""
 
-        def work(reader: Reader, reading: Reading) -> tuple[dict[str, float], float]:
+        def work(worker: CpuWorker, reading: ChunkedForward) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
             for page in reading.backward():
-                seen, part = self._look(reader, page, given.batch, needs_of(objective)), given.take(page.trained)
-                gap += _gap(seen, part.batch)
-                _add(metrics, _descend(objective, part.columns(seen, needs_of(objective), aids)))
+                outputs = self._look(worker, page, batch, needs_of(objective))
+                gap += _gap(outputs, batch, page.trained)
+                some = with_outputs(inputs.select(page.trained), outputs, needs_of(objective))
+                _add(metrics, _descend(objective, some))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
-        for metrics, gap in self._crew.read(work, forest, self.settings.micro_tokens):
+        for metrics, gap in self._workers.read(work, forest, self.settings.micro_tokens):
             _add(totals, metrics)
             gaps += gap
         return totals, gaps
 
     def _over_paths(
-        self, forest: Forest, given: "_Given", objective: Objective, share: Share, aids: Aids
+        self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
     ) -> tuple[dict[str, float], float]:
-        """The loss of all that was seen, then its gradient page by page."""
-        seen = self._survey(forest, given.batch, needs_of(objective))
-        leaves = [leaf.requires_grad_() for leaf in seen.columns()]
-        columns = given.columns(seen, needs_of(objective), aids)
-        metrics = _descend(objective, by_path(columns, given.batch, share))
-        slopes = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
+        """The loss of all paths from the outputs of a first pass, then its gradient page by page."""
+        outputs = self._survey(forest, batch, needs_of(objective))
+        leaves = [leaf.requires_grad_() for leaf in outputs.columns()]
+        whole = with_outputs(inputs, outputs, needs_of(objective))
+        metrics = _descend(objective, by_path(whole, batch, normalizer))
+        gradients = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
-        def work(reader: Reader, reading: Reading) -> None:
+        def work(worker: CpuWorker, reading: ChunkedForward) -> None:
             for page in reading.backward():
-                outputs = self._look(reader, page, given.batch, needs_of(objective)).columns()
-                pulls = [slope[page.trained].to(each.dtype) for slope, each in zip(slopes, outputs, strict=True)]
-                torch.autograd.backward(outputs, pulls)
+                columns = self._look(worker, page, batch, needs_of(objective)).columns()
+                of_page = [each[page.trained].to(column.dtype) for each, column in zip(gradients, columns, strict=True)]
+                torch.autograd.backward(columns, of_page)
 
-        self._crew.read(work, forest, self.settings.micro_tokens)
-        return metrics, _gap(seen, given.batch)
+        self._workers.read(work, forest, self.settings.micro_tokens)
+        return metrics, _gap(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
-    def rehearse(self, batch: Batch, objective: Objective, share: Share, *, aids: Aids = NO_AIDS) -> dict[str, float]:
+    def rehearse(
+        self, batch: Batch, objective: Objective, normalizer: Normalizer, *, context: ObjectiveContext = NO_CONTEXT
+    ) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
         extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         try:
-            metrics = self.backward(batch, objective, share, aids=aids, old=old)
+            metrics = self.backward(batch, objective, normalizer, context=context, old=old)
             return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values(), self.settings.clip_norm)}
         finally:
-            self._descent.forget()
+            self._optimizers.zero_grad()
             self.extent = extent
 
     def divergence(self, batch: Batch) -> float:
@@ -241,7 +280,7 @@ class Learner:
         With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
         the expectation is KL(before || now). Tokens of earlier steps do not count.
         """
-        moved = (self.logprobs(batch) - batch.behaviour)[batch.fresh]
+        moved = (self.logprobs(batch) - batch.rollout_logprob)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
     def _clip(self, weights: Iterable[Tensor], most: float) -> float:
@@ -255,39 +294,39 @@ class Learner:
 
     def state(self) -> dict[str, Tensor]:
         """The optimizer's moments by parameter name, for a checkpoint."""
-        return self._descent.state()
+        return self._optimizers.state()
 
     def load_state(self, state: Mapping[str, Tensor], updates: int) -> None:
         """Go on from `state` after `updates` optimizer steps."""
         self.updates = updates
-        self._descent.load_state(state)
+        self._optimizers.load_state(state)
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
         return self._survey(self._forest(batch), batch, frozenset()).logprob
 
-    def _look(self, reader: Reader, page: Page, batch: Batch, needs: frozenset[Need]) -> Seen:
-        return look(reader.policy, page, batch, **self._wanted(reader, needs))
+    def _look(self, worker: CpuWorker, page: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        return token_outputs(worker.policy, page, batch, **self._wanted(worker, needs))
 
-    def _survey(self, forest: Forest, batch: Batch, needs: frozenset[Need]) -> Seen:
-        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
-            return looks(reader.policy, batch, reading, **self._wanted(reader, needs))
+    def _survey(self, forest: PackedPrefixTree, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        def work(worker: CpuWorker, reading: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+            return token_outputs_per_chunk(worker.policy, batch, reading, **self._wanted(worker, needs))
 
-        return in_order([*chain(*self._crew.read(work, forest, self.settings.micro_tokens))])
+        return in_order([*chain(*self._workers.read(work, forest, self.settings.micro_tokens))])
 
-    def _wanted(self, reader: Reader, needs: frozenset[Need]) -> "_Wanted":
-        critic = reader.critic if CRITIC in needs else None
+    def _wanted(self, worker: CpuWorker, needs: frozenset[Need]) -> "_Wanted":
+        critic = worker.critic if CRITIC in needs else None
         return {"temperature": self._temperature, "entropy": ENTROPY in needs, "critic": critic}
 
-    def _reference(self, reference: Forward | None, batch: Batch, forest: Forest) -> Tensor:
+    def _reference(self, reference: Forward | None, batch: Batch, forest: PackedPrefixTree) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
 
-        def work(reader: Reader, reading: Reading) -> list[tuple[Tensor, Seen]]:
-            del reader
-            return looks(reference, batch, reading, temperature=self._temperature)
+        def work(worker: CpuWorker, reading: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+            del worker
+            return token_outputs_per_chunk(reference, batch, reading, temperature=self._temperature)
 
-        found = self._crew.read(work, forest, self.settings.micro_tokens, reference)
+        found = self._workers.read(work, forest, self.settings.micro_tokens, reference)
         return in_order([*chain(*found)]).logprob
 
 
@@ -297,39 +336,13 @@ class _Wanted(TypedDict):
     critic: Critic | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Given:
-    """What there is about M trained tokens of an optimizer step besides what the policy thinks of them now.
-
-    Attributes:
-        batch: What is to be predicted.
-        share: [M].
-        old: [M], when the objective needs it.
-        reference: [M], when the objective needs it.
-    """
-
-    batch: Batch
-    share: Tensor
-    old: Tensor | None
-    reference: Tensor | None
-
-    def take(self, trained: Tensor) -> "_Given":
-        """Some of the trained tokens."""
-        old, reference = (None if each is None else each[trained] for each in (self.old, self.reference))
-        return _Given(batch=self.batch.only(trained), share=self.share[trained], old=old, reference=reference)
-
-    def columns(self, seen: Seen, needs: frozenset[Need], aids: Aids) -> Columns:
-        """The columns of an objective."""
-        columns = by_token(self.batch, seen, needs, aids, share=self.share, old=self.old)
-        return replace(columns, reference=self.reference)
+def _gap(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
+    """Sum over the freshly sampled tokens among `trained` of |learner - engine| log-probability, nats."""
+    apart = outputs.logprob.detach() - batch.rollout_logprob[trained]
+    return float(apart[batch.fresh[trained]].abs().sum())
 
 
-def _gap(seen: Seen, batch: Batch) -> float:
-    """Sum over the tokens that the present policy sampled of how far engine and learner are apart about them."""
-    return float((seen.logprob.detach() - batch.behaviour)[batch.fresh].abs().sum())
-
-
-def _descend(objective: Objective, columns: Columns) -> dict[str, float]:
+def _descend(objective: Objective, columns: LossInputs) -> dict[str, float]:
     """Backpropagate the loss of some columns; returns its metrics."""
     loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]

@@ -8,7 +8,7 @@ from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
 
 
-class Budget:
+class MemoryBudget:
     """How large the stretches of a run may be.
 
     Attributes:
@@ -53,7 +53,7 @@ class Budget:
             copies=copies,
             cache_tokens=engine.cache_tokens if isinstance(engine, Caching) else 0,
             entropy=entropy,
-            readers=settings.readers,
+            cpu_workers=settings.cpu_workers,
         )
         # What foreseeing has loaded is the program's.
         self._gauge = Gauge(policy.device, there)

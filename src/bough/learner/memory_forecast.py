@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 from torch.profiler import record_function
 
-from bough.batch import FEW, Attend, Forest, Reading, chosen_logprobs, logits_at_once, plant
+from bough.batch import FEW, Attend, ChunkedForward, PackedPrefixTree, chosen_logprobs, logits_at_once
 from bough.config.config import ConfigError
 from bough.learner.memory_meter import allocations
 from bough.learner.process_memory import GIB
@@ -56,16 +56,16 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(forest: Forest, max_tokens: int, readers: int = 1) -> "Extent":
+    def of(forest: PackedPrefixTree, max_tokens: int, cpu_workers: int = 1) -> "Extent":
         """When it is read in stretches of at most so many tokens, by so many readers."""
-        chapters = forest.chapters(max_tokens, readers)
+        chapters = forest.chunk_groups(max_tokens, cpu_workers)
         stretches = [each for some in chapters for each in some]
         bounds = np.searchsorted(np.sort(forest.at), [each.first for each in stretches] + [len(forest)])
         return Extent(
             tokens=max((len(each) for each in stretches), default=0),
             trained=int(np.diff(bounds).max(initial=0)),
             past=max((len(each.past) for each in stretches), default=0),
-            kept=max((len(forest.origin(some)) for some in chapters), default=0),
+            kept=max((len(forest.shared_tokens(some)) for some in chapters), default=0),
         )
 
     def __or__(self, other: "Extent") -> "Extent":
@@ -149,7 +149,7 @@ def appetite(policy: Policy) -> Appetite:
     _reading(policy, sizes[0], watch)()  # what is allocated once; from now on there are gradients to add to
     sizes = sizes if watch.windows else sizes[:2]
     whole = _moments(policy, sizes, watch, narrow=False)
-    narrow = _moments(policy, sizes, watch, narrow=True) if policy.narrows else whole
+    narrow = _moments(policy, sizes, watch, narrow=True) if policy.skips_last_layer else whole
     for weight in policy.parameters().values():
         weight.grad = None
     weight, width = policy.head()[0], policy.dtype.itemsize
@@ -213,7 +213,8 @@ def _held(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow:
 def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> Callable[[], None]:
     """Of a text of `size` tokens, of which so many are trained; with `narrow`, the last layer for these alone."""
     after = np.arange(size - trained, size, dtype=np.int64) + 1
-    forest = plant([np.zeros(size, dtype=np.int64)], np.zeros_like(after), after, device=str(policy.device))
+    text = np.zeros(size, dtype=np.int64)
+    forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
     # Logits are counted apart.
     target = torch.zeros(1, dtype=torch.int64, device=policy.device)
 
@@ -226,7 +227,7 @@ def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narr
     weight, bias = policy.head()
 
     def update() -> None:
-        for page in Reading(read, forest, size).backward():
+        for page in ChunkedForward(read, forest, size).backward():
             with record_function(LOGITS):
                 logprob, _ = chosen_logprobs(page.hidden[:1], weight, target, bias)
             logprob.sum().backward()  # pyright: ignore[reportUnknownMemberType]
@@ -245,7 +246,7 @@ class Memory:
         path_tokens: Most tokens of a text.
         appetite: Of a stretch.
         entropy: Whether entropies are learned from.
-        readers: How many stretches are read at the same time.
+        cpu_workers: How many stretches are read at the same time.
     """
 
     always: Mapping[str, int]
@@ -253,11 +254,11 @@ class Memory:
     path_tokens: int
     appetite: Appetite
     entropy: bool
-    readers: int
+    cpu_workers: int
 
     def bytes(self, extent: Extent, cache_tokens: int) -> int:
         """With stretches of that extent and so many tokens in the engine's cache."""
-        reading = self.readers * self.appetite.bytes(extent, entropy=self.entropy)
+        reading = self.cpu_workers * self.appetite.bytes(extent, entropy=self.entropy)
         return sum(self.always.values()) + self.appetite.pair_bytes * cache_tokens + reading
 
     def most(self, tokens: int) -> int:
@@ -301,7 +302,7 @@ def foresee(
     copies: Mapping[str, int],
     cache_tokens: int,
     entropy: bool,
-    readers: int = 1,
+    cpu_workers: int = 1,
 ) -> Memory:
     """Measure a policy.
 
@@ -310,11 +311,11 @@ def foresee(
         copies: Bytes by name of what there is besides: the engine's copy, a reference.
         cache_tokens: Most tokens whose keys and values the engine holds.
         entropy: Whether entropies are learned from.
-        readers: How many stretches are read at the same time, each with gradients of its own.
+        cpu_workers: How many stretches are read at the same time, each with gradients of its own.
     """
     learned = nbytes(policy.parameters().values())
     always = {"weights": nbytes(policy.weights().values()), **copies, "moments": 2 * learned}
-    always["gradients"] = readers * learned
+    always["gradients"] = cpu_workers * learned
     always["the process"] = PROCESS_BYTES.get(policy.device.type, 0)
     return Memory(
         always=always,
@@ -322,7 +323,7 @@ def foresee(
         path_tokens=policy.context_tokens,
         appetite=appetite(policy),
         entropy=entropy,
-        readers=readers,
+        cpu_workers=cpu_workers,
     )
 
 

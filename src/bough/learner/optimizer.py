@@ -17,10 +17,10 @@ class Optimizer:
         momentum: The update rule: AdamW, or N-PG-IGT (arXiv 2302.01734; see `bough.learner.igt`), a step of
             fixed length along a mean of gradients that are each taken ahead of the iterate. With "igt" the policy's
             weights are that point ahead: it is what is sampled from, saved and evaluated. Take one step per batch
-            (`epochs=1`, `parts=1`), so that it is also where the batch was sampled. "harpg" is that paper's N-HARPG
-            (see `bough.learner.harpg`): every other batch, sampled between two iterates, gives a Hessian-vector product
-            that corrects the mean; needs `epochs=1` and `parts=1`. The warm-up and the heads of a critic always use
-            AdamW.
+            (`epochs=1`, `minibatches=1`), so that it is also where the batch was sampled. "harpg" is that paper's
+            N-HARPG (see `bough.learner.harpg`): every other batch, sampled between two iterates, gives a Hessian-vector
+            product that corrects the mean; needs `epochs=1` and `minibatches=1`. The warm-up and the heads of a critic
+            always use AdamW.
         igt_weight: Least weight of the newest gradient in the mean of "igt" and "harpg", in (0, 1].
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
@@ -29,16 +29,14 @@ class Optimizer:
         warmup_steps: Optimizer steps over which the learning rate rises from zero.
         clip_norm: Largest norm of the gradient; larger ones are scaled down. The policy's is not clipped with "harpg".
         epochs: How often each batch is gone through.
-        parts: How many optimizer steps one pass over a batch makes.
+        minibatches: How many optimizer steps one pass over a batch makes.
         micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
         memory_gib: What a run may take on the policy's device, beside the program itself: `micro_tokens` is then chosen
             as large as that allows, and a run that needs more is refused. None sets no bound.
         recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for
             a small part of the memory.
-        readers: Threads that go through a batch together, on a CPU: each reads some of its trees, with gradients of
+        cpu_workers: Threads that go through a batch together, on a CPU: each reads some of its trees, with gradients of
             its own, and has its part of the run's `threads`. Faster than one where there are as many cores.
-        compile: Whether updates run the model's layers as compiled code, attention aside: on one thread a few per
-            cent faster. Takes tens of seconds to make once on a machine; on a CPU it needs a C++ compiler.
     """
 
     learning_rate: float = 1e-4
@@ -51,12 +49,11 @@ class Optimizer:
     warmup_steps: int = 0
     clip_norm: float = 1.0
     epochs: int = 1
-    parts: int = 1
+    minibatches: int = 1
     micro_tokens: int = 16384
     memory_gib: float | None = None
     recompute: bool = False
-    readers: int = 1
-    compile: bool = False
+    cpu_workers: int = 1
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -77,9 +74,9 @@ class Optimizer:
                 raise ValueError(f"Optimizer.{name}: got {getattr(self, name)}; need a finite number above 0")
         for name, least in (
             ("epochs", 1),
-            ("parts", 1),
+            ("minibatches", 1),
             ("micro_tokens", 1),
-            ("readers", 1),
+            ("cpu_workers", 1),
             ("warmup_steps", 0),
             ("weight_decay", 0),
         ):
@@ -94,8 +91,8 @@ class Optimizer:
         named = f"with momentum={self.momentum!r}"
         if self.momentum != "adam" and self.weight_decay:
             raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} {named}; need 0")
-        if self.momentum == "harpg" and (self.epochs, self.parts) != (1, 1):
+        if self.momentum == "harpg" and (self.epochs, self.minibatches) != (1, 1):
             raise ValueError(
-                f"Optimizer: got epochs={self.epochs}, parts={self.parts} {named}, of which each step takes a batch "
-                "sampled by the present weights; need epochs=1, parts=1"
+                f"Optimizer: got epochs={self.epochs}, minibatches={self.minibatches} {named}, of which each step "
+                "takes a batch sampled by the present weights; need epochs=1, minibatches=1"
             )

@@ -1,4 +1,4 @@
-"""Optimizers of a policy, and of a critic beside it: their steps, and what a checkpoint keeps of them."""
+"""The optimizers of a policy and its critic: steps, and state for a checkpoint."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from bough.learner.optimizer import Optimizer
 from bough.policy.critic import Critic
 
 
-class Descent:
+class OptimizerSet:
     """What changes weights by their gradients."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Descent:
             weight: each for each in self._optimizers for group in each.param_groups for weight in group["params"]
         }
 
-    def forget(self) -> None:
+    def zero_grad(self) -> None:
         """Drop all gradients."""
         for optimizer in self._optimizers:
             optimizer.zero_grad(set_to_none=True)

@@ -3,7 +3,7 @@
 import torch
 
 from bough.batch import Batch
-from bough.learner.token_outputs import Forward, read, survey
+from bough.learner.token_outputs import Forward, read, token_outputs_of_batch
 
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-3}
 """Largest difference of log-probabilities, nats; norms compute in float32 in either. In lower precision 0.2."""
@@ -26,7 +26,7 @@ def reads_forests(model: Forward, batch: Batch, *, temperature: float) -> bool:
         return True
     tree = some.forest()
     logprobs = [
-        survey(model, some, read(model, forest, most), temperature=temperature).logprob
+        token_outputs_of_batch(model, some, read(model, forest, most), temperature=temperature).logprob
         for forest, most in ((tree, max(1, len(tree) // 2)), (some.forest(merge=False), tree.path_tokens))
     ]
     return bool((logprobs[0] - logprobs[1]).abs().max() <= TOLERANCE.get(model.head()[0].dtype, 0.2))

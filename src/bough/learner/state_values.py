@@ -5,7 +5,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from bough.batch import plant
+from bough.batch import PackedPrefixTree
 from bough.learner.token_outputs import values_of
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
@@ -62,6 +62,6 @@ class Valuer:
     def _values(self, places: list[tuple[int, ...]]) -> list[float]:
         texts = [np.asarray(place, dtype=np.int64) for place in places]
         after = np.asarray([len(place) for place in places])
-        forest = plant(texts, np.arange(len(texts)), after, device=str(self._policy.device))
+        forest = PackedPrefixTree.pack(texts, np.arange(len(texts)), after, device=str(self._policy.device))
         values = values_of(self._policy, self._critic, forest, self._micro_tokens)[self._head]
         return [float(value) for value in values]

@@ -1,4 +1,4 @@
-"""What a model thinks of the trained tokens of a batch."""
+"""A model's outputs at the trained tokens of a batch: log-probabilities, entropies, values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from bough.batch import Batch, Forest, Page, Reading, chosen_logprobs
-from bough.policy.attention import Attend
+from bough.batch import Batch, ChunkedForward, ChunkOutput, PackedPrefixTree, chosen_logprobs
 from bough.policy.critic import Critic
+from bough.policy.model import Attend
 
 
 @runtime_checkable
@@ -22,12 +22,12 @@ class Forward(Protocol):
         tokens: Tensor,
         positions: Tensor,
         attend: Attend,
-        wanted: Tensor | None = None,
-        last: Attend | None = None,
+        rows: Tensor | None = None,
+        attend_last: Attend | None = None,
     ) -> Tensor:
-        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of those wanted.
+        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of the tokens `rows`.
 
-        `last` may attend in the last layer, and answers for those wanted alone.
+        `attend_last` may replace `attend` in the last layer, and returns `rows` alone.
         """
         ...
 
@@ -37,8 +37,8 @@ class Forward(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """M trained tokens as a model sees them.
+class TokenOutputs:
+    """A model's outputs at M trained tokens.
 
     Attributes:
         logprob: [M].
@@ -55,15 +55,15 @@ class Seen:
         return [self.logprob, *([] if self.entropy is None else [self.entropy]), *self.values.values()]
 
 
-def look(
+def token_outputs(
     model: Forward,
-    page: Page,
+    page: ChunkOutput,
     batch: Batch,
     *,
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> Seen:
+) -> TokenOutputs:
     """The trained tokens of a page.
 
     Args:
@@ -72,23 +72,23 @@ def look(
         batch: What was to be predicted.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
-        critic: Speaks about the model's hidden states.
+        critic: Maps the model's hidden states to values.
     """
     weight, bias = model.head()
     target = batch.target[page.trained]
     logprob, nats = chosen_logprobs(page.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
-    return Seen(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
+    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
 
 
-def survey(
+def token_outputs_of_batch(
     model: Forward,
     batch: Batch,
-    reading: Reading,
+    reading: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> Seen:
+) -> TokenOutputs:
     """All trained tokens of a batch, without gradients.
 
     Args:
@@ -97,32 +97,34 @@ def survey(
         reading: The model's, of the batch's forest.
         temperature: Divides the logits.
         entropy: Whether entropies are wanted.
-        critic: Speaks about the model's hidden states.
+        critic: Maps the model's hidden states to values.
     """
-    return in_order(looks(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic))
+    return in_order(
+        token_outputs_per_chunk(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic)
+    )
 
 
 @torch.no_grad()
-def looks(
+def token_outputs_per_chunk(
     model: Forward,
     batch: Batch,
-    reading: Reading,
+    reading: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
-) -> list[tuple[Tensor, Seen]]:
+) -> list[tuple[Tensor, TokenOutputs]]:
     """The pages of a reading one by one: which trained tokens, and what the model thinks of them; see `survey`."""
     # A page that trains nothing gives every column its dtype, also when there are no others.
-    blank = Page(hidden=model.head()[0][:0], trained=batch.at[:0])
+    blank = ChunkOutput(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
-        (page.trained, look(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
+        (page.trained, token_outputs(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
         for page in chain([blank], reading.forward())
     ]
 
 
 @torch.no_grad()
-def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -> dict[str, Tensor]:
+def values_of(model: Forward, critic: Critic, forest: PackedPrefixTree, max_tokens: int) -> dict[str, Tensor]:
     """By head, [M]: a critic's values at the M predicted positions of a forest.
 
     Args:
@@ -132,22 +134,22 @@ def values_of(model: Forward, critic: Critic, forest: Forest, max_tokens: int) -
         max_tokens: Most tokens of one forward pass.
     """
     nothing = model.head()[0][:0]
-    pages = [Page(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
+    pages = [ChunkOutput(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
     pages += read(model, forest, max_tokens).forward()
     order = torch.cat([page.trained for page in pages]).argsort()
     values = [critic(page.hidden) for page in pages]
     return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
 
 
-def in_order(pages: Sequence[tuple[Tensor, Seen]]) -> Seen:
+def in_order(pages: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
     """All trained tokens of a batch, from its pages in any order."""
     order = torch.cat([trained for trained, _ in pages]).argsort()
     columns = zip(*(seen.columns() for _, seen in pages), strict=True)
     logprob, *others = (torch.cat(column)[order] for column in columns)
     nats = others.pop(0) if pages[0][1].entropy is not None else None
-    return Seen(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
+    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
 
 
-def read(model: Forward, forest: Forest, max_tokens: int) -> Reading:
+def read(model: Forward, forest: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
     """A model's way through a forest, in stretches of at most `max_tokens` tokens."""
-    return Reading(model.hidden, forest, max_tokens)
+    return ChunkedForward(model.hidden, forest, max_tokens)

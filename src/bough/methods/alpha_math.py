@@ -16,11 +16,13 @@ def alpha_math(world: World, *, simulations: int = 40, rounds: int = 3, batch_ta
     then six passes over at most two paths of each. 40 simulations are the paper's, and so are values of 1 for success
     and -1 for failure. In the first round the critic is untrained, and the policy's priors guide the search.
     """
-    optimizer = replace(world.optimizer, learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, parts=24)
+    optimizer = replace(
+        world.optimizer, learning_rate=1e-3, schedule="linear", warmup_steps=10, epochs=6, minibatches=24
+    )
     return world.run(
         explorer=puct(width=4, simulations=simulations, revisit=False),
         critic=ValueHead(),
-        credit=Filtered(most=2, goals=Searched(head="value")),
+        credit=Filtered(most=2, value_targets=Searched(head="value")),
         objective=Sum(terms=(Imitation(), ValueClip(clip=None))),
         regularizers=(),
         optimizer=optimizer,

@@ -21,6 +21,6 @@ def archer(world: World) -> Run:
         hooks=(critic,),
         credit=Archer(),
         objective=Reinforce(),
-        optimizer=replace(world.optimizer, parts=1),
+        optimizer=replace(world.optimizer, minibatches=1),
         steps=world.schedule.steps + critic.warmup_steps,
     )

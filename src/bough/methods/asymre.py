@@ -17,5 +17,5 @@ def asymre(world: World, *, shift: float = -0.1) -> Run:
         credit=AsymRe(shift=shift),
         objective=Rec(keep="none"),
         regularizers=(),
-        optimizer=replace(world.optimizer, parts=4),
+        optimizer=replace(world.optimizer, minibatches=4),
     )

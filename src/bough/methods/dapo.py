@@ -1,7 +1,7 @@
 """DAPO (arXiv 2503.14476)."""
 
-from bough.curate import Signal
-from bough.objective import PpoClip, Share
+from bough.curate import NonZeroAdvantage
+from bough.objective import Normalizer, PpoClip
 from bough.reward import Overlong
 from bough.train import Run, World
 
@@ -18,8 +18,8 @@ def dapo(world: World, *, low: float = 0.2, high: float = 0.28) -> Run:
     return world.run(
         rewards=(*world.rewards, Overlong(limit_tokens=limit, buffer_tokens=limit // 5)),
         regularizers=(),
-        filters=(Signal(),),
+        filters=(NonZeroAdvantage(),),
         max_sampling_rounds=10,
         objective=PpoClip(low=low, high=high),
-        normalizer=Share(by="path_tokens"),
+        normalizer=Normalizer(by="path_tokens"),
     )

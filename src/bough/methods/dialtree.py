@@ -1,6 +1,6 @@
 """DialTree-RPO (arXiv 2510.02286)."""
 
-from bough.explore import Levels, Proper
+from bough.explore import FormatScore, FullTree
 from bough.train import Run, World
 
 
@@ -11,4 +11,4 @@ def dialtree(world: World, *, width: int = 3, depth: int = 4, keep: int = 8) -> 
     leaves of a task are one group, as in GRPO. The paper shields tokens of the answer's form from negative advantages
     by a rule that is not public; that is left out.
     """
-    return world.run(explorer=Levels(width=width, depth=depth, keep=keep, quality=Proper()))
+    return world.run(explorer=FullTree(width=width, depth=depth, keep=keep, quality=FormatScore()))

@@ -1,6 +1,6 @@
 """DPO (arXiv 2305.18290)."""
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.objective import Dpo, Pairs
 from bough.train import Run, World
 
@@ -12,4 +12,4 @@ def dpo(world: World) -> Run:
     are fixed; here the policy samples new ones in each step, and the reference is the policy after the warm-up. Beta
     0.1 is the paper's. Trinity-RFT merges the pairs of a batch into one.
     """
-    return world.run(objective=Dpo(pairs=Pairs(choice="all")), regularizers=(), filters=(Signal(),))
+    return world.run(objective=Dpo(pairs=Pairs(choice="all")), regularizers=(), filters=(NonZeroAdvantage(),))

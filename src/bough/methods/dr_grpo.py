@@ -1,7 +1,7 @@
 """Dr. GRPO (arXiv 2503.20783)."""
 
 from bough import credit
-from bough.objective import Share
+from bough.objective import Normalizer
 from bough.train import Run, World
 
 
@@ -13,4 +13,4 @@ def dr_grpo(world: World) -> Run:
     one half of the change.
     """
     horizon = world.limits.turns * world.sampling.max_tokens
-    return world.run(credit=credit.dr_grpo(), normalizer=Share(by="constant", horizon_tokens=horizon))
+    return world.run(credit=credit.dr_grpo(), normalizer=Normalizer(by="constant", horizon_tokens=horizon))

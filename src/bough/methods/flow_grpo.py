@@ -1,7 +1,7 @@
 """Flow-GRPO (AgentFlow, arXiv 2510.05592)."""
 
 from bough.credit import FlowGrpo
-from bough.objective import PpoClip, Share
+from bough.objective import Normalizer, PpoClip
 from bough.train import Run, World
 
 
@@ -12,4 +12,4 @@ def flow_grpo(world: World) -> Run:
     task are the paper's. Its loss is a mean over tokens, turns and paths; here over tokens of a path, then paths. The
     released code takes statistics over turns (`FlowGrpo(as_released=True)`) and drops random turns to fill its batches.
     """
-    return world.run(credit=FlowGrpo(), objective=PpoClip(high=0.3), normalizer=Share(by="paths"))
+    return world.run(credit=FlowGrpo(), objective=PpoClip(high=0.3), normalizer=Normalizer(by="paths"))

@@ -1,7 +1,7 @@
 """GSPO (arXiv 2507.18071)."""
 
 from bough import objective
-from bough.objective import Share
+from bough.objective import Normalizer
 from bough.train import Run, World
 
 
@@ -13,4 +13,4 @@ def gspo(world: World, *, low: float = 0.03, high: float = 0.04) -> Run:
     learning rates near 5e-4 move the mean ratio a hundred times as far, hence the defaults. The mean over paths is the
     paper's.
     """
-    return world.run(objective=objective.gspo(low=low, high=high), normalizer=Share(by="paths"))
+    return world.run(objective=objective.gspo(low=low, high=high), normalizer=Normalizer(by="paths"))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.explore import Guided
 from bough.objective import Dpo, Pairs
 from bough.train import Demonstrations, Run, World
@@ -18,8 +18,8 @@ def guided(world: World, *, n: int = 8, again: int = 4) -> Run:
     return world.run(
         explorer=Guided(n=n, again=again),
         regularizers=(),
-        filters=(Signal(),),
+        filters=(NonZeroAdvantage(),),
         objective=Dpo(pairs=Pairs(choice="best_worst")),
-        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, parts=1),
+        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, minibatches=1),
         demonstrations=Demonstrations(from_trees=True),
     )

@@ -1,6 +1,6 @@
 """INPO (arXiv 2407.00617)."""
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.objective import Inpo, Pairs
 from bough.train import Run, World
 
@@ -12,4 +12,4 @@ def inpo(world: World) -> Run:
     of the game. The loss holds the policy to the one before the batch and, less, to the one after the warm-up. The
     values of eta and tau are settings of Bough.
     """
-    return world.run(objective=Inpo(pairs=Pairs(choice="all")), regularizers=(), filters=(Signal(),))
+    return world.run(objective=Inpo(pairs=Pairs(choice="all")), regularizers=(), filters=(NonZeroAdvantage(),))

@@ -1,6 +1,6 @@
 """LATR (arXiv 2510.24302)."""
 
-from bough.explore import Lookahead
+from bough.explore import Latr
 from bough.methods.hiper import with_subgoals
 from bough.train import Run, World
 
@@ -14,4 +14,4 @@ def latr(world: World, *, paths: int = 8, windows: tuple[int, ...] = (4, 8, 12),
     tokens. The released code takes the most probable token where it does not branch; here that token is sampled, and
     forced tokens get no loss.
     """
-    return with_subgoals(world, every).run(explorer=Lookahead(paths=paths, windows=windows))
+    return with_subgoals(world, every).run(explorer=Latr(paths=paths, windows=windows))

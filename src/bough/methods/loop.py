@@ -5,7 +5,7 @@ from dataclasses import replace
 from bough import credit
 from bough.curate import SmallAdvantage
 from bough.explore import Chains
-from bough.objective import Share, loop_clip
+from bough.objective import Normalizer, loop_clip
 from bough.train import Run, World
 
 
@@ -22,6 +22,6 @@ def loop(world: World, *, paths: int = 6, epochs: int = 2) -> Run:
         regularizers=(),
         filters=(SmallAdvantage(threshold=0.01),),
         objective=loop_clip(),
-        normalizer=Share(by="paths"),
+        normalizer=Normalizer(by="paths"),
         optimizer=replace(world.optimizer, epochs=epochs),
     )

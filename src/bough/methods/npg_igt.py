@@ -13,5 +13,7 @@ def npg_igt(world: World, *, step: float = 0.01, igt_weight: float = 0.3) -> Run
     sampled, saved and evaluated are the extrapolated ones; the released code evaluates the iterate. One update for each
     batch.
     """
-    optimizer = replace(world.optimizer, momentum="igt", learning_rate=step, igt_weight=igt_weight, epochs=1, parts=1)
+    optimizer = replace(
+        world.optimizer, momentum="igt", learning_rate=step, igt_weight=igt_weight, epochs=1, minibatches=1
+    )
     return world.run(optimizer=optimizer)

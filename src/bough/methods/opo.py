@@ -13,4 +13,4 @@ def opo(world: World) -> Run:
     optimizer step for each batch, without divergence and entropy bonus, as in the paper; the ratio is 1 and the clip
     has no effect.
     """
-    return world.run(credit=credit.opo(), regularizers=(), optimizer=replace(world.optimizer, parts=1))
+    return world.run(credit=credit.opo(), regularizers=(), optimizer=replace(world.optimizer, minibatches=1))

@@ -18,5 +18,5 @@ def rec(world: World) -> Run:
         credit=credit.rec(),
         objective=Rec(keep="one_side"),
         regularizers=(),
-        optimizer=replace(world.optimizer, parts=4),
+        optimizer=replace(world.optimizer, minibatches=4),
     )

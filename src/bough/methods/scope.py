@@ -1,6 +1,6 @@
 """SCOPE (arXiv 2602.24110)."""
 
-from bough.explore import Astray, Correct
+from bough.explore import Correct, FirstOracleMistake
 from bough.objective import PpoClip, SftMix, add
 from bough.train import Demonstrations, Run, World
 
@@ -14,7 +14,7 @@ def scope(world: World, *, n: int = 8, most: int = 2, invalid: bool = False) -> 
     weight of 0.1, as in Trinity-RFT's mixture. The world's regularizers apply to sampled tokens only.
     """
     return world.run(
-        explorer=Correct(n=n, most=most, blame=Astray(invalid=invalid)),
+        explorer=Correct(n=n, most=most, blame=FirstOracleMistake(invalid=invalid)),
         objective=SftMix(objective=add(PpoClip(), world.regularizers), mu=0.1),
         regularizers=(),
         demonstrations=Demonstrations(from_trees=True),

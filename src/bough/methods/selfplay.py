@@ -1,6 +1,6 @@
 """SPPO, self-play preferences (arXiv 2405.00675)."""
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.objective import SelfPlay
 from bough.train import Run, World
 
@@ -11,4 +11,4 @@ def selfplay(world: World) -> Run:
     Assumes several paths of each task. Returns decide who wins; the paper has a preference model. Each batch is an
     iteration, and eta is the paper's 1000, with which an iteration is a gradient step on win rates.
     """
-    return world.run(objective=SelfPlay(), regularizers=(), filters=(Signal(),))
+    return world.run(objective=SelfPlay(), regularizers=(), filters=(NonZeroAdvantage(),))

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.objective import Pairs, SimPo
 from bough.train import Run, World
 
@@ -16,6 +16,6 @@ def simpo(world: World) -> Run:
     return world.run(
         objective=SimPo(pairs=Pairs(choice="all")),
         regularizers=(),
-        filters=(Signal(),),
+        filters=(NonZeroAdvantage(),),
         optimizer=replace(world.optimizer, learning_rate=world.optimizer.learning_rate / 4),
     )

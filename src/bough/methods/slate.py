@@ -1,8 +1,8 @@
 """SLATE (arXiv 2602.23440)."""
 
 from bough import credit
-from bough.explore import Advised, Slate
-from bough.objective import Share
+from bough.explore import OracleMatch, Slate
+from bough.objective import Normalizer
 from bough.train import Run, World
 
 
@@ -13,4 +13,6 @@ def slate(world: World) -> Run:
     environment's oracle, which compares an action with its own. Five candidates, a temperature of 0.7, the clip of 0.2
     and a mean in which every candidate counts once are the paper's.
     """
-    return world.run(explorer=Slate(quality=Advised()), credit=credit.Slate(), normalizer=Share(by="unique_tokens"))
+    return world.run(
+        explorer=Slate(quality=OracleMatch()), credit=credit.SlateCredit(), normalizer=Normalizer(by="unique_tokens")
+    )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bough import objective
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.explore import Forks
 from bough.train import Run, World
 
@@ -19,7 +19,7 @@ def step_dpo(world: World) -> Run:
     return world.run(
         explorer=Forks(),
         regularizers=(),
-        filters=(Signal(),),
+        filters=(NonZeroAdvantage(),),
         objective=objective.step_dpo(),
-        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, parts=1),
+        optimizer=replace(world.optimizer, learning_rate=0.4 * world.optimizer.learning_rate, minibatches=1),
     )

@@ -15,4 +15,4 @@ def topr(world: World) -> Run:
     each token (`Topr(ratio="token")`). The paper's rewards are 1 and -1 without a baseline; here the advantage is the
     return minus the task's mean.
     """
-    return world.run(credit=dr_grpo(), objective=Topr(), optimizer=replace(world.optimizer, parts=4))
+    return world.run(credit=dr_grpo(), objective=Topr(), optimizer=replace(world.optimizer, minibatches=4))

@@ -1,6 +1,6 @@
 """TPO (arXiv 2410.12854)."""
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.objective import Tpo
 from bough.train import Run, World
 
@@ -12,4 +12,4 @@ def tpo(world: World) -> Run:
     Experimental: the weights are LambdaRank's, and the paper's weights of steps, which need hidden states, are left
     out. The released loss descends in the wrong direction. Beta is 0.1.
     """
-    return world.run(objective=Tpo(), regularizers=(), filters=(Signal(),))
+    return world.run(objective=Tpo(), regularizers=(), filters=(NonZeroAdvantage(),))

@@ -1,7 +1,7 @@
 """TreePS (arXiv 2601.06922)."""
 
 from bough.credit import TreePs
-from bough.explore import Levels
+from bough.explore import FullTree
 from bough.train import Run, World
 
 
@@ -12,4 +12,4 @@ def tree_ps(world: World, *, width: int = 3, depth: int = 6, keep: int = 12) -> 
     and no code was found. The tree grows level by level to `depth`, with at most `keep` places a level; equal actions
     of a place are merged, as the paper keeps siblings diverse. Turns without a fork behind them get no credit.
     """
-    return world.run(explorer=Levels(width=width, depth=depth, keep=keep, merge=True), credit=TreePs())
+    return world.run(explorer=FullTree(width=width, depth=depth, keep=keep, merge=True), credit=TreePs())

@@ -1,7 +1,7 @@
 """TreeRPO (arXiv 2506.05183)."""
 
 from bough.credit import TreeRpo
-from bough.explore import Levels
+from bough.explore import FullTree
 from bough.train import Run, World
 
 
@@ -12,4 +12,4 @@ def tree_rpo(world: World, *, width: int = 3, depth: int = 2) -> Run:
     is empty. The paper grows 8 branches at each of 3 depths, 512 paths, forked by tokens; the defaults fork the first
     two turns into 3 branches, 9 paths.
     """
-    return world.run(explorer=Levels(width=width, depth=depth), credit=TreeRpo())
+    return world.run(explorer=FullTree(width=width, depth=depth), credit=TreeRpo())

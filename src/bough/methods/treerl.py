@@ -1,7 +1,7 @@
 """TreeRL (arXiv 2506.11902)."""
 
 from bough.credit import TreeRl
-from bough.explore import Surprisal
+from bough.explore import EpTree
 from bough.train import Run, World
 
 
@@ -12,4 +12,4 @@ def treerl(world: World, *, chains: int = 2, spots: int = 3, forks_each: int = 1
     2 paths each and trains on 16 of the 30; the defaults make 8 paths, and all are trained on. The released code
     divides two values by different square roots before it subtracts them (`TreeRl(as_released=True)`).
     """
-    return world.run(explorer=Surprisal(chains=chains, spots=spots, forks_each=forks_each), credit=TreeRl())
+    return world.run(explorer=EpTree(chains=chains, spots=spots, forks_each=forks_each), credit=TreeRl())

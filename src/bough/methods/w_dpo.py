@@ -1,6 +1,6 @@
 """W-DPO (StepORLM, arXiv 2509.22558)."""
 
-from bough.curate import Signal
+from bough.curate import NonZeroAdvantage
 from bough.objective import WDpo
 from bough.train import Run, World
 
@@ -12,4 +12,4 @@ def w_dpo(world: World) -> Run:
     available; here they are differences of advantages, so that tasks solved rarely or nearly always weigh most. Beta is
     0.1.
     """
-    return world.run(objective=WDpo(), regularizers=(), filters=(Signal(),))
+    return world.run(objective=WDpo(), regularizers=(), filters=(NonZeroAdvantage(),))

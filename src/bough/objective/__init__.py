@@ -1,27 +1,28 @@
-"""Objectives: losses on columns of trained tokens, in pure torch. No tree, no text, no model."""
+"""Objectives: losses on columns of trained tokens, in pure torch, without trees, texts or models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 
-from bough.lazy import Tensor
+from bough.lazy import Tensor, torch
+from bough.objective.normalizer import Normalizer
 from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Walk:
+class PathIds:
     """Whose tokens these are, in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
 
     Attributes:
         path: [M] int64, 0 to P - 1.
         turn: [M] int64, number of the turn among all turns of all paths.
         task: [P] int64: paths of one task may be compared.
-        fork: [turns] int64: turns with the same number were written in answer to the very same context.
+        context_id: [turns] int64: turns with the same number were written in answer to the very same context.
         path_of_turn: [turns] int64, the path that each turn is of.
-        answer: [turns] int64; turns with the same number are the same words in answer to the very same context: one
-            turn that paths share, or one that was written twice. None when no two turns are.
+        response_id: [turns] int64; turns with the same number are the same words in answer to the very same context:
+            one turn that paths share, or one that was written twice. None when no two turns are.
         visits: [turns], how often a search came to the place that each turn led to; 0 where none counted. None when
             there was no search.
         end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped. None when
@@ -31,33 +32,37 @@ class Walk:
     path: Int[Tensor, " M"]
     turn: Int[Tensor, " M"]
     task: Int[Tensor, " P"]
-    fork: Int[Tensor, " K"]
+    context_id: Int[Tensor, " K"]
     path_of_turn: Int[Tensor, " K"]
-    answer: Int[Tensor, " K"] | None = None
+    response_id: Int[Tensor, " K"] | None = None
     visits: Float[Tensor, " K"] | None = None
     end: Int[Tensor, " P"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Head:
-    """What one head of a critic says of the state before each token.
+class ValueInputs:
+    """Value of the state before each token by one head of a critic, and its regression target.
 
     Attributes:
         value: [M]; carries a gradient.
-        old: [M], what it said before the update.
-        goal: [M], what it should have said; nan where nothing is known.
+        old: [M], the value before the update.
+        target: [M], the regression target; nan where there is none.
         scale: One over the part of the optimizer batch, by share, that has a goal: `share * scale` are the weights of a
             mean over the tokens with a goal.
     """
 
     value: Float[Tensor, " M"]
     old: Float[Tensor, " M"]
-    goal: Float[Tensor, " M"]
+    target: Float[Tensor, " M"]
     scale: float = 1.0
+
+    def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "ValueInputs":
+        """Some of the tokens, by a mask or by index."""
+        return replace(self, value=self.value[tokens], old=self.old[tokens], target=self.target[tokens])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Columns:
+class LossInputs:
     """M trained tokens: of one micro-batch, each once; or of whole paths, each once for every path through it.
 
     The second is the path view. An objective that looks at more than one token at a time asks for it (need `PATHS`),
@@ -65,42 +70,102 @@ class Columns:
 
     Attributes:
         logprob: [M], of the policy being trained, at the sampling temperature; carries a gradient.
-        behaviour: [M], log-probability under the policy that sampled the token.
-        gain: [M] >= 0, as in `Credited`.
-        lose: [M] <= 0, as in `Credited`.
-        share: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
+        rollout_logprob: [M], log-probability under the policy that sampled the token.
+        positive: [M] >= 0, mean positive advantage over the paths through the token (`token_advantages`).
+        negative: [M] <= 0, mean negative advantage over the paths through the token.
+        loss_weight: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
             losses and metrics of micro-batches add up.
         entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need `ENTROPY`.
         reference: [M], log-probability under the frozen reference policy. Need `REFERENCE`.
         old: [M], log-probability that the learner itself computes with the weights before the update; differs from
-            `behaviour` where the engine computes differently, or sampled with older weights. Need `OLD_LOGPROBS`.
-        usual_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first. Need
-            `MEAN_TURN_ENTROPY`.
+            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need `OLD_LOGPROBS`.
+        mean_turn_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first step. Need
+            "mean_turn_entropy".
         values: By the name of a head. Need `CRITIC`.
-        expert: [M] bool, tokens that a demonstration wrote; they have no behaviour, gain 1, and shares of their own
-            that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
-        walk: The path view's ids. Need `PATHS`.
-        progress: Share of the training that is done, in [0, 1].
+        expert: [M] bool, tokens that a demonstration wrote; they have no rollout log-probability, an advantage of 1,
+            and weights of their own that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
+        path_ids: The path view's ids. Need `PATHS`.
+        progress: Fraction of the training that is done, in [0, 1].
     """
 
     logprob: Float[Tensor, " M"]
-    behaviour: Float[Tensor, " M"]
-    gain: Float[Tensor, " M"]
-    lose: Float[Tensor, " M"]
-    share: Float[Tensor, " M"]
+    rollout_logprob: Float[Tensor, " M"]
+    positive: Float[Tensor, " M"]
+    negative: Float[Tensor, " M"]
+    loss_weight: Float[Tensor, " M"]
     entropy: Float[Tensor, " M"] | None = None
     reference: Float[Tensor, " M"] | None = None
     old: Float[Tensor, " M"] | None = None
-    usual_entropy: Float[Tensor, " M"] | None = None
-    values: Mapping[str, Head] = field(default_factory=dict[str, Head])
+    mean_turn_entropy: Float[Tensor, " M"] | None = None
+    values: Mapping[str, ValueInputs] = field(default_factory=dict[str, ValueInputs])
     expert: Bool[Tensor, " M"] | None = None
-    walk: Walk | None = None
+    path_ids: PathIds | None = None
     progress: float = 0.0
+
+    @classmethod
+    def from_matrices(
+        cls,
+        *,
+        logprob: Float[Tensor, "N T"],
+        advantage: Float[Tensor, "N T"],
+        mask: Bool[Tensor, "N T"],
+        rollout_logprob: Float[Tensor, "N T"] | None = None,
+        old: Float[Tensor, "N T"] | None = None,
+        reference: Float[Tensor, "N T"] | None = None,
+        entropy: Float[Tensor, "N T"] | None = None,
+        task: Int[Tensor, " N"] | None = None,
+        normalizer: Normalizer | None = None,
+    ) -> "LossInputs":
+        """Inputs from padded matrices, one row for each path of one turn, as other libraries hold them.
+
+        Args:
+            logprob: [N, T], of the policy being trained.
+            advantage: [N, T]; of any value where `mask` is False.
+            mask: [N, T], True at the trained tokens; at least one in each row.
+            rollout_logprob: [N, T], of the policy that sampled; `logprob` without its gradient by default.
+            old: [N, T], log-probabilities before the update.
+            reference: [N, T], log-probabilities under the reference policy.
+            entropy: [N, T] nats.
+            task: [N], number of each row's task; None when all rows are of one.
+            normalizer: Computes the weights of the tokens; None for the mean over tokens.
+
+        Raises:
+            ValueError: when a row has no trained token.
+        """
+        length = mask.sum(dim=1)
+        if bool((length == 0).any()):
+            raise ValueError(
+                f"LossInputs.from_matrices: got no trained token in row {int((length == 0).nonzero()[0, 0])}; need at "
+                "least one in each row: leave such rows out"
+            )
+        row = torch.arange(len(mask), device=mask.device)
+        path = row.repeat_interleave(length)
+        ones, group = torch.ones_like(path), torch.zeros_like(row) if task is None else task
+        rollout = logprob.detach() if rollout_logprob is None else rollout_logprob
+        return cls(
+            logprob=logprob[mask],
+            rollout_logprob=rollout[mask],
+            positive=advantage[mask].clamp(min=0),
+            negative=advantage[mask].clamp(max=0),
+            loss_weight=(normalizer or Normalizer())(ones, 1.0 / length[path].double(), ones > 0),
+            path_ids=PathIds(path=path, turn=path, task=group, context_id=group, path_of_turn=row),
+            old=None if old is None else old[mask],
+            reference=None if reference is None else reference[mask],
+            entropy=None if entropy is None else entropy[mask],
+        )
+
+    def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "LossInputs":
+        """Some of the tokens, by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        # Every field that is a tensor has one entry for each token.
+        some = {name: value[tokens] for name, value in columns.items() if isinstance(value, Tensor)}
+        values = {name: each.select(tokens) for name, each in self.values.items()}
+        return replace(self, **some, values=values, path_ids=None)
 
     @property
     def advantage(self) -> Float[Tensor, " M"]:
-        """[M]: gain and lose in one; the advantage itself in the path view."""
-        return self.gain + self.lose
+        """[M]: positive and negative in one; the advantage itself in the path view."""
+        return self.positive + self.negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -109,7 +174,7 @@ class Loss:
 
     Attributes:
         value: Scalar to minimise.
-        metrics: Scalars without gradient, by name, each a share-weighted sum, so that micro-batches add up.
+        metrics: Scalars without gradient, by name, each a `loss_weight`-weighted sum, so that micro-batches add up.
     """
 
     value: Float[Tensor, ""]
@@ -120,9 +185,9 @@ class Loss:
 class Objective(Protocol):
     """A loss: a frozen dataclass whose fields are its hyperparameters.
 
-    Where the paths through a token disagree about it, `gain` and `lose` are its means over them, and a loss must treat
-    the two apart: f(gain) + g(lose), which then is the mean over paths of the ordinary loss. One that can't, because
-    it is not linear in the advantage, needs `PATHS`.
+    Where the paths through a token disagree about it, `positive` and `negative` are its means over them, and a loss
+    must treat the two apart: f(positive) + g(negative), which then is the mean over paths of the ordinary loss. One
+    that can't, because it is not linear in the advantage, needs `PATHS`.
 
     One that pulls at sampled tokens also where nothing gains or loses (a divergence, an entropy bonus) says so by a
     field or constant `regularises`.
@@ -133,8 +198,8 @@ class Objective(Protocol):
         """Which optional columns it reads, as values of `bough.tree.needs`; those of objectives in its fields aside."""
         ...
 
-    def __call__(self, columns: Columns) -> Loss:
-        """The loss; a sum over tokens weighted by `share`, so that the losses of micro-batches add up."""
+    def __call__(self, columns: LossInputs) -> Loss:
+        """The loss; a sum over tokens weighted by `loss_weight`, so that the losses of micro-batches add up."""
         ...
 
 
@@ -159,7 +224,6 @@ from bough.objective.reinforce import Reinforce  # noqa: E402
 from bough.objective.sapo import Sapo  # noqa: E402
 from bough.objective.selfplay import SelfPlay  # noqa: E402
 from bough.objective.sft_mix import SftMix  # noqa: E402
-from bough.objective.share import Share  # noqa: E402
 from bough.objective.simpo import SimPo  # noqa: E402
 from bough.objective.sppo import Sppo  # noqa: E402
 from bough.objective.step_apo import StepApo  # noqa: E402
@@ -174,7 +238,7 @@ __all__ = [
     "Aepo",
     "Chord",
     "Cispo",
-    "Columns",
+    "LossInputs",
     "Dpo",
     "Entropy",
     "Epo",
@@ -195,7 +259,7 @@ __all__ = [
     "Sapo",
     "SelfPlay",
     "SftMix",
-    "Share",
+    "Normalizer",
     "SimPo",
     "Sppo",
     "StepApo",

@@ -1,4 +1,4 @@
-"""Undecided tokens keep their gradient."""
+"""AEPO: a clipped loss that keeps the gradient of high-entropy tokens."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Literal
 from jaxtyping import Float
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need
-from bough.objective.spans import walk_of
+from bough.objective import Loss, LossInputs, Need
+from bough.objective.spans import path_ids_of
 from bough.tree.needs import ENTROPY, PATHS
 
 _EPSILON = 1e-6
@@ -35,8 +35,8 @@ class Aepo:
     way round, "low": there the gradients are 0, -.2475, -.135, -.288. The entropy is that of the policy as it is, held
     fixed. The paper's other half, how many branches grow where, is a matter of the explorer.
 
-    Metrics, weighted by `share`: `ratio`; `clip_high`, `clip_low` and `clip_dual`, where a gain or a loss is beyond its
-    bound; `clip_kept`, where it keeps its gradient all the same; `entropy`, nats.
+    Metrics, weighted by `loss_weight`: `ratio`; `clip_high`, `clip_low` and `clip_dual`, where a gain or a loss is
+    beyond its bound; `clip_kept`, where it keeps its gradient all the same; `entropy`, nats.
 
     Attributes:
         low: How far below 1 the ratio of a losing token still matters, in [0, 1).
@@ -67,7 +67,7 @@ class Aepo:
         """Entropies, and paths: the z-score is over all tokens of a step, whatever the micro-batches."""
         return frozenset({ENTROPY, PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss.
 
         Raises:
@@ -75,10 +75,10 @@ class Aepo:
         """
         if columns.entropy is None:
             raise ValueError("Aepo: got columns without `entropy`; need the entropy of each prediction")
-        walk_of(columns, "Aepo")
+        path_ids_of(columns, "Aepo")
         undecided = _standard(columns.entropy.detach())
         advantage = columns.advantage * (1 + self.weight * undecided)
-        log_ratio = columns.logprob - columns.behaviour
+        log_ratio = columns.logprob - columns.rollout_logprob
         loses = advantage < 0
         top, bottom = math.log1p(self.high), math.log1p(-self.low)
         ceiling = None if self.dual is None else math.log(self.dual)
@@ -87,18 +87,18 @@ class Aepo:
         keeps = {"high": undecided > 0, "low": undecided <= 0, "all": undecided == undecided}[self.keep]
         rises = torch.where(keeps, sloped, flat).exp()
         falls = log_ratio.where(loses, 0.0).clamp(min=bottom, max=ceiling).exp()
-        value = -(columns.share * advantage * torch.where(loses, falls, rises)).sum()
+        value = -(columns.loss_weight * advantage * torch.where(loses, falls, rises)).sum()
         with torch.no_grad():
-            above, share = (advantage > 0) & (log_ratio > top), columns.share
+            above, loss_weight = (advantage > 0) & (log_ratio > top), columns.loss_weight
             metrics = {
-                "ratio": (share * log_ratio.exp()).sum(),
-                "clip_high": share[above].sum(),
-                "clip_low": share[loses & (log_ratio < bottom)].sum(),
-                "clip_kept": share[above & keeps].sum(),
-                "entropy": (share * columns.entropy).sum(),
+                "ratio": (loss_weight * log_ratio.exp()).sum(),
+                "clip_high": loss_weight[above].sum(),
+                "clip_low": loss_weight[loses & (log_ratio < bottom)].sum(),
+                "clip_kept": loss_weight[above & keeps].sum(),
+                "entropy": (loss_weight * columns.entropy).sum(),
             }
             if ceiling is not None:
-                metrics["clip_dual"] = share[loses & (log_ratio > ceiling)].sum()
+                metrics["clip_dual"] = loss_weight[loses & (log_ratio > ceiling)].sum()
         return Loss(value=value, metrics=metrics)
 
 

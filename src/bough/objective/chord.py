@@ -1,10 +1,10 @@
-"""From imitation to reinforcement by degrees."""
+"""CHORD: a scheduled mixture of imitation and policy gradient."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
 from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
@@ -32,8 +32,8 @@ class Chord:
         objective: For what was sampled.
         peak: Highest mu, in [0, 1].
         valley: mu at the end, in [0, peak].
-        warm: Share of the training in which mu rises.
-        decay: Share of the training in which it falls.
+        warm: Fraction of the training in which mu rises.
+        decay: Fraction of the training in which it falls.
         phi: How demonstrated tokens are weighed.
     """
 
@@ -64,7 +64,7 @@ class Chord:
         """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
         return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The mixture at the present progress."""
         likely = columns.logprob.detach().exp()
         match self.phi:

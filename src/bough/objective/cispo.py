@@ -1,10 +1,10 @@
-"""A bounded weight instead of a cut-off gradient."""
+"""CISPO: a bounded importance weight on the policy gradient."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,7 @@ class Cispo:
 
     With r the ratio of a token, and sg what is held fixed:
 
-        loss = - sum share * sg(clip(r, 1 - low, 1 + high)) * A * log p
+        loss = - sum loss_weight * sg(clip(r, 1 - low, 1 + high)) * A * log p
 
     PPO's bounds take the gradient from the tokens beyond them, often the rare ones that turn an answer round; here they
     bound its size. At ratios 1.4, 1.1, .6 with high = .28, an advantage of 1 weighs 1.28, 1.1, .6.
@@ -28,8 +28,8 @@ class Cispo:
     With mask_high = .28, an advantage of 1 weighs 0, 1.1, .6 at the ratios above. CISPO itself has no mask, the
     default; Trinity's release (`enable_mask_clip`) masks the same tokens.
 
-    Metrics, weighted by `share`: `ratio`; `weight_clipped`, where the weight is not the ratio; `masked`, where the mask
-    is 0.
+    Metrics, weighted by `loss_weight`: `ratio`; `weight_clipped`, where the weight is not the ratio; `masked`, where
+    the mask is 0.
 
     Attributes:
         low: How far below 1 the weight may be, in [0, 1); None for no bound.
@@ -58,19 +58,21 @@ class Cispo:
         """Nothing beyond what is always there."""
         return frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        log_ratio = (columns.logprob - columns.behaviour).detach()
+        log_ratio = (columns.logprob - columns.rollout_logprob).detach()
         bottom = None if self.low is None else math.log1p(-self.low)
         bounded = log_ratio.clamp(min=bottom, max=math.log1p(self.high))
         above = log_ratio > (math.inf if self.mask_high is None else math.log1p(self.mask_high))
         below = log_ratio < (-math.inf if self.mask_low is None else math.log1p(-self.mask_low))
-        advantage = columns.gain.masked_fill(above, 0.0) + columns.lose.masked_fill(below, 0.0)
-        value = -(columns.share * advantage * bounded.exp() * columns.logprob).sum()
+        advantage = columns.positive.masked_fill(above, 0.0) + columns.negative.masked_fill(below, 0.0)
+        value = -(columns.loss_weight * advantage * bounded.exp() * columns.logprob).sum()
         with torch.no_grad():
             metrics = {
-                "ratio": (columns.share * log_ratio.exp()).sum(),
-                "weight_clipped": columns.share[bounded != log_ratio].sum(),
-                "masked": columns.share[(above & (columns.gain > 0)) | (below & (columns.lose < 0))].sum(),
+                "ratio": (columns.loss_weight * log_ratio.exp()).sum(),
+                "weight_clipped": columns.loss_weight[bounded != log_ratio].sum(),
+                "masked": columns.loss_weight[
+                    (above & (columns.positive > 0)) | (below & (columns.negative < 0))
+                ].sum(),
             }
         return Loss(value=value, metrics=metrics)

@@ -3,10 +3,10 @@
 An engine in lower precision, of other kernels or with older weights gives a token another probability than the learner
 does with the weights from before the update. Each piece here wraps an objective and corrects for that gap,
 
-    w = exp(old - behaviour)
+    w = exp(old - rollout_logprob)
 
-and hands on `old` in place of the behaviour, so that the ratios inside are of the update alone. One that itself asks
-for "old" sees both as they are; so they nest: `Reject(objective=Tis(objective=PpoClip()))`. Demonstrations, which
+and hands on `old` in place of `rollout_logprob`, so that the ratios inside are of the update alone. One that itself
+asks for "old" sees both as they are; so they nest: `Reject(objective=Tis(objective=PpoClip()))`. Demonstrations, which
 nobody sampled, are left alone.
 """
 
@@ -18,9 +18,9 @@ from typing import ClassVar
 from jaxtyping import Bool, Float
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
-from bough.objective.spans import Span, span_means, span_sums, spans, walk_of
+from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
 from bough.tree.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRATIONS, gives_of, needs_of
 
@@ -29,12 +29,13 @@ from bough.tree.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRAT
 class Tis:
     """Truncated importance sampling (as in IMPALA, arXiv 1802.01561): weighs tokens by min(w, cap); needs "old".
 
-    With w = exp(old - behaviour) at a token, held fixed, its share in the mean is multiplied by min(w, cap). So what is
-    inside is an expectation under the policy from before the update, but for what the cap cuts off. Weights of .5, 1, 4
-    with a cap of 2 become .5, 1, 2.
+    With w = exp(old - rollout_logprob) at a token, held fixed, its weight in the mean is multiplied by min(w, cap). So
+    what is inside is an expectation under the policy from before the update, but for what the cap cuts off. Weights of
+    .5, 1, 4 with a cap of 2 become .5, 1, 2.
 
-    Metrics, weighted by `share`: those of the objective, under the corrected shares; `gap_kl`, the k3 estimate of the
-    divergence of behaviour from old; `gap_weight`, the mean of w; `gap_truncated`, where the cap is active.
+    Metrics, weighted by `loss_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
+    of the divergence of the rollout policy from old; `gap_weight`, the mean of w; `gap_truncated`, where the cap is
+    active.
 
     Attributes:
         objective: What is corrected.
@@ -60,11 +61,11 @@ class Tis:
         """See `_gives`."""
         return _gives(self.objective)
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The objective on corrected columns."""
         gap = _gap(columns, "Tis")
         top = math.log(self.cap)
-        inner = self.objective(_anchored(columns, self.objective, columns.share * gap.clamp(max=top).exp()))
+        inner = self.objective(_anchored(columns, self.objective, columns.loss_weight * gap.clamp(max=top).exp()))
         return _report(inner, columns, gap, {"gap_truncated": gap > top})
 
 
@@ -72,12 +73,12 @@ class Tis:
 class Mis:
     """Masked importance sampling (IcePop, Ring-1T, arXiv 2510.18855): drops tokens whose w is out of range.
 
-    With w = exp(old - behaviour) at a token, held fixed, its share is multiplied by w where low <= w <= high, and by 0
-    elsewhere. Weights of .4, .5, 1, 6 become 0, .5, 1, 0. The mean is still over all tokens, as in the paper, which is
-    also what makes it the same for every split of a batch.
+    With w = exp(old - rollout_logprob) at a token, held fixed, its weight is multiplied by w where low <= w <= high,
+    and by 0 elsewhere. Weights of .4, .5, 1, 6 become 0, .5, 1, 0. The mean is still over all tokens, as in the paper,
+    which is also what makes it the same for every split of a batch.
 
-    Metrics, weighted by `share`: those of the objective, under the corrected shares; `gap_kl`, the k3 estimate of the
-    divergence of behaviour from old; `gap_weight`, the mean of w; `gap_masked`, what is dropped.
+    Metrics, weighted by `loss_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
+    of the divergence of the rollout policy from old; `gap_weight`, the mean of w; `gap_masked`, what is dropped.
 
     Attributes:
         objective: What is corrected.
@@ -104,11 +105,13 @@ class Mis:
         """See `_gives`."""
         return _gives(self.objective)
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The objective on corrected columns."""
         gap = _gap(columns, "Mis")
         masked = _outside(gap, self.low, self.high)
-        inner = self.objective(_anchored(columns, self.objective, columns.share * gap.where(~masked, -math.inf).exp()))
+        inner = self.objective(
+            _anchored(columns, self.objective, columns.loss_weight * gap.where(~masked, -math.inf).exp())
+        )
         return _report(inner, columns, gap, {"gap_masked": masked})
 
 
@@ -116,15 +119,15 @@ class Mis:
 class Reject:
     """Rejects whole paths, or turns (IPA, arXiv 2512.24873), whose mean gap is out of range; needs "old" and paths.
 
-    With w = exp(old - behaviour) at a token, a path stays when the geometric mean of w over its tokens is in the range,
-    and no token's w is below the veto. What is rejected is gone, also from the mean: the shares of the rest are scaled
-    to the same sum. What stays is not weighed; wrap a `Tis` for that.
+    With w = exp(old - rollout_logprob) at a token, a path stays when the geometric mean of w over its tokens is in the
+    range, and no token's w is below the veto. What is rejected is gone, also from the mean: the weights of the rest are
+    scaled to the same sum. What stays is not weighed; wrap a `Tis` for that.
 
     Two tokens with w of 1.2 and .9 have the mean 1.0392. With `over="turn"` that is the mask on chunks of IPA, whose
     bound is on one side (low=0). The bounds are this library's: papers leave them to the engine at hand.
 
-    Metrics: those of the objective; weighted by `share`: `gap_kl`, the k3 estimate of the divergence of behaviour from
-    old; `gap_weight`, the mean of w; `gap_rejected`, what is rejected.
+    Metrics: those of the objective; weighted by `loss_weight`: `gap_kl`, the k3 estimate of the divergence of behaviour
+    from old; `gap_weight`, the mean of w; `gap_rejected`, what is rejected.
 
     Attributes:
         objective: What is corrected.
@@ -157,18 +160,18 @@ class Reject:
         """See `_gives`."""
         return _gives(self.objective)
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The objective on what is left."""
         gap = _gap(columns, "Reject")
-        span, count = spans(walk_of(columns, "Reject"), self.over)
+        span, count = spans(path_ids_of(columns, "Reject"), self.over)
         bad = _outside(span_means(gap, span, count), self.low, self.high)
         if self.veto:
             bad |= span_sums((gap < math.log(self.veto)).to(gap.dtype), span, count) > 0
         rejected = bad[span] & _sampled(columns)
-        shares = columns.share.where(_sampled(columns), 0.0)
-        left = shares.where(~rejected, 0.0).sum()
-        scale = torch.where(_sampled(columns), shares.sum() / left.where(left > 0, 1.0), 1.0)
-        kept = take(_anchored(columns, self.objective, columns.share * scale), ~rejected)
+        weights = columns.loss_weight.where(_sampled(columns), 0.0)
+        left = weights.where(~rejected, 0.0).sum()
+        scale = torch.where(_sampled(columns), weights.sum() / left.where(left > 0, 1.0), 1.0)
+        kept = take(_anchored(columns, self.objective, columns.loss_weight * scale), ~rejected)
         return _report(self.objective(kept), columns, gap, {"gap_rejected": rejected})
 
 
@@ -185,37 +188,39 @@ def _check_range(piece: str, low: float, high: float) -> None:
         raise ValueError(f"{piece}.high: got {high}; need at least 1")
 
 
-def _sampled(columns: Columns) -> Bool[Tensor, " M"]:
+def _sampled(columns: LossInputs) -> Bool[Tensor, " M"]:
     """[M] bool: what is not of a demonstration."""
-    return torch.ones_like(columns.share, dtype=torch.bool) if columns.expert is None else ~columns.expert
+    return torch.ones_like(columns.loss_weight, dtype=torch.bool) if columns.expert is None else ~columns.expert
 
 
-def _gap(columns: Columns, who: str) -> Float[Tensor, " M"]:
+def _gap(columns: LossInputs, who: str) -> Float[Tensor, " M"]:
     """[M] nats: log w; 0 for demonstrations."""
     if columns.old is None:
         raise ValueError(f"{who}: got columns without `old`; need log-probabilities from before the update")
-    return (columns.old - columns.behaviour).where(_sampled(columns), 0.0).detach()
+    return (columns.old - columns.rollout_logprob).where(_sampled(columns), 0.0).detach()
 
 
 def _outside(gap: Float[Tensor, " n"], low: float, high: float) -> Bool[Tensor, " n"]:
     return (gap < (math.log(low) if low else -math.inf)) | (gap > math.log(high))
 
 
-def _anchored(columns: Columns, objective: Objective, share: Float[Tensor, " M"]) -> Columns:
-    """The columns with other shares, and with old in place of behaviour for an objective that knows nothing of old."""
+def _anchored(columns: LossInputs, objective: Objective, loss_weight: Float[Tensor, " M"]) -> LossInputs:
+    """The inputs with other weights, and `old` for `rollout_logprob` unless the objective needs "old" itself."""
     if columns.old is None or OLD_LOGPROBS in needs_of(objective):
-        return replace(columns, share=share)
-    return replace(columns, share=share, behaviour=columns.old.where(_sampled(columns), columns.behaviour))
+        return replace(columns, loss_weight=loss_weight)
+    return replace(
+        columns, loss_weight=loss_weight, rollout_logprob=columns.old.where(_sampled(columns), columns.rollout_logprob)
+    )
 
 
-def _report(loss: Loss, columns: Columns, gap: Float[Tensor, " M"], where: Mapping[str, Bool[Tensor, " M"]]) -> Loss:
+def _report(loss: Loss, columns: LossInputs, gap: Float[Tensor, " M"], where: Mapping[str, Bool[Tensor, " M"]]) -> Loss:
     """The same loss with metrics of the gap."""
     with torch.no_grad():
         weight = gap.exp()
         own = {
-            "gap_kl": (columns.share * (weight - 1 - gap)).sum(),
-            "gap_weight": (columns.share * weight).sum(),
+            "gap_kl": (columns.loss_weight * (weight - 1 - gap)).sum(),
+            "gap_weight": (columns.loss_weight * weight).sum(),
         }
         return replace(
-            loss, metrics={**loss.metrics, **own, **{name: columns.share[at].sum() for name, at in where.items()}}
+            loss, metrics={**loss.metrics, **own, **{name: columns.loss_weight[at].sum() for name, at in where.items()}}
         )

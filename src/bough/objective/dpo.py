@@ -1,11 +1,11 @@
-"""The pairwise loss that needs no reward model, on paths or on single answers."""
+"""DPO and its settings for turns of a tree."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import TIE, Anchor, Pairs
 from bough.tree.needs import PATHS, REFERENCE, TEACHER_TURNS
 
@@ -14,8 +14,8 @@ from bough.tree.needs import PATHS, REFERENCE, TEACHER_TURNS
 class Dpo:
     """DPO (arXiv 2305.18290): pairs of paths or answers by advantage, against a reference; needs path view.
 
-    With lead = (log p - log reference) of the winner minus that of the loser, each summed over its tokens, and z =
-    beta * lead:
+    With margin = (log p - log reference) of the winner minus that of the loser, each summed over its tokens, and z =
+    beta * margin:
 
         loss = mean over pairs of - (1 - smoothing) * log sigmoid(z) - smoothing * log sigmoid(-z)
 
@@ -23,7 +23,7 @@ class Dpo:
 
         log p        -1 -2       -3 -1
         reference    -1.5 -1.5   -2 -2
-        lead          1          -2           loss at beta .1: (.644397 + .798139) / 2 = .721268
+        margin        1          -2           loss at beta .1: (.644397 + .798139) / 2 = .721268
 
     The paper trains on a fixed set of pairs; here they are what the policy just wrote. Each pair of the optimizer step
     weighs alike, so tasks that tie weigh nothing, and with `choice="all"` large mixed groups weigh most. Trinity-RFT
@@ -34,10 +34,11 @@ class Dpo:
     Attributes:
         beta: How strongly the policy is held to the reference, > 0.
         smoothing: How likely a preference is taken to be the wrong way round, in [0, .5) (conservative DPO, E.
-            Mitchell, 2023); or "visits", for each pair by how often a search came to its sides (`Duels.doubt`).
+            Mitchell, 2023); or "visits", for each pair by how often a search came to its sides
+            (`PreferencePairs.label_smoothing`).
         pairs: What is compared with what.
-        reference: What the policy is held to: the frozen reference "policy", or the "behaviour" that sampled, by its
-            log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).
+        reference: What the policy is held to: the frozen reference "policy", or the "rollout" policy that sampled, by
+            its log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).
     """
 
     beta: float = 0.1
@@ -53,7 +54,7 @@ class Dpo:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Paths and, unless the behaviour is the reference, the reference's log-probabilities."""
+        """Paths and, unless the rollout policy is the reference, the reference's log-probabilities."""
         return frozenset({PATHS, REFERENCE} if self.reference == "policy" else {PATHS})
 
     @property
@@ -61,13 +62,15 @@ class Dpo:
         """A pair can have a teacher's turn on either side."""
         return frozenset({TEACHER_TURNS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "Dpo")
-        margin = self.beta * duels.lead(columns, self.reference)
-        doubt = duels.doubt() if self.smoothing == "visits" else self.smoothing
-        wrong = -(1 - doubt) * torch.nn.functional.logsigmoid(margin) - doubt * torch.nn.functional.logsigmoid(-margin)
-        return duels.loss(duels.mean(wrong), margin)
+        pairs = self.pairs(columns, "Dpo")
+        margin = self.beta * pairs.margin(columns, self.reference)
+        label_smoothing = pairs.label_smoothing() if self.smoothing == "visits" else self.smoothing
+        wrong = -(1 - label_smoothing) * torch.nn.functional.logsigmoid(
+            margin
+        ) - label_smoothing * torch.nn.functional.logsigmoid(-margin)
+        return pairs.loss(pairs.mean(wrong), margin)
 
 
 def step_dpo(beta: float = 0.1) -> Dpo:
@@ -85,11 +88,11 @@ def mcts_dpo(beta: float = 0.1, smoothing: float | Literal["visits"] = "visits")
 
 
 def agent_q_dpo(beta: float = 0.1, gap: float = 0.2) -> Dpo:
-    """Agent Q (arXiv 2408.07199): DPO on answers to one context against logged behaviour; needs trees that fork.
+    """Agent Q (arXiv 2408.07199): DPO on answers to one context against logged rollouts; needs trees that fork.
 
     Experimental: the threshold of the gap could not be checked.
     """
-    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="all", gap=gap), reference="behaviour")
+    return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="all", gap=gap), reference="rollout")
 
 
 def tp_llama(beta: float = 0.1) -> Dpo:

@@ -1,10 +1,10 @@
-"""Staying undecided."""
+"""The entropy bonus."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.tree.needs import ENTROPY
 
 
@@ -12,7 +12,7 @@ from bough.tree.needs import ENTROPY
 class Entropy:
     """A bonus on the entropy of the policy's predictions (A3C, arXiv 1602.01783).
 
-    Metrics: `entropy`, nats, weighted by `share`. A coefficient of 0 only reports it.
+    Metrics: `entropy`, nats, weighted by `loss_weight`. A coefficient of 0 only reports it.
 
     Attributes:
         coefficient: Multiplies the bonus; a negative one is a penalty.
@@ -31,7 +31,7 @@ class Entropy:
         """The entropies."""
         return frozenset({ENTROPY})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """Minus the bonus.
 
         Raises:
@@ -39,5 +39,5 @@ class Entropy:
         """
         if columns.entropy is None:
             raise ValueError("Entropy: got columns without `entropy`; need the entropy of each prediction")
-        total = (columns.share * columns.entropy).sum()
+        total = (columns.loss_weight * columns.entropy).sum()
         return Loss(value=-self.coefficient * total, metrics={"entropy": total.detach()})

@@ -1,12 +1,12 @@
-"""Staying about as undecided as before."""
+"""EPO: an entropy bonus with a penalty outside a band around the mean entropy of earlier steps."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need
-from bough.objective.spans import span_means, spans, walk_of
+from bough.objective import Loss, LossInputs, Need
+from bough.objective.spans import path_ids_of, span_means, spans
 from bough.tree.needs import ENTROPY, MEAN_TURN_ENTROPY, PATHS
 
 
@@ -17,7 +17,7 @@ class Epo:
     A term beside a policy loss, `Sum(terms=(PpoClip(), Epo()))`. With H the entropy of a token and U the mean entropy
     of all earlier steps at the same turn of a path:
 
-        loss = - coefficient * sum share * (H - smoothing * phase * penalty)
+        loss = - coefficient * sum loss_weight * (H - smoothing * phase * penalty)
         penalty = max(low * U - H, 0) + max(H - high * U, 0), and 0 where U is not yet known
 
     With U = .5 and a band of .8 to 1.2, entropies .1, .5, 1.2 are penalised by .3, 0 and .6.
@@ -30,7 +30,7 @@ class Epo:
     middle of the longest episode on, with a flag that is off by default, and its script has a band of 0 to 2, the paper
     .8 to 1.2.
 
-    Metrics, weighted by `share`: `entropy`, nats; `entropy_outside`, what is outside the band; `entropy_penalty`.
+    Metrics, weighted by `loss_weight`: `entropy`, nats; `entropy_outside`, what is outside the band; `entropy_penalty`.
 
     Attributes:
         coefficient: Of the whole term, >= 0.
@@ -67,26 +67,26 @@ class Epo:
         known = (ENTROPY, MEAN_TURN_ENTROPY)
         return frozenset(known) if self.over == "token" else frozenset({*known, PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The bonus, less the penalty.
 
         Raises:
             ValueError: when `columns.entropy` or `columns.usual_entropy` is missing.
         """
-        entropy, usual = columns.entropy, columns.usual_entropy
+        entropy, usual = columns.entropy, columns.mean_turn_entropy
         if entropy is None or usual is None:
             raise ValueError("Epo: got columns without `entropy` or `usual_entropy`; need both")
         compared = entropy
         if self.over == "turn":
-            turn, count = spans(walk_of(columns, "Epo"), "turn")
+            turn, count = spans(path_ids_of(columns, "Epo"), "turn")
             compared = span_means(entropy, turn, count)[turn]
         penalty = self.penalty(compared, usual)
         fade = self.fade(columns.progress) if self.phase else 1.0
-        bonus, hinge = (columns.share * entropy).sum(), (columns.share * penalty).sum()
+        bonus, hinge = (columns.loss_weight * entropy).sum(), (columns.loss_weight * penalty).sum()
         with torch.no_grad():
             metrics = {
                 "entropy": bonus.detach(),
-                "entropy_outside": columns.share[penalty > 0].sum(),
+                "entropy_outside": columns.loss_weight[penalty > 0].sum(),
                 "entropy_penalty": hinge.detach(),
             }
         return Loss(value=-self.coefficient * (bonus - self.smoothing * fade * hinge), metrics=metrics)

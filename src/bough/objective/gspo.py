@@ -1,10 +1,10 @@
-"""One ratio for a whole path."""
+"""GSPO: one clipped ratio for a whole path."""
 
 from bough.objective.ppo import PpoClip
 
 
 def gspo(low: float = 3e-4, high: float = 4e-4) -> PpoClip:
-    """GSPO (arXiv 2507.18071): clips the geometric mean of a path's ratios; needs path view and Share(by="paths").
+    """GSPO (arXiv 2507.18071): clips the geometric mean of a path's ratios; needs path view and Normalizer(by="paths").
 
     With s = exp(mean over the path's tokens of log ratio):
 
@@ -15,6 +15,7 @@ def gspo(low: float = 3e-4, high: float = 4e-4) -> PpoClip:
     gradient of minus a third of that.
 
     The value is the path's, and the gradient goes through each token's own log-probability: the paper's GSPO-token,
-    which with one advantage per path is GSPO. The paper's mean is over paths, `Share(by="paths")`; any other works too.
+    which with one advantage per path is GSPO. The paper's mean is over paths, `Normalizer(by="paths")`; any other works
+    too.
     """
     return PpoClip(low=low, high=high, ratio="sequence")

@@ -1,19 +1,19 @@
-"""Doing as was shown."""
+"""Behaviour cloning."""
 
 import math
 from dataclasses import dataclass
 
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.tree.needs import REVISED_PATHS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imitation:
-    """Behaviour cloning (Pomerleau 1991): negative log-likelihood, weighted by gain; needs demonstrations, or gains.
+    """Behaviour cloning (Pomerleau 1991): negative log-likelihood, advantage-weighted; needs positive advantages.
 
-    Demonstrations are packed with a gain of 1. What loses is not imitated.
+    Demonstrations have an advantage of 1. Negative advantages have no effect.
 
-    Metrics: `imitation_nll`, nats, weighted by `share` and gain, before the coefficient.
+    Metrics: `imitation_nll`, nats, weighted by `loss_weight` and the positive advantage, before the coefficient.
 
     Attributes:
         coefficient: Multiplies the loss, >= 0.
@@ -35,7 +35,7 @@ class Imitation:
         """It imitates a token whatever policy sampled it."""
         return frozenset({TEACHER_TURNS, REVISED_PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        total = -(columns.share * columns.gain * columns.logprob).sum()
+        total = -(columns.loss_weight * columns.positive * columns.logprob).sum()
         return Loss(value=self.coefficient * total, metrics={"imitation_nll": total.detach()})

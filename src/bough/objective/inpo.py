@@ -1,9 +1,9 @@
-"""Playing against oneself by pairs, held both to where one began and to where one stands."""
+"""INPO: a squared loss on preference pairs, towards a Nash policy."""
 
 import math
 from dataclasses import dataclass
 
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
 from bough.tree.needs import OLD_LOGPROBS, PATHS, REFERENCE
 
@@ -46,7 +46,7 @@ class Inpo:
         """Paths, the reference's log-probabilities, and those before the update."""
         return frozenset({PATHS, REFERENCE, OLD_LOGPROBS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss.
 
         Raises:
@@ -54,8 +54,8 @@ class Inpo:
         """
         if columns.reference is None or columns.old is None:
             raise ValueError("Inpo: got columns without `reference` or `old`; need both log-probabilities")
-        duels = self.pairs(columns, "Inpo")
+        pairs = self.pairs(columns, "Inpo")
         held = self.tau / self.eta
         moved = columns.logprob - held * columns.reference - (1 - held) * columns.old
-        lead = duels.winner.sums(moved) - duels.loser.sums(moved)
-        return duels.loss(duels.mean((lead - 0.5 / self.eta).square()), lead)
+        margin = pairs.winner.sums(moved) - pairs.loser.sums(moved)
+        return pairs.loss(pairs.mean((margin - 0.5 / self.eta).square()), margin)

@@ -1,10 +1,10 @@
-"""Staying near a reference policy."""
+"""The KL divergence from a reference policy."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.tree.needs import REFERENCE
 
 
@@ -26,7 +26,7 @@ class Kl:
 
     All on-policy; nothing here is corrected for tokens that an older policy sampled. GRPO (arXiv 2402.03300) uses k3.
 
-    Metrics: `kl_reference`, the estimate weighted by `share`, before the coefficient.
+    Metrics: `kl_reference`, the estimate weighted by `loss_weight`, before the coefficient.
 
     Attributes:
         coefficient: Multiplies the penalty, >= 0.
@@ -47,7 +47,7 @@ class Kl:
         """The reference's log-probabilities."""
         return frozenset({REFERENCE})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The penalty.
 
         Raises:
@@ -63,5 +63,5 @@ class Kl:
                 estimate = apart.square() / 2
             case "k3":
                 estimate = (-apart).expm1() + apart
-        total = (columns.share * estimate).sum()
+        total = (columns.loss_weight * estimate).sum()
         return Loss(value=self.coefficient * total, metrics={"kl_reference": total.detach()})

@@ -1,16 +1,16 @@
-"""Mirror descent without a ratio."""
+"""OPMD: policy mirror descent without a ratio."""
 
 import math
 from dataclasses import dataclass
 
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opmd:
     """OPMD (Kimi k1.5, arXiv 2501.12599, as in Trinity-RFT, 2505.17826): mirror descent; REINFORCE over 1 + T.
 
-        loss = - sum share * A * log p / (1 + temperature)
+        loss = - sum loss_weight * A * log p / (1 + temperature)
 
     There is no ratio and nothing is clipped: what an older policy wrote counts as if it were the policy's own. The
     temperature is how strongly an update holds to the policy it started from. Of the variants in the release this is
@@ -35,7 +35,7 @@ class Opmd:
         """Nothing beyond what is always there."""
         return frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        total = (columns.share * columns.advantage * columns.logprob).sum() / (1 + self.temperature)
+        total = (columns.loss_weight * columns.advantage * columns.logprob).sum() / (1 + self.temperature)
         return Loss(value=-total, metrics={"surrogate": total.detach()})

@@ -1,4 +1,4 @@
-"""Imitating the winner and preferring it, in one loss without a reference."""
+"""ORPO: imitation of the winner and an odds-ratio preference in one loss."""
 
 import math
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 from jaxtyping import Float
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
 from bough.tree.needs import PATHS
 
@@ -52,15 +52,15 @@ class Orpo:
         """Paths."""
         return frozenset({PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "Orpo")
-        winner, loser = duels.winner.means(columns.logprob), duels.loser.means(columns.logprob)
+        pairs = self.pairs(columns, "Orpo")
+        winner, loser = pairs.winner.means(columns.logprob), pairs.loser.means(columns.logprob)
         margin = _log_odds(winner) - _log_odds(loser)
-        size = torch.ones_like(winner) if self.nll == "pairs" else duels.winner.sums(torch.ones_like(columns.logprob))
+        size = torch.ones_like(winner) if self.nll == "pairs" else pairs.winner.sums(torch.ones_like(columns.logprob))
         nll = -winner * (size * len(size) / size.sum().clamp(min=1))
-        loss = duels.loss(duels.mean(nll - self.beta * torch.nn.functional.logsigmoid(margin)), margin)
-        return Loss(value=loss.value, metrics={**loss.metrics, "winner_nll": duels.mean(nll.detach())})
+        loss = pairs.loss(pairs.mean(nll - self.beta * torch.nn.functional.logsigmoid(margin)), margin)
+        return Loss(value=loss.value, metrics={**loss.metrics, "winner_nll": pairs.mean(nll.detach())})
 
 
 def _log_odds(logprob: Float[Tensor, " N"]) -> Float[Tensor, " N"]:

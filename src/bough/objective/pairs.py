@@ -1,4 +1,4 @@
-"""Preferences: which of two paths of a task, or of two answers in one place, did better, and by how much."""
+"""Preference pairs from advantages: of paths of a task, or of answers to one context."""
 
 import math
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Literal, TypeAlias
 from jaxtyping import Bool, Float, Int
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Walk
-from bough.objective.spans import span_means, span_sums, walk_of
+from bough.objective import Loss, LossInputs, PathIds
+from bough.objective.spans import path_ids_of, span_means, span_sums
 
 Unit: TypeAlias = Literal["path", "turn"]
 """What is compared: paths of one task, or turns that answer the very same context."""
@@ -19,12 +19,12 @@ Choice: TypeAlias = Literal["best_worst", "best_second", "top_bottom", "opposite
 TIE = 1e-6
 """Advantages that differ by no more are the same sum in another order."""
 
-Anchor: TypeAlias = Literal["policy", "behaviour"]
+Anchor: TypeAlias = Literal["policy", "rollout"]
 """What a policy is measured against: the frozen reference policy, or whoever sampled, as logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bundles:
+class TurnSets:
     """n bundles of turns, each to be read as one text.
 
     Attributes:
@@ -34,15 +34,15 @@ class Bundles:
         count: n.
     """
 
-    walk: Walk
+    path_ids: PathIds
     turn: Int[Tensor, " e"]
-    bundle: Int[Tensor, " e"]
+    set_id: Int[Tensor, " e"]
     count: int
 
     def sums(self, value: Float[Tensor, " M"]) -> Float[Tensor, " n"]:
         """[n]: the sum over the tokens of each bundle."""
-        of_turn = span_sums(value, self.walk.turn, len(self.walk.path_of_turn))
-        return span_sums(of_turn[self.turn], self.bundle, self.count)
+        of_turn = span_sums(value, self.path_ids.turn, len(self.path_ids.path_of_turn))
+        return span_sums(of_turn[self.turn], self.set_id, self.count)
 
     def means(self, value: Float[Tensor, " M"]) -> Float[Tensor, " n"]:
         """[n]: the mean over the tokens of each bundle."""
@@ -50,7 +50,7 @@ class Bundles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Units:
+class Candidates:
     """n things, of which those of one group may be compared.
 
     Attributes:
@@ -62,16 +62,16 @@ class Units:
         of_turn: [K] int64, the unit of each turn of the path view.
     """
 
-    walk: Walk
+    path_ids: PathIds
     group: Int[Tensor, " n"]
-    worth: Float[Tensor, " n"]
+    score: Float[Tensor, " n"]
     first: Int[Tensor, " n"]
     turns: Int[Tensor, " n"]
-    of_turn: Int[Tensor, " K"]
+    candidate_of_turn: Int[Tensor, " K"]
 
-    def bundles(self) -> Bundles:
+    def turn_sets(self) -> TurnSets:
         """All of each."""
-        return _bundles(self.walk, self.first, self.turns)
+        return _turn_sets(self.path_ids, self.first, self.turns)
 
     def rivals(self) -> tuple[Int[Tensor, " r"], Int[Tensor, " r"]]:
         """Every two different units of one group, in both orders."""
@@ -90,7 +90,7 @@ class Units:
 
     def _sorted(self, score: Float[Tensor, " n"]) -> Int[Tensor, " n"]:
         """Group by group, the highest score first, then the highest worth."""
-        order = self.worth.argsort(descending=True, stable=True)
+        order = self.score.argsort(descending=True, stable=True)
         order = order[score[order].argsort(descending=True, stable=True)]
         return order[self.group[order].argsort(stable=True)]
 
@@ -100,10 +100,10 @@ class Units:
         Raises:
             ValueError: when the path view lacks the ends of paths.
         """
-        if self.walk.end is None:
+        if self.path_ids.end is None:
             raise ValueError("Pairs.ends: got columns without the ends of paths; need `walk.end`, or ends=False")
-        there = (self.walk.end == end)[self.walk.path_of_turn]
-        return torch.zeros_like(self.group).index_add(0, self.of_turn, there.long()) > 0
+        there = (self.path_ids.end == end)[self.path_ids.path_of_turn]
+        return torch.zeros_like(self.group).index_add(0, self.candidate_of_turn, there.long()) > 0
 
     def top_over_bottom(
         self, won: Int[Tensor, " r"], lost: Int[Tensor, " r"], gap: float, ends: bool
@@ -113,32 +113,32 @@ class Units:
         The best are chosen among those that lead to a success with `ends`, else among those that beat another; the
         worst among those that lead to a failure, or that another beats.
         """
-        beats = self.worth[won] - self.worth[lost] > gap
+        beats = self.score[won] - self.score[lost] > gap
         if ends:
             can_win, can_lose = self.leads_to(1), self.leads_to(-1)
         else:
             can_win, can_lose = (torch.zeros_like(self.group).index_add(0, at, beats.long()) > 0 for at in (won, lost))
         groups = len(self.group.bincount())
         winners, losers = (self.group[can].bincount(minlength=groups) for can in (can_win, can_lose))
-        from_top = self.ranks(self.worth.where(can_win, -torch.inf))
-        from_bottom = self.ranks((-self.worth).where(can_lose, -torch.inf))
+        from_top = self.ranks(self.score.where(can_win, -torch.inf))
+        from_bottom = self.ranks((-self.score).where(can_lose, -torch.inf))
         top = can_win & (from_top <= torch.where(losers == 1, 4, 2)[self.group])
         bottom = can_lose & (from_bottom <= torch.where(winners == 1, 4, 2)[self.group])
         return beats & top[won] & bottom[lost]
 
     def extremes(self, choice: Choice, gap: float) -> tuple[Int[Tensor, " g"], Int[Tensor, " g"]]:
         """The best of each group, and the worst or the best of those that are worse."""
-        order, size = self._sorted(self.worth), self.group.bincount()
+        order, size = self._sorted(self.score), self.group.bincount()
         begin, where = size.cumsum(0) - size, self.group[order]
         if choice == "best_worst":
             return order[begin], order[begin + size - 1]
-        as_good = self.worth[order] >= (self.worth[order[begin]] - gap)[where]
+        as_good = self.score[order] >= (self.score[order[begin]] - gap)[where]
         next_one = begin + span_sums(as_good.double(), where, len(size)).long()
         return order[begin], order[next_one.minimum(begin + size - 1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Duels:
+class PreferencePairs:
     """N pairs of units of one group.
 
     Attributes:
@@ -150,14 +150,14 @@ class Duels:
         gap: [N], by how much the advantages differ.
     """
 
-    units: Units
+    candidates: Candidates
     won: Int[Tensor, " N"]
     lost: Int[Tensor, " N"]
-    winner: Bundles
-    loser: Bundles
+    winner: TurnSets
+    loser: TurnSets
     gap: Float[Tensor, " N"]
 
-    def lead(self, columns: Columns, anchor: Anchor = "policy") -> Float[Tensor, " N"]:
+    def margin(self, columns: LossInputs, anchor: Anchor = "policy") -> Float[Tensor, " N"]:
         """How much further from the reference the policy has moved toward the winner than toward the loser, nats.
 
             (log p(winner) - log reference(winner)) - (log p(loser) - log reference(loser))
@@ -165,10 +165,10 @@ class Duels:
         Raises:
             ValueError: when `columns.reference` is missing, and is the anchor.
         """
-        moved = moved_from_reference(columns) if anchor == "policy" else columns.logprob - columns.behaviour
+        moved = moved_from_reference(columns) if anchor == "policy" else columns.logprob - columns.rollout_logprob
         return self.winner.sums(moved) - self.loser.sums(moved)
 
-    def doubt(self) -> Float[Tensor, " N"]:
+    def label_smoothing(self) -> Float[Tensor, " N"]:
         """How likely each preference is the wrong way round, by how often a search came to its two sides.
 
         With N the visits of where winner and loser lead (MCTS-DPO, arXiv 2405.00451): 1 - 1 / (1 + N_loser /
@@ -178,15 +178,17 @@ class Duels:
         ratio = visits[1] / visits[0].clamp(min=1)
         return (ratio / (1 + ratio)).clamp(max=0.5)
 
-    def _visits(self, side: Bundles) -> Float[Tensor, " N"]:
+    def _visits(self, side: TurnSets) -> Float[Tensor, " N"]:
         """Of where each side's first turn leads; an answer that was written several times has most of them."""
-        walk = self.units.walk
-        first = side.turn[torch.searchsorted(side.bundle, torch.arange(side.count, device=side.turn.device))]
-        if walk.visits is None or walk.answer is None:
-            return self.gap.new_zeros(side.count) if walk.visits is None else walk.visits[first].to(self.gap.dtype)
-        answer = _numbered(walk.answer)
-        most = walk.visits.new_zeros(len(answer)).scatter_reduce(0, answer, walk.visits, "amax")
-        return most[answer[first]].to(self.gap.dtype)
+        path_ids = self.candidates.path_ids
+        first = side.turn[torch.searchsorted(side.set_id, torch.arange(side.count, device=side.turn.device))]
+        if path_ids.visits is None or path_ids.response_id is None:
+            return (
+                self.gap.new_zeros(side.count) if path_ids.visits is None else path_ids.visits[first].to(self.gap.dtype)
+            )
+        response_id = _numbered(path_ids.response_id)
+        most = path_ids.visits.new_zeros(len(response_id)).scatter_reduce(0, response_id, path_ids.visits, "amax")
+        return most[response_id[first]].to(self.gap.dtype)
 
     def mean(self, value: Float[Tensor, " N"]) -> Float[Tensor, ""]:
         """Each pair alike; 0 when there are none."""
@@ -245,76 +247,76 @@ class Pairs:
         if not 0 <= self.gap < math.inf:
             raise ValueError(f"Pairs.gap: got {self.gap}; need 0 or more")
 
-    def __call__(self, columns: Columns, who: str) -> Duels:
+    def __call__(self, columns: LossInputs, who: str) -> PreferencePairs:
         """The pairs of an optimizer step.
 
         Args:
             columns: In the path view.
             who: Is named when they are not.
         """
-        units = units_of(columns, self.unit, who)
+        candidates = candidates_of(columns, self.unit, who)
         if self.choice in ("best_worst", "best_second"):
-            won, lost = units.extremes(self.choice, self.gap)
+            won, lost = candidates.extremes(self.choice, self.gap)
         else:
-            won, lost = units.rivals()
+            won, lost = candidates.rivals()
             if self.choice == "top_bottom":
-                stays = units.top_over_bottom(won, lost, min(self.gap, TIE), self.ends)
+                stays = candidates.top_over_bottom(won, lost, min(self.gap, TIE), self.ends)
                 won, lost = won[stays], lost[stays]
-        worth = units.worth
-        apart = worth[won] - worth[lost] > self.gap
+        score = candidates.score
+        apart = score[won] - score[lost] > self.gap
         if self.choice == "opposite":
-            apart &= (worth[won] > 0) & (worth[lost] < 0)
+            apart &= (score[won] > 0) & (score[lost] < 0)
         if self.ends:
-            apart &= units.leads_to(1)[won] & units.leads_to(-1)[lost]
+            apart &= candidates.leads_to(1)[won] & candidates.leads_to(-1)[lost]
         won, lost = won[apart], lost[apart]
-        shared = _shared(units, won, lost)
-        differ = (units.turns[won] > shared) & (units.turns[lost] > shared)
+        shared = _shared(candidates, won, lost)
+        differ = (candidates.turns[won] > shared) & (candidates.turns[lost] > shared)
         won, lost, shared = won[differ], lost[differ], shared[differ]
-        return Duels(
-            units=units,
+        return PreferencePairs(
+            candidates=candidates,
             won=won,
             lost=lost,
-            winner=_bundles(units.walk, units.first[won] + shared, units.turns[won] - shared),
-            loser=_bundles(units.walk, units.first[lost] + shared, units.turns[lost] - shared),
-            gap=(worth[won] - worth[lost]).to(columns.logprob.dtype),
+            winner=_turn_sets(candidates.path_ids, candidates.first[won] + shared, candidates.turns[won] - shared),
+            loser=_turn_sets(candidates.path_ids, candidates.first[lost] + shared, candidates.turns[lost] - shared),
+            gap=(score[won] - score[lost]).to(columns.logprob.dtype),
         )
 
 
-def units_of(columns: Columns, unit: Unit, who: str) -> Units:
+def candidates_of(columns: LossInputs, unit: Unit, who: str) -> Candidates:
     """What may be compared in an optimizer step.
 
     Raises:
         ValueError: when the columns are not in the path view.
     """
-    walk = walk_of(columns, who)
-    turns, paths = len(walk.path_of_turn), len(walk.task)
-    of_turn = span_means(columns.advantage.detach().double(), walk.turn, turns)
+    path_ids = path_ids_of(columns, who)
+    turns, paths = len(path_ids.path_of_turn), len(path_ids.task)
+    of_turn = span_means(columns.advantage.detach().double(), path_ids.turn, turns)
     if unit == "path":
-        count = walk.path_of_turn.bincount(minlength=paths)
-        worth = span_means(of_turn, walk.path_of_turn, paths)
-        return Units(
-            walk=walk,
-            group=_numbered(walk.task),
-            worth=worth,
+        count = path_ids.path_of_turn.bincount(minlength=paths)
+        score = span_means(of_turn, path_ids.path_of_turn, paths)
+        return Candidates(
+            path_ids=path_ids,
+            group=_numbered(path_ids.task),
+            score=score,
             first=count.cumsum(0) - count,
             turns=count,
-            of_turn=walk.path_of_turn,
+            candidate_of_turn=path_ids.path_of_turn,
         )
-    numbers = torch.arange(turns, device=walk.turn.device)
-    answer = numbers if walk.answer is None else _numbered(walk.answer)
-    count = answer.bincount()
-    first = torch.full_like(count, turns).scatter_reduce(0, answer, numbers, "amin")
-    return Units(
-        walk=walk,
-        group=_numbered(walk.fork[first]),
-        worth=span_means(of_turn, answer, len(count)),
+    numbers = torch.arange(turns, device=path_ids.turn.device)
+    response_id = numbers if path_ids.response_id is None else _numbered(path_ids.response_id)
+    count = response_id.bincount()
+    first = torch.full_like(count, turns).scatter_reduce(0, response_id, numbers, "amin")
+    return Candidates(
+        path_ids=path_ids,
+        group=_numbered(path_ids.context_id[first]),
+        score=span_means(of_turn, response_id, len(count)),
         first=first,
         turns=torch.ones_like(first),
-        of_turn=answer,
+        candidate_of_turn=response_id,
     )
 
 
-def moved_from_reference(columns: Columns) -> Float[Tensor, " M"]:
+def moved_from_reference(columns: LossInputs) -> Float[Tensor, " M"]:
     """[M]: how much likelier than under the reference each token has become, nats.
 
     Raises:
@@ -325,20 +327,20 @@ def moved_from_reference(columns: Columns) -> Float[Tensor, " M"]:
     return columns.logprob - columns.reference
 
 
-def _shared(units: Units, one: Int[Tensor, " N"], other: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
+def _shared(candidates: Candidates, one: Int[Tensor, " N"], other: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
     """[N]: how many turns both begin with. Paths that have parted never meet again."""
-    most = units.turns[one].minimum(units.turns[other])
+    most = candidates.turns[one].minimum(candidates.turns[other])
     pair, place = torch.arange(len(one), device=one.device).repeat_interleave(most), _places(most)
-    left, right = (units.first[side][pair] + place for side in (one, other))
-    answer = units.walk.answer
-    same: Bool[Tensor, " e"] = left == right if answer is None else answer[left] == answer[right]
+    left, right = (candidates.first[side][pair] + place for side in (one, other))
+    response_id = candidates.path_ids.response_id
+    same: Bool[Tensor, " e"] = left == right if response_id is None else response_id[left] == response_id[right]
     return torch.zeros_like(most).index_add(0, pair, same.long())
 
 
-def _bundles(walk: Walk, first: Int[Tensor, " n"], turns: Int[Tensor, " n"]) -> Bundles:
+def _turn_sets(path_ids: PathIds, first: Int[Tensor, " n"], turns: Int[Tensor, " n"]) -> TurnSets:
     """From first turns and numbers of turns."""
-    bundle = torch.arange(len(first), device=first.device).repeat_interleave(turns)
-    return Bundles(walk=walk, turn=first[bundle] + _places(turns), bundle=bundle, count=len(first))
+    set_id = torch.arange(len(first), device=first.device).repeat_interleave(turns)
+    return TurnSets(path_ids=path_ids, turn=first[set_id] + _places(turns), set_id=set_id, count=len(first))
 
 
 def _numbered(ids: Int[Tensor, " n"]) -> Int[Tensor, " n"]:

@@ -1,11 +1,11 @@
-"""The clipped policy loss."""
+"""PPO's clipped policy loss."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
 from bough.tree.needs import KL_IN_REWARD, PATHS
 
@@ -16,7 +16,7 @@ class PpoClip:
 
     With r the ratio of the trained policy's probability of a token to its probability when it was sampled:
 
-        loss = - sum share * (gain * min(r, 1 + high) + lose * min(max(r, 1 - low), dual))
+        loss = - sum loss_weight * (positive * min(r, 1 + high) + negative * min(max(r, 1 - low), dual))
 
     Written with what gains and what loses apart, this is the mean over paths of the ordinary loss even where the paths
     through a token disagree about it; one summed advantage with one clip would be another loss.
@@ -27,7 +27,7 @@ class PpoClip:
     the exact probability ratio of the whole turn or path, whose variance grows with length. Such a loss takes
     the path view. `gspo()` and `loop_clip()` are settings with a name.
 
-    Metrics, all weighted by `share`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off
+    Metrics, all weighted by `loss_weight`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off
     (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled.
 
     Attributes:
@@ -64,27 +64,27 @@ class PpoClip:
         """A ratio over a turn or a path takes one advantage for all its tokens."""
         return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
         log_ratio = span_log_ratio(columns, self.ratio, "PpoClip", product=self.product)
-        gains, loses = columns.gain > 0, columns.lose < 0
+        gains, loses = columns.positive > 0, columns.negative < 0
         # Bounds are set before the exponential, and only where they matter: a ratio too large for a float would make
         # nan out of a gradient that is 0.
         top, bottom = math.log1p(self.high), math.log1p(-self.low)
         ceiling = None if self.dual is None else math.log(self.dual)
         rises = log_ratio.clamp(max=top).exp()
         falls = log_ratio.where(loses, 0.0).clamp(min=bottom, max=ceiling).exp()
-        value = -(columns.share * (columns.gain * rises + columns.lose * falls)).sum()
+        value = -(columns.loss_weight * (columns.positive * rises + columns.negative * falls)).sum()
         with torch.no_grad():
             ratio = log_ratio.exp()
             metrics = {
-                "ratio": (columns.share * ratio).sum(),
-                "clip_high": columns.share[gains & (log_ratio > top)].sum(),
-                "clip_low": columns.share[loses & (log_ratio < bottom)].sum(),
-                "kl_behaviour": (columns.share * (ratio - 1.0 - log_ratio)).sum(),
+                "ratio": (columns.loss_weight * ratio).sum(),
+                "clip_high": columns.loss_weight[gains & (log_ratio > top)].sum(),
+                "clip_low": columns.loss_weight[loses & (log_ratio < bottom)].sum(),
+                "kl_behaviour": (columns.loss_weight * (ratio - 1.0 - log_ratio)).sum(),
             }
             if ceiling is not None:
-                metrics["clip_dual"] = columns.share[loses & (log_ratio > ceiling)].sum()
+                metrics["clip_dual"] = columns.loss_weight[loses & (log_ratio > ceiling)].sum()
         return Loss(value=value, metrics=metrics)
 
 
@@ -96,6 +96,7 @@ def loop_clip(epsilon: float = 0.1, ratio: Literal["token", "sequence"] = "token
     with an advantage of 1, and .9091, 1, 1.05, 1.3 with -1.
 
     With ratio="sequence" one ratio is clipped for a whole path, the product over its tokens (`pg_per_trajectory` of
-    apple/ml-loop): it needs the path view and Share(by="paths"). Three tokens with ratios 1.4, 1.1 and .6 have .924.
+    apple/ml-loop): it needs the path view and Normalizer(by="paths"). Three tokens with ratios 1.4, 1.1 and .6 have
+    .924.
     """
     return PpoClip(low=epsilon / (1 + epsilon), high=epsilon, ratio=ratio, product=ratio != "token")

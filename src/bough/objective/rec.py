@@ -1,11 +1,11 @@
-"""REINFORCE off-policy: what is kept, how it is weighed, what holds it back."""
+"""REC: off-policy REINFORCE with masks, weights and a regulariser."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.tree.needs import PATHS
 
 
@@ -15,7 +15,7 @@ class Rec:
 
     With r the ratio of a token, held fixed in mask and weight:
 
-        loss = sum share * (- keep(r, A) * weight(r, A) * A * log p + regulariser)
+        loss = sum loss_weight * (- keep(r, A) * weight(r, A) * A * log p + regulariser)
 
         keep            where A > 0                                where A < 0
         none            everywhere                                 everywhere
@@ -33,8 +33,8 @@ class Rec:
     The half of k2 is in the coefficient, as in Trinity's release. The release's default is keep="none". Its advantage
     is the reward less the mean of the group; there a group of one ends in an exception, here credit gives it 0.
 
-    Metrics, weighted by `share`: `ratio`; `dropped`, what gains or loses and is not kept; `regulariser`, if there is
-    one, before the coefficient.
+    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, what gains or loses and is not kept; `regulariser`, if there
+    is one, before the coefficient.
 
     Attributes:
         keep: Which tokens are learned from.
@@ -82,12 +82,12 @@ class Rec:
         """Whether there is a regulariser."""
         return self.regulariser != "none"
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        log_ratio = columns.logprob - columns.behaviour
+        log_ratio = columns.logprob - columns.rollout_logprob
         ratio = log_ratio.detach().exp()
         gaining, losing = self._kept(ratio)
-        kept = columns.gain * gaining + columns.lose * losing
+        kept = columns.positive * gaining + columns.negative * losing
         match self.weight:
             case "none":
                 weighed = kept
@@ -95,14 +95,14 @@ class Rec:
                 weighed = kept * ratio
             case "advantage":
                 weighed = kept * (columns.advantage / self.temperature).exp()
-        total = -(columns.share * weighed * columns.logprob).sum()
+        total = -(columns.loss_weight * weighed * columns.logprob).sum()
         with torch.no_grad():
-            dropped = (columns.gain > 0) & ~gaining | (columns.lose < 0) & ~losing
-            metrics = {"ratio": (columns.share * ratio).sum(), "dropped": columns.share[dropped].sum()}
+            dropped = (columns.positive > 0) & ~gaining | (columns.negative < 0) & ~losing
+            metrics = {"ratio": (columns.loss_weight * ratio).sum(), "dropped": columns.loss_weight[dropped].sum()}
         if self.regulariser == "none":
             return Loss(value=total, metrics=metrics)
         held = log_ratio.square() if self.regulariser == "k2" else -columns.logprob
-        holding = (columns.share * held).sum()
+        holding = (columns.loss_weight * held).sum()
         return Loss(value=total + self.coefficient * holding, metrics=metrics | {"regulariser": holding.detach()})
 
     def _kept(self, ratio: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.tree.needs import ON_POLICY
 
 REMEDY = "objective=Tis(objective=Reinforce()), or an objective with a ratio, such as PpoClip"
@@ -13,13 +13,14 @@ REMEDY = "objective=Tis(objective=Reinforce()), or an objective with a ratio, su
 class Reinforce:
     """REINFORCE (Williams 1992): advantage times log-probability, no ratio, no clip; on-policy, one step a batch.
 
-        loss = - sum share * (gain + lose) * log p
+        loss = - sum loss_weight * (positive + negative) * log p
 
     Linear in the advantage, so paths that share a token may disagree about it. With no ratio nothing corrects for
-    tokens that an older policy sampled: take `Optimizer(epochs=1, parts=1)`, whose step sees the policy that sampled.
+    tokens that an older policy sampled: use
+    `Optimizer(epochs=1, minibatches=1)`, whose step sees the policy that sampled.
 
-    Metrics, weighted by `share`: `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled, which
-    is 0 on-policy.
+    Metrics, weighted by `loss_weight`: `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled,
+    which is 0 on-policy.
     """
 
     @property
@@ -27,10 +28,10 @@ class Reinforce:
         """Samples of the current weights: no ratio corrects for older ones."""
         return frozenset({ON_POLICY.or_else(REMEDY)})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        value = -(columns.share * columns.advantage * columns.logprob).sum()
+        value = -(columns.loss_weight * columns.advantage * columns.logprob).sum()
         with torch.no_grad():
-            log_ratio = columns.logprob - columns.behaviour
-            metrics = {"kl_behaviour": (columns.share * (log_ratio.expm1() - log_ratio)).sum()}
+            log_ratio = columns.logprob - columns.rollout_logprob
+            metrics = {"kl_behaviour": (columns.loss_weight * (log_ratio.expm1() - log_ratio)).sum()}
         return Loss(value=value, metrics=metrics)

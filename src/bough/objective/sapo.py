@@ -1,10 +1,10 @@
-"""A gate that closes softly."""
+"""SAPO: a sigmoid of the ratio in place of a clip."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 
 _FAR = 20.0
 """Log ratio from which a sigmoid is flat in double precision; beyond it a ratio might not fit into a float."""
@@ -16,12 +16,12 @@ class Sapo:
 
     With r the ratio of a token and T the temperature of its side:
 
-        loss = - sum share * f(r) * A        f(r) = 4 / T * sigmoid(T * (r - 1))
+        loss = - sum loss_weight * f(r) * A        f(r) = 4 / T * sigmoid(T * (r - 1))
 
     At r = 1 the slope of f is 1, as PPO's; it falls off smoothly on both sides: to .9242 at a ratio of 1.4 with T = 1,
     so that the gradient of log p is .9242 * 1.4 * .8667 there.
 
-    Metrics, weighted by `share`: `ratio`; `gate`, the slope of f, 1 where nothing is held back.
+    Metrics, weighted by `loss_weight`: `ratio`; `gate`, the slope of f, 1 where nothing is held back.
 
     Attributes:
         gaining: Temperature of tokens that gain, > 0.
@@ -41,12 +41,12 @@ class Sapo:
         """Nothing beyond what is always there."""
         return frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        ratio = (columns.logprob - columns.behaviour).clamp(max=_FAR).exp()
+        ratio = (columns.logprob - columns.rollout_logprob).clamp(max=_FAR).exp()
         up, down = (torch.sigmoid(heat * (ratio - 1)) for heat in (self.gaining, self.losing))
-        gated = columns.gain * up * (4 / self.gaining) + columns.lose * down * (4 / self.losing)
+        gated = columns.positive * up * (4 / self.gaining) + columns.negative * down * (4 / self.losing)
         with torch.no_grad():
             slope = torch.where(columns.advantage >= 0, 4 * up * (1 - up), 4 * down * (1 - down))
-            metrics = {"ratio": (columns.share * ratio).sum(), "gate": (columns.share * slope).sum()}
-        return Loss(value=-(columns.share * gated).sum(), metrics=metrics)
+            metrics = {"ratio": (columns.loss_weight * ratio).sum(), "gate": (columns.loss_weight * slope).sum()}
+        return Loss(value=-(columns.loss_weight * gated).sum(), metrics=metrics)

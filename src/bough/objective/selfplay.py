@@ -1,11 +1,11 @@
-"""Playing against oneself by win rates: as much likelier as one wins more often than not."""
+"""Self-play by win rates: a squared loss towards the multiplicative-weights update."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
-from bough.objective.pairs import Unit, units_of
+from bough.objective import Loss, LossInputs, Need
+from bough.objective.pairs import Unit, candidates_of
 from bough.objective.spans import span_sums
 from bough.tree.needs import OLD_LOGPROBS, PATHS
 
@@ -53,7 +53,7 @@ class SelfPlay:
         """Paths, and the log-probabilities before the update."""
         return frozenset({PATHS, OLD_LOGPROBS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss.
 
         Raises:
@@ -61,17 +61,17 @@ class SelfPlay:
         """
         if columns.old is None:
             raise ValueError("SelfPlay: got columns without `old`; need log-probabilities from before the update")
-        units = units_of(columns, self.unit, "SelfPlay")
-        one, other = units.rivals()
-        ahead = units.worth[one] - units.worth[other]
+        candidates = candidates_of(columns, self.unit, "SelfPlay")
+        one, other = candidates.rivals()
+        ahead = candidates.score[one] - candidates.score[other]
         beats = (ahead > self.gap).double() - (ahead < -self.gap).double()
-        count = len(units.group)
+        count = len(candidates.group)
         # A win counts 1 and a tie 1/2, so P - 1/2 is half of wins minus losses, over the size of the group.
         size = span_sums(torch.ones_like(beats), one, count) + 1
         edge = span_sums(beats, one, count) / (2 * size)
         speaks = span_sums(beats.abs(), one, count) > 0
-        speaks = torch.isin(units.group, units.group[speaks])
-        moved = units.bundles().sums(columns.logprob - columns.old)[speaks]
+        speaks = torch.isin(candidates.group, candidates.group[speaks])
+        moved = candidates.turn_sets().sums(columns.logprob - columns.old)[speaks]
         target = self.eta * edge[speaks].to(moved.dtype)
         whole = max(1, len(moved))
         return Loss(

@@ -1,9 +1,9 @@
-"""Demonstrations beside samples."""
+"""Demonstrations beside samples: a weighted sum of imitation and another loss."""
 
 from dataclasses import dataclass
 
 from bough.lazy import Tensor
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
 from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
@@ -43,12 +43,12 @@ class SftMix:
         """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
         return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The mixture."""
         return mix(columns, self.objective, self.mu, None)
 
 
-def mix(columns: Columns, objective: Objective, mu: float, weight: Tensor | None) -> Loss:
+def mix(columns: LossInputs, objective: Objective, mu: float, weight: Tensor | None) -> Loss:
     """An objective on what was sampled, and imitation of what was demonstrated.
 
     Args:
@@ -65,12 +65,12 @@ def mix(columns: Columns, objective: Objective, mu: float, weight: Tensor | None
             "got columns without `expert`; need demonstrations: `demonstrations=Demonstrations(...)` in the run"
         )
     sampled = objective(take(columns, ~columns.expert))
-    share = columns.share.where(columns.expert, 0.0)
+    loss_weight = columns.loss_weight.where(columns.expert, 0.0)
     likelihood = columns.logprob if weight is None else weight * columns.logprob
     metrics = {
         **sampled.metrics,
-        "expert_nll": -(share * columns.logprob).sum().detach(),
+        "expert_nll": -(loss_weight * columns.logprob).sum().detach(),
         # Shares of demonstrations sum to 1 over a step, so that this is mu however the step is split.
-        "expert_mu": mu * share.sum(),
+        "expert_mu": mu * loss_weight.sum(),
     }
-    return Loss(value=(1 - mu) * sampled.value - mu * (share * likelihood).sum(), metrics=metrics)
+    return Loss(value=(1 - mu) * sampled.value - mu * (loss_weight * likelihood).sum(), metrics=metrics)

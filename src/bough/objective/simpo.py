@@ -1,10 +1,10 @@
-"""Preference by mean log-probability, which is also how an answer is chosen."""
+"""SimPO: a preference loss on mean log-probabilities, without a reference."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
 from bough.tree.needs import PATHS
 
@@ -46,8 +46,8 @@ class SimPo:
         """Paths."""
         return frozenset({PATHS})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "SimPo")
-        margin = self.beta * (duels.winner.means(columns.logprob) - duels.loser.means(columns.logprob))
-        return duels.loss(duels.mean(-torch.nn.functional.logsigmoid(margin - self.gamma)), margin)
+        pairs = self.pairs(columns, "SimPo")
+        margin = self.beta * (pairs.winner.means(columns.logprob) - pairs.loser.means(columns.logprob))
+        return pairs.loss(pairs.mean(-torch.nn.functional.logsigmoid(margin - self.gamma)), margin)

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from jaxtyping import Float, Int
 
 from bough.lazy import Tensor
-from bough.objective import Columns, Walk
+from bough.objective import LossInputs, PathIds
 
 Span: TypeAlias = Literal["turn", "sequence"]
 """What belongs together: the tokens of one turn, or those of a whole path."""
@@ -18,20 +18,20 @@ TOKEN_RATIO = "take ratio='token', as a longer ratio has one advantage for all i
 """The remedy of a loss with a ratio over a turn or path where each token has its own advantage."""
 
 
-def walk_of(columns: Columns, who: str) -> Walk:
+def path_ids_of(columns: LossInputs, who: str) -> PathIds:
     """The path view's ids.
 
     Raises:
         ValueError: when there are none; `who` says who wanted them.
     """
-    if columns.walk is None:
+    if columns.path_ids is None:
         raise ValueError(f"{who}: got columns without `walk`; need the path view")
-    return columns.walk
+    return columns.path_ids
 
 
-def spans(walk: Walk, over: Span) -> tuple[Int[Tensor, " M"], int]:
+def spans(path_ids: PathIds, over: Span) -> tuple[Int[Tensor, " M"], int]:
     """[M]: which turn or path each token is of, and how many of these there are."""
-    return (walk.turn, len(walk.path_of_turn)) if over == "turn" else (walk.path, len(walk.task))
+    return (path_ids.turn, len(path_ids.path_of_turn)) if over == "turn" else (path_ids.path, len(path_ids.task))
 
 
 def span_sums(value: Float[Tensor, " M"], span: Int[Tensor, " M"], count: int) -> Float[Tensor, " n"]:
@@ -44,8 +44,8 @@ def span_means(value: Float[Tensor, " M"], span: Int[Tensor, " M"], count: int) 
     return span_sums(value, span, count) / span.bincount(minlength=count).clamp(min=1)
 
 
-def span_log_ratio(columns: Columns, ratio: Ratio, who: str, *, product: bool = False) -> Float[Tensor, " M"]:
-    """[M]: the log ratio of the trained policy's probability to the behaviour's, at each token.
+def span_log_ratio(columns: LossInputs, ratio: Ratio, who: str, *, product: bool = False) -> Float[Tensor, " M"]:
+    """[M]: the log ratio of the trained policy's probability to the rollout policy's, at each token.
 
         token       log p - log b of the token itself
         turn        the mean of that over the trained tokens of its turn: the log of a geometric mean
@@ -55,7 +55,7 @@ def span_log_ratio(columns: Columns, ratio: Ratio, who: str, *, product: bool = 
 
     The *value* is the span's, and the *gradient* goes through the token's own log-probability, with slope 1
     (GSPO-token, arXiv 2507.18071); with `product` the slope is the number of tokens of the span. Where all tokens of a
-    span have one advantage and one share, this is the gradient of the span's own ratio.
+    span have one advantage and one weight, this is the gradient of the span's own ratio.
 
     Args:
         columns: In the path view, unless `ratio` is "token".
@@ -63,10 +63,10 @@ def span_log_ratio(columns: Columns, ratio: Ratio, who: str, *, product: bool = 
         who: Is named when there is no path view.
         product: Whether a span's ratio is the product of its tokens' ratios and not their geometric mean.
     """
-    own = columns.logprob - columns.behaviour
+    own = columns.logprob - columns.rollout_logprob
     if ratio == "token":
         return own
-    span, count = spans(walk_of(columns, who), ratio)
+    span, count = spans(path_ids_of(columns, who), ratio)
     held = own.detach()
     if product:
         tokens = span.bincount(minlength=count)[span]

@@ -1,10 +1,10 @@
-"""Only what the policy still does about as often."""
+"""SPPO: a policy loss that masks tokens whose ratio is out of range."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,13 +13,13 @@ class Sppo:
 
     With r the ratio of a token:
 
-        loss = - sum share * A * log r        where 1 / (1 + epsilon) <= r <= 1 + epsilon, else nothing
+        loss = - sum loss_weight * A * log r        where 1 / (1 + epsilon) <= r <= 1 + epsilon, else nothing
 
     A token outside has neither value nor gradient, whichever way its advantage would move it. At epsilon .3 the range
     is .7692 to 1.3: of ratios 1.4, 1.1, .6 only the second is learned from. The formula is that of the release; no
     paper was found that derives it.
 
-    Metrics, weighted by `share`: `ratio`; `dropped`, what lies outside.
+    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, what lies outside.
 
     Attributes:
         epsilon: > 0.
@@ -36,14 +36,14 @@ class Sppo:
         """Nothing beyond what is always there."""
         return frozenset()
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        log_ratio = columns.logprob - columns.behaviour
+        log_ratio = columns.logprob - columns.rollout_logprob
         inside = log_ratio.abs() <= math.log1p(self.epsilon)
-        value = -(columns.share * columns.advantage * log_ratio.where(inside, 0.0)).sum()
+        value = -(columns.loss_weight * columns.advantage * log_ratio.where(inside, 0.0)).sum()
         with torch.no_grad():
             metrics = {
-                "ratio": (columns.share * log_ratio.exp()).sum(),
-                "dropped": columns.share[~inside].sum(),
+                "ratio": (columns.loss_weight * log_ratio.exp()).sum(),
+                "dropped": columns.loss_weight[~inside].sum(),
             }
         return Loss(value=value, metrics=metrics)

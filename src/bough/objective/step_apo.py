@@ -1,10 +1,10 @@
-"""Pairs of steps that must be told apart the further, the more they differ in value."""
+"""Step-APO: DPO on steps, with a margin that grows with the gap of their values."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
 from bough.tree.needs import PATHS, REFERENCE
 
@@ -13,13 +13,13 @@ from bough.tree.needs import PATHS, REFERENCE
 class StepApo:
     """Step-APO (CPL, arXiv 2409.08642): answers to one context, with a margin for their gap; needs trees that fork.
 
-    With lead as in `Dpo`, and Q the advantages of winner and loser, whose difference is that of their action values:
+    With margin as in `Dpo`, and Q the advantages of winner and loser, whose difference is that of their action values:
 
-        loss = mean over pairs of - log sigmoid(beta * lead - alpha * (Q_winner - Q_loser))
+        loss = mean over pairs of - log sigmoid(beta * margin - alpha * (Q_winner - Q_loser))
 
-    Of answers the policy has no opinion about (lead 0), the one with the wider gap pulls harder:
+    Of answers the policy has no opinion about (margin 0), the one with the wider gap pulls harder:
 
-        Q of the pair     loss     slope by lead
+        Q of the pair     loss     gradient by margin
         0.6, -0.4         1.3133   -0.2193
         0.1, -0.1         0.7981   -0.1650
 
@@ -27,11 +27,11 @@ class StepApo:
     a standard deviation are wider than that: take a rule that isn't, or a smaller alpha. The released code scales the
     values of final answers by .3, of which a fork here knows nothing.
 
-    Metrics: as of `Dpo`; the margin is beta * lead.
+    Metrics: as of `Dpo`; the margin is beta * margin.
 
     Attributes:
         beta: How strongly the policy is held to the reference, > 0.
-        alpha: Nats of lead times beta asked for per unit of advantage, >= 0; 0 is DPO.
+        alpha: Nats of margin times beta asked for per unit of advantage, >= 0; 0 is DPO.
         pairs: What is compared with what.
     """
 
@@ -50,8 +50,8 @@ class StepApo:
         """Paths and the reference's log-probabilities."""
         return frozenset({PATHS, REFERENCE})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "StepApo")
-        margin = self.beta * duels.lead(columns)
-        return duels.loss(duels.mean(-torch.nn.functional.logsigmoid(margin - self.alpha * duels.gap)), margin)
+        pairs = self.pairs(columns, "StepApo")
+        margin = self.beta * pairs.margin(columns)
+        return pairs.loss(pairs.mean(-torch.nn.functional.logsigmoid(margin - self.alpha * pairs.gap)), margin)

@@ -1,11 +1,11 @@
-"""Several objectives at once."""
+"""The sum of several objectives."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Loss, Need, Objective
+from bough.objective import Loss, LossInputs, Need, Objective
 from bough.tree.needs import SEPARATE_DEMONSTRATIONS, gives_of
 
 
@@ -37,7 +37,7 @@ class Sum:
         separate = [each for each in given if SEPARATE_DEMONSTRATIONS in each]
         return reduce(lambda one, other: one & other, separate or given)
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The sum.
 
         Raises:

@@ -1,47 +1,37 @@
-"""Some of the columns, for objectives that hand them on to others."""
+"""Selection of tokens from the inputs of an objective, path ids included."""
 
 from dataclasses import replace
 
 from jaxtyping import Bool, Int
 
 from bough.lazy import Tensor
-from bough.objective import Columns, Walk
-
-_OF_TOKENS = ("logprob", "behaviour", "gain", "lose", "share", "entropy", "reference", "old", "usual_entropy", "expert")
+from bough.objective import LossInputs, PathIds
 
 
-def take(columns: Columns, mask: Bool[Tensor, " M"]) -> Columns:
-    """The tokens in `mask`, in either view. Shares stay as they are: they are of the whole optimizer batch.
+def take(columns: LossInputs, mask: Bool[Tensor, " M"]) -> LossInputs:
+    """The tokens in `mask`, in either view. Weights stay as they are: they are of the whole optimizer batch.
 
-    In the path view, turns and paths of which nothing is left are gone, and the others are numbered anew: of paths
-    0 0 1 2 2, without the third token, 0 0 1 1 are left.
+    In the path view, paths and turns without a token left are removed, and the others are renumbered: paths
+    0 0 1 2 2 without the third token become 0 0 1 1.
     """
-    some = {name: column[mask] for name in _OF_TOKENS if (column := getattr(columns, name)) is not None}
-    return replace(
-        columns,
-        **some,
-        values={
-            name: replace(head, value=head.value[mask], old=head.old[mask], goal=head.goal[mask])
-            for name, head in columns.values.items()
-        },
-        walk=None if columns.walk is None else _take_walk(columns.walk, mask),
-    )
+    ids = None if columns.path_ids is None else _take_ids(columns.path_ids, mask)
+    return replace(columns.select(mask), path_ids=ids)
 
 
-def _take_walk(walk: Walk, mask: Bool[Tensor, " M"]) -> Walk:
-    paths, path = _numbered(walk.path[mask], len(walk.task))
-    turns, turn = _numbered(walk.turn[mask], len(walk.path_of_turn))
-    place = walk.task.new_zeros(len(walk.task))
+def _take_ids(path_ids: PathIds, mask: Bool[Tensor, " M"]) -> PathIds:
+    paths, path = _numbered(path_ids.path[mask], len(path_ids.task))
+    turns, turn = _numbered(path_ids.turn[mask], len(path_ids.path_of_turn))
+    place = path_ids.task.new_zeros(len(path_ids.task))
     place[paths] = place.new_ones(len(paths)).cumsum(0) - 1
-    return Walk(
+    return PathIds(
         path=path,
         turn=turn,
-        task=walk.task[paths],
-        fork=walk.fork[turns],
-        path_of_turn=place[walk.path_of_turn[turns]],
-        answer=None if walk.answer is None else walk.answer[turns],
-        visits=None if walk.visits is None else walk.visits[turns],
-        end=None if walk.end is None else walk.end[paths],
+        task=path_ids.task[paths],
+        context_id=path_ids.context_id[turns],
+        path_of_turn=place[path_ids.path_of_turn[turns]],
+        response_id=None if path_ids.response_id is None else path_ids.response_id[turns],
+        visits=None if path_ids.visits is None else path_ids.visits[turns],
+        end=None if path_ids.end is None else path_ids.end[paths],
     )
 
 

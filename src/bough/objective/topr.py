@@ -1,10 +1,10 @@
-"""Learn from success as it is, from failure no more than one still fails."""
+"""TOPR: full weight for positive, truncated importance weight for negative advantages."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
 from bough.tree.needs import KL_IN_REWARD, PATHS
 
@@ -15,7 +15,7 @@ class Topr:
 
     With r the ratio and sg what is held fixed:
 
-        loss = - sum share * (gain + sg(min(r, 1)) * lose) * log p
+        loss = - sum loss_weight * (positive + sg(min(r, 1)) * negative) * log p
 
     What was good is imitated, however unlikely it has become; what was bad is pushed away only as far as the policy
     would still do it, so that the loss of a forgotten mistake can't grow without bound. With ratios 1.8 and .8 a token
@@ -32,7 +32,7 @@ class Topr:
         threshold .3       1    .8   .8
         threshold -.2      1    1    1
 
-    Metrics, weighted by `share`: `weight_lose`, the mean weight of what loses, over all tokens.
+    Metrics, weighted by `loss_weight`: `weight_lose`, the mean weight of what loses, over all tokens.
 
     Attributes:
         ratio: Of what.
@@ -58,13 +58,15 @@ class Topr:
         """A ratio over a turn or a path takes one advantage for all its tokens."""
         return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
         log_ratio = span_log_ratio(columns, self.ratio, "Topr", product=not self.mean).detach()
         weight = log_ratio.clamp(max=0.0).exp()
-        gain, lose = (side * weight.masked_fill(side > self.threshold, 1.0) for side in (columns.gain, columns.lose))
-        value = -(columns.share * (gain + lose) * columns.logprob).sum()
+        positive, negative = (
+            side * weight.masked_fill(side > self.threshold, 1.0) for side in (columns.positive, columns.negative)
+        )
+        value = -(columns.loss_weight * (positive + negative) * columns.logprob).sum()
         with torch.no_grad():
-            weight = weight.masked_fill(columns.lose > self.threshold, 1.0)
-            metrics = {"weight_lose": (columns.share * weight)[columns.lose < 0].sum()}
+            weight = weight.masked_fill(columns.negative > self.threshold, 1.0)
+            metrics = {"weight_lose": (columns.loss_weight * weight)[columns.negative < 0].sum()}
         return Loss(value=value, metrics=metrics)

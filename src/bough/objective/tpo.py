@@ -1,10 +1,10 @@
-"""Preference over a whole list of paths or answers, not over two."""
+"""TPO: a preference loss on a ranked list of paths or answers."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs, moved_from_reference
 from bough.tree.needs import PATHS, REFERENCE
 
@@ -53,16 +53,16 @@ class Tpo:
         """Paths and the reference's log-probabilities."""
         return frozenset({PATHS, REFERENCE})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "Tpo")
-        margin = self.beta * duels.lead(columns)
-        units, won, lost = duels.units, duels.won, duels.lost
+        pairs = self.pairs(columns, "Tpo")
+        margin = self.beta * pairs.margin(columns)
+        candidates, won, lost = pairs.candidates, pairs.won, pairs.lost
         weight = torch.ones_like(margin)
         if self.weights:
-            score = units.bundles().sums(moved_from_reference(columns).detach())
-            discount = units.ranks(score).double().log1p().reciprocal()
-            gain = units.worth.exp2()
+            score = candidates.turn_sets().sums(moved_from_reference(columns).detach())
+            discount = candidates.ranks(score).double().log1p().reciprocal()
+            gain = candidates.score.exp2()
             weight = ((gain[won] - gain[lost]) * (discount[won] - discount[lost]).abs()).to(margin.dtype)
-        groups = int((units.group[won].bincount() > 0).sum())
-        return duels.loss(-(weight * torch.nn.functional.logsigmoid(margin)).sum() / max(1, groups), margin)
+        groups = int((candidates.group[won].bincount() > 0).sum())
+        return pairs.loss(-(weight * torch.nn.functional.logsigmoid(margin)).sum() / max(1, groups), margin)

@@ -1,10 +1,10 @@
-"""The loss of a critic."""
+"""The clipped value loss of a critic."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import Tensor, torch
-from bough.objective import Columns, Head, Loss, Need
+from bough.objective import Loss, LossInputs, Need, ValueInputs
 from bough.tree.needs import CRITIC, value_head
 
 
@@ -16,9 +16,9 @@ class ValueClip:
 
         loss = coefficient * mean of max((v - g)^2, (v_old + clamp(v - v_old, -clip, clip) - g)^2)
 
-    The mean is over the tokens that have a goal, weighted by `share` as in the other losses, and is summed over heads.
-    A value that already went further than `clip` toward its goal has no gradient. A critic may lie on the policy's own
-    hidden states, so that this loss moves the policy too (`ValueHead.detach`).
+    The mean is over the tokens that have a goal, weighted by `loss_weight` as in the other losses, and is summed over
+    heads. A value that already went further than `clip` toward its goal has no gradient. A critic may lie on the
+    policy's own hidden states, so that this loss moves the policy too (`ValueHead.detach`).
 
     PPO's formula clips by the epsilon of the policy's ratio; verl clips by 0.5 with a coefficient of 0.5, as here. The
     range is in units of the return.
@@ -48,7 +48,7 @@ class ValueClip:
         """What the heads say and should have said."""
         return frozenset({CRITIC, *map(value_head, self.heads)})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss.
 
         Raises:
@@ -62,16 +62,16 @@ class ValueClip:
         losses: list[Tensor] = []
         metrics: dict[str, Tensor] = {}
         for name in names:
-            loss, told = self._of_head(columns.values[name], columns.share)
+            loss, told = self._of_head(columns.values[name], columns.loss_weight)
             losses.append(loss)
             metrics |= {f"{name}_{what}": number.detach() for what, number in told.items()}
         return Loss(value=self.coefficient * torch.stack(losses).sum(), metrics=metrics)
 
-    def _of_head(self, head: Head, share: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
+    def _of_head(self, head: ValueInputs, loss_weight: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         """The mean over the tokens that have a goal, and what there is to report."""
-        known = ~head.goal.isnan()
-        value, old, goal = head.value[known], head.old[known], head.goal[known]
-        share = share[known] * head.scale
+        known = ~head.target.isnan()
+        value, old, goal = head.value[known], head.old[known], head.target[known]
+        loss_weight = loss_weight[known] * head.scale
         error = (value - goal).square()
         worst = error
         if self.clip is not None:
@@ -79,11 +79,11 @@ class ValueClip:
             old = old.where(~old.isnan(), value.detach())
             worst = error.maximum((old + (value - old).clamp(-self.clip, self.clip) - goal).square())
         told = {
-            "error": (share * error).sum(),
-            "bias": (share * (goal - value)).sum(),
-            "goal": (share * goal).sum(),
-            "goal_square": (share * goal.square()).sum(),
+            "error": (loss_weight * error).sum(),
+            "bias": (loss_weight * (goal - value)).sum(),
+            "goal": (loss_weight * goal).sum(),
+            "goal_square": (loss_weight * goal.square()).sum(),
         }
         if self.clip is not None:
-            told["clipped"] = share[worst > error].sum()
-        return (share * worst).sum(), told
+            told["clipped"] = loss_weight[worst > error].sum()
+        return (loss_weight * worst).sum(), told

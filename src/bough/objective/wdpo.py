@@ -1,10 +1,10 @@
-"""DPO in which clear preferences weigh more."""
+"""DPO weighted by the gap of the advantages."""
 
 import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Columns, Loss, Need
+from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
 from bough.tree.needs import PATHS, REFERENCE
 
@@ -14,7 +14,7 @@ class WDpo:
     """W-DPO (StepORLM, arXiv 2509.22558): DPO with pairs weighted by their gap in advantage; needs path view.
 
     Experimental: the paper says that pairs are weighted by how much better the winner was judged, and its formula could
-    not be checked. Here, with z = beta * lead as in `Dpo` and g the difference of the two advantages:
+    not be checked. Here, with z = beta * margin as in `Dpo` and g the difference of the two advantages:
 
         loss = - sum over pairs of g * log sigmoid(z) / sum of g
 
@@ -39,10 +39,10 @@ class WDpo:
         """Paths and the reference's log-probabilities."""
         return frozenset({PATHS, REFERENCE})
 
-    def __call__(self, columns: Columns) -> Loss:
+    def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
-        duels = self.pairs(columns, "WDpo")
-        margin = self.beta * duels.lead(columns)
+        pairs = self.pairs(columns, "WDpo")
+        margin = self.beta * pairs.margin(columns)
         # Every gap is above 0, so the sum is 0 only without pairs.
-        total = duels.gap.sum() if len(duels.gap) else duels.gap.new_ones(())
-        return duels.loss(-(duels.gap * torch.nn.functional.logsigmoid(margin)).sum() / total, margin)
+        total = pairs.gap.sum() if len(pairs.gap) else pairs.gap.new_ones(())
+        return pairs.loss(-(pairs.gap * torch.nn.functional.logsigmoid(margin)).sum() / total, margin)

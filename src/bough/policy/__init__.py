@@ -1,6 +1,6 @@
-"""The policy: a causal language model, its tokenizer and its way of writing prompts.
+"""The policy: a causal language model, its tokenizer and its chat template.
 
-What a run's config names is here, without torch. What runs is in `bough.policy.policy` and is made by `build`.
+This module exports settings, without torch. Their `build` makes the running objects (`bough.policy.policy`).
 """
 
 from bough.policy.lora import Lora

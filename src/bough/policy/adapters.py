@@ -1,4 +1,4 @@
-"""Low-rank adapters in a transformers model: put in, merged, taken out."""
+"""Inserts low-rank adapters into a transformers model, merges and removes them."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from bough.policy.seeding import seeded
 
 
 def adapt(model: PreTrainedModel, lora: Lora) -> None:
-    """Put adapters into `model`, which keeps its class, and freeze everything else.
+    """Insert adapters into `model`, which keeps its class, and freeze all other weights.
 
     Raises:
         ImportError: when peft is not installed.
@@ -23,7 +23,7 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
         raise ImportError("Lora needs peft, which can't be imported; do: pip install 'bough[lora]'") from error
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     untyped: Any = peft
-    # Under its task's name, peft knows which layer is the head that "all-linear" leaves out.
+    # With the task's name peft leaves the output layer out of "all-linear".
     config = untyped.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM")
     with seeded(lora.seed):
         try:
@@ -39,7 +39,7 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
 
 
 def merged(model: nn.Module) -> dict[str, Tensor]:
-    """Every weight under its name in the plain model, adapters added in; tied weights appear once.
+    """Every weight under its name in the plain model, with adapters merged in; tied weights appear once.
 
     Weights without an adapter are the live tensors, not copies.
     """
@@ -56,7 +56,7 @@ def merged(model: nn.Module) -> dict[str, Tensor]:
 
 
 def strip(model: nn.Module) -> None:
-    """Take the adapters out; the weights below them stay as they are."""
+    """Remove the adapters; the base weights stay as they are."""
     for name, layer in _layers(model).items():
         parent, _, child = name.rpartition(".")
         setattr(model.get_submodule(parent), child, layer.base_layer)

@@ -11,6 +11,8 @@ from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
+from bough.policy.gguf import PACKAGE, package_folder, unpacked
+
 WEIGHTS = ("*.safetensors", "*.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
@@ -64,9 +66,11 @@ def _quiet() -> Generator[None]:
 
 def _find(path: str) -> str:
     """The complete folder of the model at `path`, or of the hub id `path` in the local cache; no network access."""
-    folder = Path(path).expanduser()
+    folder = package_folder(path) if path.startswith(PACKAGE) else Path(path).expanduser()
     if not folder.exists():
         folder = _cached(path)
+    with _quiet():
+        folder = unpacked(folder)
     if not folder.is_dir():
         raise NotADirectoryError(
             f"Pretrained.path: got a file, {path!r}; need the folder with config.json, weights and tokenizer"

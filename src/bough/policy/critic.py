@@ -1,4 +1,4 @@
-"""The critic as it runs."""
+"""The running value heads."""
 
 import copy
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class Critic(nn.Module):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, hidden: Float[Tensor, "M W"]) -> dict[str, Float[Tensor, " M"]]:
-        """What each head says of M hidden states, float32 (float64 if the heads are)."""
+        """Each head's values of M hidden states, float32 (float64 if the heads are)."""
         hidden = hidden.detach() if self.settings.detach else hidden
         return dict(zip(self.settings.heads, self.linear(hidden.to(self.linear.weight.dtype)).unbind(-1), strict=True))
 
@@ -37,6 +37,6 @@ class Critic(nn.Module):
 
     @torch.no_grad()
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore what `state` returned, bit for bit."""
         for name, weight in self.named_parameters():
             weight.copy_(state[name])

@@ -1,4 +1,4 @@
-"""The policy as it runs: a model with gradients, its tokenizer, and its way of writing prompts."""
+"""The policy: a model with gradients, its tokenizer, and its chat renderer."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -12,13 +12,12 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from bough.policy.adapters import adapt, merged, strip
 from bough.policy.arithmetic import Arithmetic
-from bough.policy.attention import Attend
-from bough.policy.causal import Causal
 from bough.policy.chat import ChatRenderer
+from bough.policy.check_architecture import AttentionShape, check_architecture
 from bough.policy.checkpoint import save
 from bough.policy.limits import context_limit
 from bough.policy.lora import Lora
-from bough.policy.probe import Shape, probe
+from bough.policy.model import Attend, CausalModel
 from bough.policy.replica import Replica, check
 
 
@@ -33,13 +32,13 @@ class Policy:
     def __init__(
         self,
         *,
-        causal: Causal,
-        shape: Shape,
+        model: CausalModel,
+        shape: AttentionShape,
         tokenizer: PreTrainedTokenizerBase,
         renderer: ChatRenderer,
         context_tokens: int,
     ) -> None:
-        self._causal = causal
+        self._model = model
         self._shape = shape
         self._tokenizer = tokenizer
         self.renderer = renderer
@@ -54,125 +53,117 @@ class Policy:
         template: Mapping[str, object] | None = None,
         lora: Lora | None = None,
     ) -> "Policy":
-        """Make a policy of a transformers model, which becomes the policy's own, and its tokenizer.
+        """Make a policy of a transformers model, which the policy takes over, and its tokenizer.
 
         Args:
             model: On its device, in its dtype.
             tokenizer: With a chat template.
             context_tokens: Most positions to read; None means as many as the model can.
-            template: What the chat template is told besides the messages.
+            template: Arguments of the chat template besides the messages.
             lora: Adapters to train; None trains every weight.
 
         Raises:
             ValueError: when Bough can't train the architecture, the tokenizer does not fit the model or has no usable
                 chat template, or the context is longer than the model's.
         """
-        causal = Causal(model)
-        if len(tokenizer) > causal.vocab_tokens:
+        causal_model = CausalModel(model)
+        if len(tokenizer) > causal_model.vocab_tokens:
             raise ValueError(
-                f"got a tokenizer of {len(tokenizer)} tokens for a model of {causal.vocab_tokens}; need the model's own"
+                f"got a tokenizer of {len(tokenizer)} tokens for a model of {causal_model.vocab_tokens}; need the "
+                "model's own"
             )
         limit = context_limit(model.config, context_tokens)
         renderer = ChatRenderer(tokenizer, template=template or {}, end_tokens=_end_tokens(model))
-        shape = probe(causal)
+        shape = check_architecture(causal_model)
         if lora is not None:
             adapt(model, lora)
-        return Policy(causal=causal, shape=shape, tokenizer=tokenizer, renderer=renderer, context_tokens=limit)
+        return Policy(model=causal_model, shape=shape, tokenizer=tokenizer, renderer=renderer, context_tokens=limit)
 
     @property
     def vocab_tokens(self) -> int:
         """V, the rows of the head; may exceed the tokenizer's vocabulary."""
-        return self._causal.vocab_tokens
+        return self._model.vocab_tokens
 
     @property
     def device(self) -> torch.device:
         """Where the weights live."""
-        return self._causal.device
+        return self._model.device
 
     @property
     def dtype(self) -> torch.dtype:
         """Of the weights, and of hidden states; adapters are float32 all the same."""
-        return self._causal.dtype
+        return self._model.dtype
 
     def hidden(
         self,
         tokens: Int[Tensor, " U"],
         positions: Int[Tensor, " U"],
         attend: Attend,
-        wanted: Int[Tensor, " m"] | None = None,
-        last: Attend | None = None,
+        rows: Int[Tensor, " m"] | None = None,
+        attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
         """Final hidden states, after the last norm, of U tokens laid end to end, with gradients.
 
         Args:
             tokens: [U], ids below `vocab_tokens`.
-            positions: [U], how many tokens precede each in its own text; below `context_tokens`.
-            attend: Does the attention, and so says which token sees which.
-            wanted: [m], the tokens whose states are wanted; None means all. Where they are few, it saves the last
-                layer's work on the others.
-            last: Attends in the last layer where it runs for the tokens `wanted`, and answers for them alone.
+            positions: [U], the number of tokens before each in its own text; below `context_tokens`.
+            attend: Computes the attention, and so decides which token sees which.
+            rows: [m], the tokens whose states are returned; None is all. The last layer skips most work on the others.
+            attend_last: Replaces `attend` in the last layer where it runs for `rows` alone; returns their rows.
         """
-        return self._causal.hidden(tokens, positions, attend, wanted, last)
+        return self._model.hidden(tokens, positions, attend, rows, attend_last)
 
     @property
-    def narrows(self) -> bool:
-        """Whether `hidden` saves work on tokens that are not wanted."""
-        return self._causal.narrows
+    def skips_last_layer(self) -> bool:
+        """Whether `hidden` skips the last layer's work on tokens that are not in `rows`."""
+        return self._model.skips_last_layer
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
-        """The matrix, and the bias if there is one, that turn hidden states into logits."""
-        return self._causal.head()
+        """The weight, and the bias if there is one, of the output layer."""
+        return self._model.head()
 
     def shadow(self) -> "Policy":
         """The same policy, weights and all, but with gradients of its own."""
         again = copy.copy(self)
-        again._causal = self._causal.shadow()
+        again._model = self._model.shadow()
         return again
 
     def recompute(self, on: bool) -> None:
-        """Whether going backward computes each layer's activations again, instead of keeping them all.
+        """Switch gradient checkpointing: the backward pass computes each layer's activations again.
 
         Raises:
-            ValueError: when the model has no layers that can.
+            ValueError: when the model's layers do not support it.
         """
-        self._causal.recompute(on)
-
-    def compile(self) -> None:
-        """From now on compute updates with compiled layers, with the same results but for rounding.
-
-        Raises:
-            ValueError: when that fails.
-        """
-        self._causal.compile()
+        self._model.recompute(on)
 
     def arithmetic(self) -> Arithmetic:
-        """How much it computes to learn from tokens. Of a mixture's experts a token meets those it is sent to."""
+        """The operations of an update. Of a mixture's experts only those that a token is routed to count."""
         head, shape = self.head()[0], self._shape
         met = sum(
             weight.numel() * share
-            for name, weight, share in _met(self._causal.model)
+            for name, weight, share in _met(self._model.model)
             if weight.shape != head.shape and "embed" not in name
         )
         attention = shape.layers * shape.heads * shape.head_width
         before = (shape.heads + 2 * shape.kv_heads) * shape.head_width * head.shape[1]
-        after = max(0, round(met / shape.layers) - before) if self.narrows else 0
+        after = max(0, round(met / shape.layers) - before) if self.skips_last_layer else 0
         return Arithmetic(weights=round(met), after=after, head=head.numel(), attention=attention)
 
     def parameters(self) -> dict[str, nn.Parameter]:
-        """What is trained, by name; tied weights appear once."""
-        named = self._causal.model.named_parameters()
+        """The trained weights by name; tied weights appear once."""
+        named = self._model.model.named_parameters()
         return {name: parameter for name, parameter in named if parameter.requires_grad}
 
     def state(self) -> dict[str, Tensor]:
-        """A copy, on the CPU, of what is trained: with adapters, only them."""
+        """A copy, on the CPU, of the trained weights: with adapters, only them."""
         return {name: parameter.detach().to("cpu", copy=True) for name, parameter in self.parameters().items()}
 
     @torch.no_grad()
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave, bit for bit.
+        """Restore what `state` returned, bit for bit.
 
         Raises:
-            ValueError: when names or shapes differ from the policy's; names the first. Nothing was taken then.
+            ValueError: when names or shapes differ from the policy's; names the first. No weight is copied then.
         """
         own = self.parameters()
         check(state, own, "Policy.load_state")
@@ -184,7 +175,7 @@ class Policy:
 
         Live tensors where there is no adapter: copy what must outlast the next update.
         """
-        return merged(self._causal.model)
+        return merged(self._model.model)
 
     def replica(self, dtype: torch.dtype | None = None) -> Replica:
         """An independent frozen copy of the policy as it is now, in `dtype` if given."""
@@ -192,7 +183,7 @@ class Policy:
         for parameter in model.parameters():
             # Buffers keep their dtype: rotary frequencies are float32 in every model.
             parameter.data = parameter.data.to(dtype or parameter.dtype)
-        return Replica(Causal(model, narrows=self._causal.narrows), self._shape, self.context_tokens)
+        return Replica(CausalModel(model, skips_last_layer=self.skips_last_layer), self._shape, self.context_tokens)
 
     def save(self, directory: Path) -> None:
         """Write config, weights (adapters merged in) and tokenizer as transformers reads them, and `Pretrained` too.
@@ -203,7 +194,7 @@ class Policy:
         save(self._copy(), self._tokenizer, directory)
 
     def _copy(self) -> PreTrainedModel:
-        model = copy.deepcopy(self._causal.model)
+        model = copy.deepcopy(self._model.model)
         weights = merged(model)
         strip(model)
         for name, tensor in merged(model).items():
@@ -212,7 +203,7 @@ class Policy:
 
 
 def _met(model: PreTrainedModel) -> Iterator[tuple[str, Tensor, float]]:
-    """Every weight, and which share of the tokens meets it."""
+    """Every weight, and the share of the tokens that pass through it."""
     config: Any = model.config
     experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
     share = (getattr(config, "num_experts_per_tok", None) or 1) / experts

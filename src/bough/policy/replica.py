@@ -1,4 +1,4 @@
-"""A frozen copy of a policy's model, for an engine to sample from."""
+"""A frozen copy of a policy's model, which an engine samples from."""
 
 from collections.abc import Mapping
 
@@ -7,40 +7,37 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from bough.policy.adapters import merged
-from bough.policy.attention import Attend
-from bough.policy.causal import Causal, logits
-from bough.policy.compiled import Compiled, Hidden
-from bough.policy.probe import Shape
+from bough.policy.check_architecture import AttentionShape
+from bough.policy.model import Attend, CausalModel, logits
 
 
 class Replica:
-    """A causal model without gradients and without adapters. Shares no memory with the policy it came from."""
+    """A causal model without gradients and without adapters. It shares no memory with its policy."""
 
-    def __init__(self, causal: Causal, shape: Shape, context_tokens: int) -> None:
-        causal.model.requires_grad_(False)
-        causal.recompute(False)  # which the policy may do
-        if causal.device.type == "cpu":
-            _lay_out(causal)
-        self._causal = causal
-        # The model looks for these again whenever it is asked.
-        self._head, self._device = causal.head(), causal.device
+    def __init__(self, model: CausalModel, shape: AttentionShape, context_tokens: int) -> None:
+        model.model.requires_grad_(False)
+        model.recompute(False)
+        if model.device.type == "cpu":
+            _transpose_in_memory(model)
+        self._model = model
+        # transformers looks both up on every call.
+        self._head, self._device = model.head(), model.device
         self._shape = shape
         self._context_tokens = context_tokens
-        self._read: Hidden = causal.hidden
 
     @property
     def vocab_tokens(self) -> int:
         """V, the rows of the head; may exceed the tokenizer's vocabulary."""
-        return self._causal.vocab_tokens
+        return self._model.vocab_tokens
 
     @property
     def context_tokens(self) -> int:
-        """Most positions the model can read."""
+        """Most positions of the model."""
         return self._context_tokens
 
     @property
     def layers(self) -> int:
-        """How many times `attend` is called in a forward pass, with layer 0, 1, ..."""
+        """How many times a forward pass calls `attend`, with layer 0, 1, ..."""
         return self._shape.layers
 
     @property
@@ -55,13 +52,13 @@ class Replica:
 
     @property
     def device(self) -> torch.device:
-        """Where tensors live."""
+        """The device of the weights."""
         return self._device
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of keys and values."""
-        return self._causal.dtype
+        """The dtype of keys and values."""
+        return self._model.dtype
 
     @torch.no_grad()
     def hidden(
@@ -69,26 +66,14 @@ class Replica:
         tokens: Int[Tensor, " U"],
         positions: Int[Tensor, " U"],
         attend: Attend,
-        wanted: Int[Tensor, " m"] | None = None,
-        last: Attend | None = None,
+        rows: Int[Tensor, " m"] | None = None,
+        attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
-        """Final hidden states of U tokens of any number of sequences laid end to end, or of those `wanted`.
-
-        `last` attends in the last layer where it runs for the tokens `wanted`, and answers for them alone.
-        """
-        return self._read(tokens, positions, attend, wanted, last)
-
-    def compile(self) -> None:
-        """From now on run compiled code; see `Compiled`.
-
-        Raises:
-            ValueError: when the model cannot be compiled here.
-        """
-        self._causal.part()
-        self._read = Compiled(self._causal.hidden, self.device)
+        """Final hidden states; see `CausalModel.hidden`."""
+        return self._model.hidden(tokens, positions, attend, rows, attend_last)
 
     def head(self) -> tuple[Float[Tensor, "V W"], Float[Tensor, " V"] | None]:
-        """The matrix, and the bias if there is one, that turn hidden states into logits."""
+        """The weight, and the bias if there is one, of the output layer."""
         return self._head
 
     @torch.no_grad()
@@ -101,26 +86,23 @@ class Replica:
         """Copy new weights in, cast to the replica's dtype.
 
         Raises:
-            ValueError: when names or shapes differ from the model's; names the first. Nothing was copied then.
+            ValueError: when names or shapes differ from the model's; names the first. No weight is copied then.
         """
-        own = merged(self._causal.model)
+        own = merged(self._model.model)
         check(weights, own, "Replica.load")
         for name, tensor in own.items():
             tensor.copy_(weights[name])
 
 
-def _lay_out(causal: Causal) -> None:
-    """Turn the matrices of the layers round in memory: what a token is multiplied by then lies side by side.
-
-    Few tokens, as are read when branches are written, are multiplied up to a third faster so, as nothing is packed.
-    """
-    for module in causal.model.base_model.modules():
+def _transpose_in_memory(model: CausalModel) -> None:
+    """Store the weights of the layers column by column: products with few rows then need no packing of the matrix."""
+    for module in model.model.base_model.modules():
         if isinstance(module, nn.Linear):
             module.weight.data = module.weight.t().contiguous().t()
 
 
 def check(got: Mapping[str, Tensor], need: Mapping[str, Tensor], where: str) -> None:
-    """Refuse tensors whose names or shapes are not the ones needed.
+    """Check the names and shapes of weights.
 
     Raises:
         ValueError: names the first tensor that is missing, unknown or of another shape.

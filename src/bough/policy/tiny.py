@@ -1,4 +1,4 @@
-"""A small model of one's own, made from nothing."""
+"""Settings of a small model with random weights and its own tokenizer."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class Tiny:
 
     Attributes:
         layers: >= 1.
-        width: Numbers in a hidden state, a multiple of 2 * `heads`.
+        width: Elements of a hidden state, a multiple of 2 * `heads`.
         heads: Query heads.
         kv_heads: Key heads, a divisor of `heads`; None means as many.
-        vocab_tokens: At most so many tokens in the vocabulary, >= 260: the bytes and the marks of a chat.
-        context_tokens: Most positions the model reads.
+        vocab_tokens: Most tokens of the vocabulary, >= 260: the bytes and the marks of a chat.
+        context_tokens: Most positions of the model.
         seed: Of the weights.
         device: "auto", "cpu", "cuda", ...
         dtype: Of the weights.
@@ -48,7 +48,7 @@ class Tiny:
             raise ValueError(f"Tiny.kv_heads: got {self.kv_heads}; need a divisor of the {self.heads} heads")
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
-        """How it writes and reads, without the model.
+        """The chat renderer, without the model.
 
         Raises:
             ValueError: when there is no tokenizer in `assets`, or it can't be read.
@@ -61,10 +61,10 @@ class Tiny:
         return ChatRenderer(small_tokenizer((), self.vocab_tokens, assets), template={})
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> "bough.policy.policy.Policy":
-        """Make the model; the same config and texts give the same one.
+        """Build the model; the same settings and texts give the same weights and tokenizer.
 
         Args:
-            texts: What the environment may say and be told; every word and symbol that matters should occur.
+            texts: Observations and actions of the environment; they should contain every word and symbol that matters.
             assets: A folder. The tokenizer in it is used instead of training one; a trained one is written there.
 
         Raises:

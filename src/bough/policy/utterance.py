@@ -1,4 +1,4 @@
-"""What is a whole turn worth: a critic with a model of its own, which learns from turns of earlier steps too."""
+"""Settings of an off-policy critic of whole turns, with a model of its own."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -6,45 +6,44 @@ from typing import TYPE_CHECKING, ClassVar
 from bough.tree.needs import Need, estimate
 
 if TYPE_CHECKING:
-    import bough.policy.twins
+    import bough.policy.double_critic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UtteranceCritic:
-    """ArCHer's critic (arXiv 2402.19446): Q and V of whole turns, off-policy; reads contexts and actions as tokens.
+    """ArCHer's critic (arXiv 2402.19446): Q and V of whole turns, off-policy, from their tokens.
 
-    A small causal transformer reads what was read before a turn, s, and what was written in it, a; twin heads give V(s)
-    at the last token of s and Q(s, a) at the last token of a. Targets come from a copy of it that follows slowly, and
-    each twin i learns from its own:
+    A small causal transformer reads the context of a turn, s, and its action, a. Two heads each give V(s) at the last
+    token of s and Q(s, a) at the last token of a. Targets come from a slow copy; head i learns from its head i:
 
         Q_i(s, a) -> r + discount * (1 - d) * V'_i(s')      turns of this and earlier steps, from a buffer
-        V_i(s)    -> Q'_i(s, a)                             turns of this step, whose a the present policy has sampled
+        V_i(s)    -> Q'_i(s, a)                             turns of this step, whose a the current policy sampled
         copy      <- polyak * critic + (1 - polyak) * copy  after every gradient step
 
-    r is what was paid from this action to the next. d is 1 where the environment ended the episode and 0 where a budget
-    cut it short. What comes after such a cut is in no tree, since the policy never reads it; there V' is asked about
-    the text up to the end of the action, and V learns, wherever the episode did go on, that it is worth what came next:
+    r is the reward from this action to the next. d is 1 where the environment ended the episode and 0 where a budget
+    cut it short. The tree has no state after such a cut. There V' is taken of the text up to the end of the action; V
+    learns the value of such a text wherever the episode did go on:
 
         V_i(s a) -> V'_i(s')
 
     Before each credit the turns of the batch go into the buffer, and the critic takes `steps` gradient steps. The
-    estimates "q1", "q2", "v1", "v2" are at every token of a turn; `Archer` makes advantages of them.
+    estimates "q1", "q2", "v1", "v2" are at every token of a turn; `Archer` computes advantages from them.
 
-    In the paper, and in its code, V and the policy learn at states from the buffer, with an action sampled anew for
-    each. Here they learn at the states of the present batch, for which that has just been done. The code takes d = 1 at
-    cuts too, and encodes s and a apart with a pretrained RoBERTa.
+    In the paper and its code, V and the policy learn at states from the buffer, with a newly sampled action for each.
+    Here they learn at the states of the current batch, whose actions are new. The code takes d = 1 at cuts too, and
+    encodes s and a separately with a pretrained RoBERTa.
 
     Metrics: `utterance/q_loss` and `utterance/v_loss`, means over the gradient steps of squared errors, summed over the
-    twins; `utterance/q`, `utterance/v`, means of the lesser twin over the batch; `utterance/turns`, kept.
+    two heads; `utterance/q`, `utterance/v`, means of the lesser head over the batch; `utterance/turns` in the buffer.
 
     Attributes:
         layers: >= 1.
-        width: Numbers in a hidden state, a multiple of 2 * `heads`.
-        heads: Of attention.
-        context_tokens: Most tokens it reads; of longer texts the last.
+        width: Elements of a hidden state, a multiple of 2 * `heads`.
+        heads: Attention heads.
+        context_tokens: Most tokens of a text; longer texts lose their first.
         discount: Per turn, in [0, 1] (0.9).
-        polyak: How fast the copy follows, in (0, 1] (0.1).
-        learning_rate: Of Adam.
+        polyak: Rate of the copy's update, in (0, 1] (0.1).
+        learning_rate: Adam's learning rate.
         clip_norm: Largest norm of the gradient.
         steps: Gradient steps before each credit (50 in the code).
         batch_turns: Turns from the buffer, and turns of this step, in each (256 in the code).
@@ -85,8 +84,8 @@ class UtteranceCritic:
                 "polyak <= 1"
             )
 
-    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.twins.Utterances":
-        """A critic that knows nothing yet: every value is 0."""
-        from bough.policy.twins import Utterances
+    def build(self, *, vocab_tokens: int, device: str, seed: int) -> "bough.policy.double_critic.UtteranceCriticState":
+        """An untrained critic, whose values are all 0."""
+        from bough.policy.double_critic import UtteranceCriticState
 
-        return Utterances(self, vocab_tokens=vocab_tokens, device=device, seed=seed)
+        return UtteranceCriticState(self, vocab_tokens=vocab_tokens, device=device, seed=seed)

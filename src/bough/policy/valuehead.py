@@ -1,4 +1,4 @@
-"""What is the state worth: numbers read off the policy's own hidden states."""
+"""Settings of linear value heads on the policy's hidden states."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,8 +17,8 @@ class ValueHead:
 
     Attributes:
         heads: A name for each: "value" for a critic of one; "low", "high" and "switch" for a hierarchical one.
-        learning_rate: Of the heads; follows the optimizer's schedule.
-        detach: Whether the loss on values leaves the policy's own weights alone.
+        learning_rate: The heads' learning rate; follows the optimizer's schedule.
+        detach: Whether the value loss has no gradient in the policy's weights.
     """
 
     heads: tuple[str, ...] = ("value",)
@@ -37,7 +37,7 @@ class ValueHead:
         return frozenset({CRITIC, FINAL_VALUES, *map(value_head, self.heads)})
 
     def build(self, width: int) -> "bough.policy.critic.Critic":
-        """Heads on hidden states of `width` numbers."""
+        """Heads on hidden states of `width` elements."""
         from bough.policy.critic import Critic
 
         return Critic(self, width)

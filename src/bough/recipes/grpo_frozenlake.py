@@ -6,5 +6,5 @@ from bough.worlds.frozenlake import frozenlake
 
 
 def grpo_frozenlake() -> Run:
-    """GRPO on FrozenLake, with the wider upper clip of DAPO (arXiv 2503.14476)."""
+    """GRPO (arXiv 2402.03300) on FrozenLake, with the wider upper clip of DAPO (2503.14476)."""
     return grpo(frozenlake(), high=0.28).replace(name="grpo_frozenlake")

@@ -6,5 +6,5 @@ from bough.worlds.sokoban import sokoban
 
 
 def grpo_sokoban() -> Run:
-    """GRPO on Sokoban, with the wider upper clip of DAPO (arXiv 2503.14476)."""
+    """GRPO (arXiv 2402.03300) on Sokoban, with the wider upper clip of DAPO (2503.14476)."""
     return grpo(sokoban(), high=0.28).replace(name="grpo_sokoban")

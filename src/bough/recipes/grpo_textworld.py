@@ -6,5 +6,5 @@ from bough.worlds.textworld import textworld
 
 
 def grpo_textworld() -> Run:
-    """GRPO on TextWorld, with the wider upper clip of DAPO (arXiv 2503.14476)."""
+    """GRPO (arXiv 2402.03300) on TextWorld, with the wider upper clip of DAPO (2503.14476)."""
     return grpo(textworld(), high=0.28).replace(name="grpo_textworld")

@@ -12,7 +12,7 @@ from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
 from bough.tree import Floats, Rewarded, StageError, Tree, describe, is_column
 
-__all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Overlong", "Reward", "Success", "pay"]
+__all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Overlong", "Reward", "Success", "compute_rewards"]
 
 
 @runtime_checkable
@@ -24,7 +24,7 @@ class Reward(Protocol):
         ...
 
 
-def pay(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
+def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     """Every reward's channels on the trees of one task.
 
     Raises:

@@ -2,32 +2,32 @@
 
 from bough.rollout.agent import Agent, Critic, Limits
 from bough.rollout.attempt import Attempt
-from bough.rollout.budget import Cost, Ledger, Spent
-from bough.rollout.builder import Growth, Node
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.deadlines import Stuck, Wait, Waits
-from bough.rollout.rollout import Player
-from bough.rollout.runner import Explorer, Grove, Grown, Shelf, paths_of
+from bough.rollout.budget import Budget, BudgetExceeded, Usage
+from bough.rollout.builder import NodeDraft, TreeBuilder
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.deadlines import DeadlineExceeded, Deadlines, Wait
+from bough.rollout.rollout import Rollout
+from bough.rollout.runner import Explorer, PartialTrees, RolloutRunner, Rollouts, paths_of
 
 __all__ = [
     "Agent",
     "Attempt",
-    "Cost",
+    "Usage",
     "Critic",
     "Cursor",
-    "Draft",
+    "PendingAction",
     "Explorer",
-    "Grove",
-    "Grown",
-    "Growth",
-    "Ledger",
+    "RolloutRunner",
+    "Rollouts",
+    "TreeBuilder",
+    "Budget",
     "Limits",
-    "Node",
-    "Player",
-    "Shelf",
-    "Spent",
-    "Stuck",
+    "NodeDraft",
+    "Rollout",
+    "PartialTrees",
+    "BudgetExceeded",
+    "DeadlineExceeded",
     "Wait",
-    "Waits",
+    "Deadlines",
     "paths_of",
 ]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.tree import COUNTED, Kind, Outcome
 
 Hints: TypeAlias = Callable[[Cursor], Awaitable[str]]
@@ -36,37 +36,37 @@ class Attempt:
         return self.outcome in COUNTED and not self.success
 
 
-async def attempt(player: Player, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
+async def attempt(rollout: Rollout, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
     """Play from a place to the end; `branch` names the first turn, later turns are branch 0."""
     places, actions, here, leaf = list[Cursor](), list[int](), place, place.node
     while True:
         places.append(here)
         first = branch if len(places) == 1 else 0
-        after = await player.advance(here, branch=first, hint=await hints(here) if hints else "")
-        action = _below(player, here.node, first)
+        after = await rollout.advance(here, branch=first, hint=await hints(here) if hints else "")
+        action = _below(rollout, here.node, first)
         if action is not None:
             actions.append(action)
-            leaf = player.answered.get(action, action)
+            leaf = rollout.answered.get(action, action)
         if isinstance(after, Outcome):
-            success = player.growth.nodes[leaf].info.get("success") is True
+            success = rollout.builder.nodes[leaf].info.get("success") is True
             return Attempt(places=tuple(places), actions=tuple(actions), leaf=leaf, outcome=after, success=success)
         here = after
 
 
 async def insist(
-    player: Player, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
+    rollout: Rollout, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
 ) -> Attempt | None:
     """Play a path, anew when it fails: as branch `number`, then `number + step`, and so on; None when all failed."""
     for again in range(retries + 1):
-        played = await attempt(player, place, branch=number + again * step, hints=hints)
+        played = await attempt(rollout, place, branch=number + again * step, hints=hints)
         if played.outcome is not Outcome.FAILED:
             return played
     return None
 
 
-def _below(player: Player, node: int, branch: int) -> int | None:
+def _below(rollout: Rollout, node: int, branch: int) -> int | None:
     """The action that a branch wrote below a node."""
-    nodes = player.growth.nodes
+    nodes = rollout.builder.nodes
     for number in range(len(nodes) - 1, node, -1):
         each = nodes[number]
         if each.parent == node and each.branch == branch and each.kind is Kind.ACTION:

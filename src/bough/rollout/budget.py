@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from bough.rollout.agent import Limits
 
 
-class Spent(Exception):
+class BudgetExceeded(Exception):
     """The budget of a tree can't pay for what was asked; nothing was done. `budget` names the limit that is short."""
 
     def __init__(self, budget: str) -> None:
@@ -17,7 +17,7 @@ class Spent(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Cost:
+class Usage:
     """What something costs, or may cost at most.
 
     Attributes:
@@ -30,13 +30,13 @@ class Cost:
     tokens: int = 0
     calls: int = 0
 
-    def add(self, other: "Cost", sign: int = 1) -> None:
+    def add(self, other: "Usage", sign: int = 1) -> None:
         """Add what something else costs, or take it back."""
-        for each in fields(Cost):
+        for each in fields(Usage):
             setattr(self, each.name, getattr(self, each.name) + sign * getattr(other, each.name))
 
 
-class Ledger:
+class Budget:
     """The accounts of one tree.
 
     Whatever costs something is held at its dearest while it is under way, and entered at its real cost when it is
@@ -49,10 +49,10 @@ class Ledger:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.spent = Cost()
+        self.spent = Usage()
         self.replayed = 0
         self._limits = limits
-        self._held = Cost()
+        self._held = Usage()
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -62,20 +62,20 @@ class Ledger:
         return any(each is not None for each in (limits.tree_turns, limits.tree_tokens, limits.tree_calls))
 
     @asynccontextmanager
-    async def holding(self, most: Cost) -> AsyncGenerator[Cost, None]:
+    async def holding(self, most: Usage) -> AsyncGenerator[Usage, None]:
         """Set `most` aside for as long as a block runs; what the block enters into the cost it gets is spent.
 
         Raises:
-            Spent: when a budget can't pay for it.
+            BudgetExceeded: when a budget can't pay for it.
         """
         while self._short(most, self._held):
-            if short := self._short(most, Cost()):
-                raise Spent(short)
+            if short := self._short(most, Usage()):
+                raise BudgetExceeded(short)
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             await turn
         self._held.add(most)
-        cost = Cost()
+        cost = Usage()
         try:
             yield cost
         finally:
@@ -83,11 +83,11 @@ class Ledger:
             self.spent.add(cost)
             self._wake()
 
-    def affords(self, most: Cost) -> bool:
+    def affords(self, most: Usage) -> bool:
         """Whether the budgets could pay for something if nothing else were under way."""
-        return not self._short(most, Cost())
+        return not self._short(most, Usage())
 
-    def _short(self, most: Cost, held: Cost) -> str:
+    def _short(self, most: Usage, held: Usage) -> str:
         """The name of the first limit that `most` would break beside what is `held`, or ""."""
         for name in ("turns", "tokens", "calls"):
             limit: int | None = getattr(self._limits, f"tree_{name}")

@@ -11,7 +11,7 @@ from bough.tree import DTYPES, Floats, Kind, Outcome, Source, Task, Tree
 
 
 @dataclass(slots=True, kw_only=True)
-class Node:
+class NodeDraft:
     """A node while it grows; the fields are those of `Tree`.
 
     Attributes:
@@ -35,14 +35,14 @@ class Node:
     info: dict[str, object] = field(default_factory=dict[str, object])
 
 
-class Growth:
+class TreeBuilder:
     """The nodes of one task's tree, in the order in which they came."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.nodes: list[Node] = []
+        self.nodes: list[NodeDraft] = []
 
-    def add(self, node: Node) -> int:
+    def add(self, node: NodeDraft) -> int:
         """Add a node and return its number, by which children name it. Its fields may still change until `done`."""
         if not -1 <= node.parent < len(self.nodes) or (node.parent < 0) != (not self.nodes):
             raise ValueError(f"Growth.add: got parent {node.parent} with {len(self.nodes)} nodes; need a node there is")
@@ -112,7 +112,7 @@ class Growth:
         return order
 
 
-def _per_token(nodes: Sequence[Node], values: Sequence[Sequence[float] | None]) -> Floats:
+def _per_token(nodes: Sequence[NodeDraft], values: Sequence[Sequence[float] | None]) -> Floats:
     """[T] float64, nan where a node has no values."""
     parts = [
         np.full(len(node.tokens), np.nan) if given is None else np.asarray(given, dtype=np.float64)

@@ -28,7 +28,7 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
+class PendingAction:
     """An action that was written, in whole or in part, and not yet carried out: writing on twice makes two branches.
 
     An action that is written in pieces has an `ACTION` node for each piece, one below the other.
@@ -42,7 +42,7 @@ class Draft:
         whole: Whether it ended, by a stop token or a limit; more can be written otherwise.
         parsed: What was found in it so far.
         branches: As in `Cursor`; a branch within an action is a negative number.
-        alternatives: What `Completion.alternatives` says of its last piece; () when nobody asked.
+        top_probs: What `Completion.top_probs` says of its last piece; () when nobody asked.
     """
 
     cursor: Cursor
@@ -50,7 +50,7 @@ class Draft:
     tokens: tuple[int, ...]
     sampled_tokens: int
     logprob: float
-    whole: bool
+    complete: bool
     parsed: Parsed
     branches: tuple[int, ...]
-    alternatives: tuple[tuple[tuple[int, float], ...], ...] = ()
+    top_probs: tuple[tuple[tuple[int, float], ...], ...] = ()

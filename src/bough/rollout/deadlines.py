@@ -11,7 +11,7 @@ from typing import TypeVar
 Result = TypeVar("Result")
 
 
-class Stuck(RuntimeError):
+class DeadlineExceeded(RuntimeError):
     """Something that was waited for did not come. The message lists everything that is being waited for."""
 
 
@@ -37,7 +37,7 @@ class Wait:
         return time.monotonic() - self.since_s - self.deadline_s
 
 
-class Waits:
+class Deadlines:
     """The pending awaits of a run."""
 
     def __init__(self) -> None:
@@ -48,7 +48,7 @@ class Waits:
         """Await under a deadline.
 
         Raises:
-            Stuck: when the deadline passes; the message is the table of all pending waits.
+            DeadlineExceeded: when the deadline passes; the message is the table of all pending waits.
         """
         deadline = asyncio.timeout(deadline_s)
         with self.during(owner=owner, thing=thing, deadline_s=deadline_s):
@@ -58,7 +58,7 @@ class Waits:
             except TimeoutError as error:
                 if not deadline.expired():
                     raise
-                raise Stuck(f"{owner} waited {deadline_s:g} s for {thing}\n{self.table()}") from error
+                raise DeadlineExceeded(f"{owner} waited {deadline_s:g} s for {thing}\n{self.table()}") from error
 
     @contextmanager
     def during(self, *, owner: str, thing: str, deadline_s: float) -> Generator[None]:

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.rollout.budget import Cost, Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.rollout.budget import BudgetExceeded, Usage
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.tree import Outcome
 
 
@@ -19,13 +19,13 @@ class Piece:
             path ended.
     """
 
-    draft: Draft | None
-    after: Cursor | Draft | Outcome
+    draft: PendingAction | None
+    after: Cursor | PendingAction | Outcome
 
 
 async def write_on(
-    player: Player,
-    at: Cursor | Draft,
+    rollout: Rollout,
+    at: Cursor | PendingAction,
     *,
     branch: int,
     retries: int,
@@ -38,7 +38,7 @@ async def write_on(
     count nowhere. Where a budget of the tree can't pay, the path is truncated.
 
     Args:
-        player: Who plays.
+        rollout: Who plays.
         at: Where to go on; an action that is whole is only done, once.
         branch: Tells what is written from one place apart. Its attempts are the branches from `first_branch(branch,
             retries)` on.
@@ -46,14 +46,14 @@ async def write_on(
         most: Most tokens of the piece; None for the rest of the action.
         sampling: How, if not as the agent does.
     """
-    if isinstance(at, Cursor) and not player.ledger.affords(Cost(turns=1)):
+    if isinstance(at, Cursor) and not rollout.budget.affords(Usage(turns=1)):
         # What could not be done need not be written.
-        player.stop(at, "tree_turns")
+        rollout.stop(at, "tree_turns")
         return Piece(draft=None, after=Outcome.TRUNCATED)
     piece = Piece(draft=None, after=Outcome.FAILED)
-    whole = isinstance(at, Draft) and at.whole
+    whole = isinstance(at, PendingAction) and at.complete
     for attempt in range(1 if whole else retries + 1):
-        piece = await _attempt(player, at, first_branch(branch, retries) + attempt, most, sampling)
+        piece = await _attempt(rollout, at, first_branch(branch, retries) + attempt, most, sampling)
         if piece.after is not Outcome.FAILED:
             break
     return piece
@@ -65,17 +65,17 @@ def first_branch(branch: int, retries: int) -> int:
 
 
 async def _attempt(
-    player: Player, at: Cursor | Draft, branch: int, most: int | None, sampling: Sampling | None
+    rollout: Rollout, at: Cursor | PendingAction, branch: int, most: int | None, sampling: Sampling | None
 ) -> Piece:
     stands, draft = at, None
     try:
-        whole = isinstance(at, Draft) and at.whole
-        written = at if whole else await player.write(at, branch=branch, most=most, sampling=sampling)
-        if not isinstance(written, Draft):
+        whole = isinstance(at, PendingAction) and at.complete
+        written = at if whole else await rollout.write(at, branch=branch, most=most, sampling=sampling)
+        if not isinstance(written, PendingAction):
             return Piece(draft=None, after=Outcome.FAILED)
         stands = draft = written
-        after = await player.act(draft) if draft.whole else draft
+        after = await rollout.act(draft) if draft.complete else draft
         return Piece(draft=None if after is Outcome.FAILED else draft, after=after)
-    except Spent as short:
-        player.stop(stands, short.budget)
+    except BudgetExceeded as short:
+        rollout.stop(stands, short.budget)
         return Piece(draft=draft, after=Outcome.TRUNCATED)

@@ -7,9 +7,9 @@ from typing import Protocol, cast, runtime_checkable
 
 from bough.env import EnvFault, Host
 from bough.rollout.agent import Agent, Limits
-from bough.rollout.builder import Growth
-from bough.rollout.deadlines import Waits
-from bough.rollout.rollout import Player
+from bough.rollout.builder import TreeBuilder
+from bough.rollout.deadlines import Deadlines
+from bough.rollout.rollout import Rollout
 from bough.tree import Task, Tree, counted
 from bough.tree.seeds import derive
 
@@ -18,7 +18,7 @@ from bough.tree.seeds import derive
 class Explorer(Protocol):
     """Grows one tree: a frozen dataclass whose fields are its settings."""
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Call `player.root()` and advance until satisfied."""
         ...
 
@@ -39,7 +39,7 @@ def paths_of(explorer: Explorer) -> int | None:
 
 
 @runtime_checkable
-class Shelf(Protocol):
+class PartialTrees(Protocol):
     """Keeps trees of a list of tasks as they finish."""
 
     def get(self, place: int, task: Task) -> Tree | None:
@@ -52,7 +52,7 @@ class Shelf(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grown:
+class Rollouts:
     """What came of a list of tasks.
 
     Attributes:
@@ -70,7 +70,7 @@ class Grown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grove:
+class RolloutRunner:
     """Where trees grow: everything that a list of tasks has in common.
 
     Attributes:
@@ -78,8 +78,8 @@ class Grove:
         host: Runs the environment.
         instructions: What the environment tells the agent first.
         limits: Budgets of a path and of a tree.
-        waits: The run's register of pending awaits.
-        at_once: Most trees that grow at a time.
+        deadlines: The run's register of pending awaits.
+        max_concurrent: Largest number of trees that grow at a time.
         start_retries: How often a task whose environment did not start is tried again.
     """
 
@@ -87,11 +87,13 @@ class Grove:
     host: Host
     instructions: str
     limits: Limits
-    waits: Waits
-    at_once: int = 64
+    deadlines: Deadlines
+    max_concurrent: int = 64
     start_retries: int = 2
 
-    async def grow(self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: Shelf | None = None) -> Grown:
+    async def run(
+        self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: PartialTrees | None = None
+    ) -> Rollouts:
         """Grow one tree for each task, many at a time.
 
         Every tree's seed comes from `seed` and its place in the list, so a task that occurs twice grows two trees.
@@ -103,7 +105,7 @@ class Grove:
             shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
                 stored.
         """
-        places = asyncio.Semaphore(self.at_once)
+        places = asyncio.Semaphore(self.max_concurrent)
 
         async def one(place: int, task: Task) -> Tree | str:
             kept = None if shelf is None else shelf.get(place, task)
@@ -123,7 +125,7 @@ class Grove:
         else:
             results = [job.result() for job in jobs]
             faults = {task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)}
-            return Grown(trees=tuple(tree for tree in results if isinstance(tree, Tree)), unstarted=faults)
+            return Rollouts(trees=tuple(tree for tree in results if isinstance(tree, Tree)), unstarted=faults)
         # Concurrent branches fail for one reason. Raised outside of `except`, it keeps its own cause and context.
         raise error
 
@@ -131,23 +133,23 @@ class Grove:
         """A tree, or the fault for which there is none."""
         fault = ""
         for _ in range(self.start_retries + 1):
-            growth = Growth(task)
-            player = Player(
-                growth,
+            builder = TreeBuilder(task)
+            rollout = Rollout(
+                builder,
                 self.agent,
                 self.host,
                 instructions=self.instructions,
                 limits=self.limits,
                 seed=seed,
-                waits=self.waits,
+                deadlines=self.deadlines,
             )
             try:
-                await explorer(player)
+                await explorer(rollout)
             except EnvFault as error:
                 fault = str(error)
                 continue
-            player.finish()
-            return growth.done()
+            rollout.finish()
+            return builder.done()
         return fault
 
 

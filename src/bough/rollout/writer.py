@@ -4,48 +4,48 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import Form, Parsed
-from bough.engine import Completion, EngineFault, Finish, Request, Sampling
+from bough.context import Parsed, PromptedParser
+from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout.agent import Agent, Limits
-from bough.rollout.budget import Cost
-from bough.rollout.builder import Growth, Node
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.deadlines import Waits
+from bough.rollout.budget import Usage
+from bough.rollout.builder import NodeDraft, TreeBuilder
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.deadlines import Deadlines
 from bough.tree import Kind, Outcome, Source
 from bough.tree.seeds import derive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The policy's side of a tree; `Player` asks it, and pays.
+    """The policy's side of a tree; `Rollout` asks it, and pays.
 
     Attributes:
-        growth: Where what is written goes.
+        builder: Where what is written goes.
         agent: Who writes.
         instructions: What the agent is told first.
         limits: Budgets of a path.
         seed: Of the tree.
-        waits: The run's register of pending awaits.
+        deadlines: The run's register of pending awaits.
     """
 
-    growth: Growth
+    builder: TreeBuilder
     agent: Agent
     instructions: str
     limits: Limits
     seed: int
-    waits: Waits
+    deadlines: Deadlines
 
-    def dearest(self, at: Cursor | Draft, sampling: Sampling, most: int | None = None) -> Cost:
+    def dearest(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
         """What a completion may cost; its tokens are how many may be sampled."""
         room = sampling.max_tokens - _begun(at)
         if self.limits.tokens is not None:
             room = min(room, self.limits.tokens - _sampled(at))
-        return Cost(tokens=max(1, room if most is None else min(room, most)), calls=1)
+        return Usage(tokens=max(1, room if most is None else min(room, most)), calls=1)
 
     async def write(
-        self, at: Cursor | Draft, branch: int, sampling: Sampling, most: Cost, *, hint: str, cost: Cost
-    ) -> Draft | Outcome:
-        """Let the policy write; see `Player.write`.
+        self, at: Cursor | PendingAction, branch: int, sampling: Sampling, most: Usage, *, hint: str, cost: Usage
+    ) -> PendingAction | Outcome:
+        """Let the policy write; see `Rollout.write`.
 
         Args:
             at: Where.
@@ -56,14 +56,20 @@ class Writer:
             cost: Gets what it really cost.
         """
         branches, limited = _below(at, branch), replace(sampling, max_tokens=most.tokens)
-        node = Node(parent=at.node, kind=Kind.ACTION, branch=branch)
-        prompt = (*at.cursor.text, *at.tokens) if isinstance(at, Draft) else self._told(at, hint) if hint else at.text
+        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch)
+        prompt = (
+            (*at.cursor.text, *at.tokens)
+            if isinstance(at, PendingAction)
+            else self._told(at, hint)
+            if hint
+            else at.text
+        )
         cost.calls = 1
         try:
             completion = await self.complete(prompt, limited, derive(self.seed, *branches), owner=self.name(branches))
         except EngineFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
-            self.growth.add(node)
+            self.builder.add(node)
             return Outcome.FAILED
         number = cost.tokens = len(completion.tokens)
         node.tokens, node.policy_version = completion.tokens, completion.policy_version
@@ -75,53 +81,59 @@ class Writer:
         else:
             node.source, node.logprobs, node.entropies = Source.SAMPLED, completion.logprobs, completion.entropies
         # The end of the model's context ends a completion before it has all the tokens that it may have.
-        ended = completion.finish is Finish.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
+        ended = (
+            completion.finish is FinishReason.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
+        )
         spent = self.limits.tokens is not None and _sampled(at) + number >= self.limits.tokens
-        draft = self._standing(_cursor(at), self.growth.add(node), branches, whole=ended or spent)
-        if completion.finish is Finish.LENGTH:
+        draft = self._standing(_cursor(at), self.builder.add(node), branches, whole=ended or spent)
+        if completion.finish is FinishReason.LENGTH:
             # An action cut off at the token limit is not what the policy meant to say in full.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
-        if draft.whole:
+        if draft.complete:
             self.note(draft)
-        return replace(draft, alternatives=completion.alternatives or ())
+        return replace(draft, top_probs=completion.top_probs or ())
 
-    def put(self, at: Cursor | Draft, tokens: Sequence[int], *, branch: int, source: Source, whole: bool) -> Draft:
+    def put(
+        self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
+    ) -> PendingAction:
         """Write tokens in the place of the policy; `whole` says that there is no more to come, whatever they are."""
-        node = Node(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
+        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
         ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
         full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
-        draft = self._standing(_cursor(at), self.growth.add(node), _below(at, branch), whole=ends or full)
+        draft = self._standing(_cursor(at), self.builder.add(node), _below(at, branch), whole=ends or full)
         if full and not ends:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
-        if draft.whole and not whole:
+        if draft.complete and not whole:
             self.note(draft)
         return draft
 
-    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> Draft:
+    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> PendingAction:
         """Write an action in the place of the policy, in the form that the parser asks for."""
         renderer, parser = self.agent.renderer, self.agent.parser
-        written = parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, Form) else action
+        written = (
+            parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
+        )
         draft = self.put(cursor, renderer.write(written), branch=branch, source=source, whole=True)
-        found = parser(written) if isinstance(parser, Form) else Parsed(action=action, well_formed=True)
+        found = parser(written) if isinstance(parser, PromptedParser) else Parsed(action=action, well_formed=True)
         draft = replace(draft, parsed=replace(found, action=action))
         self.note(draft, written)
         return draft
 
-    def cut(self, draft: Draft, at: int) -> Draft:
-        """See `Player.cut`."""
+    def cut(self, draft: PendingAction, at: int) -> PendingAction:
+        """See `Rollout.cut`."""
         if not 0 < at < len(draft.tokens):
             raise ValueError(f"cut: got token {at} of {len(draft.tokens)}; need at least one on either side")
-        nodes, number = self.growth.nodes, draft.node
+        nodes, number = self.builder.nodes, draft.node
         begin = len(draft.tokens) - len(nodes[number].tokens)
         while begin > at:
             number = nodes[number].parent
             begin -= len(nodes[number].tokens)
-        inside = nodes[number].parent if begin == at else self.growth.split(number, at - begin)
+        inside = nodes[number].parent if begin == at else self.builder.split(number, at - begin)
         return self._standing(draft.cursor, inside, draft.branches, whole=False)
 
-    def note(self, draft: Draft, raw: str | None = None) -> None:
+    def note(self, draft: PendingAction, raw: str | None = None) -> None:
         """Write down what was found in an action, at its last piece; `raw` is its text."""
-        info, parsed = self.growth.nodes[draft.node].info, draft.parsed
+        info, parsed = self.builder.nodes[draft.node].info, draft.parsed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
         info |= parsed.marks
         info |= {"text": parsed.action, "well_formed": parsed.well_formed}
@@ -138,24 +150,26 @@ class Writer:
         """
         agent = self.agent
         request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=agent.renderer.stop_tokens, seed=seed)
-        completion = await self.waits.until(
+        completion = await self.deadlines.until(
             agent.engine.generate(request),
             owner=owner,
             thing=f"completion of {len(prompt)} tokens",
             deadline_s=self.limits.engine_deadline_s,
         )
-        if completion.finish is Finish.ABORTED:
+        if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the completion")
-        if sampling.alternatives and completion.alternatives is None:
+        if sampling.top_probs and completion.top_probs is None:
             raise ValueError(
-                f"Sampling.alternatives: got {sampling.alternatives} and the engine {type(agent.engine).__name__}, "
+                f"Sampling.top_probs: got {sampling.top_probs} and the engine {type(agent.engine).__name__}, "
                 "which does not say what else it might have written; need Local"
             )
         return completion
 
-    def reads(self, said: Draft | tuple[str, str, str]) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    def reads(
+        self, said: PendingAction | tuple[str, str, str]
+    ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """What is read before an action, or an answer to a question, what is written then, and the branches there."""
-        if isinstance(said, Draft):
+        if isinstance(said, PendingAction):
             return said.cursor.text, said.tokens, said.branches
         (system, text, answer), renderer = said, self.agent.renderer
         words = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
@@ -163,23 +177,23 @@ class Writer:
 
     def name(self, branches: tuple[int, ...]) -> str:
         """A place, for people."""
-        return f"task {self.growth.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
+        return f"task {self.builder.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
 
-    def _standing(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> Draft:
+    def _standing(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> PendingAction:
         """What was written from a cursor down to a node."""
-        pieces: list[Node] = []
+        pieces: list[NodeDraft] = []
         last = number
         while number != cursor.node:
-            pieces.insert(0, self.growth.nodes[number])
+            pieces.insert(0, self.builder.nodes[number])
             number = pieces[0].parent
         tokens = tuple(token for piece in pieces for token in piece.tokens)
-        return Draft(
+        return PendingAction(
             cursor=cursor,
             node=last,
             tokens=tokens,
             sampled_tokens=sum(len(piece.tokens) for piece in pieces if piece.policy_version >= 0),
             logprob=float(sum(sum(piece.logprobs or ()) for piece in pieces)),
-            whole=whole,
+            complete=whole,
             parsed=self.agent.parser(self.agent.renderer.text(tokens)),
             branches=branches,
         )
@@ -202,23 +216,23 @@ class Writer:
         extension = agent.context.extend(agent.renderer, self.instructions, cursor.past, observation)
         if extension.kind is Kind.EDIT:
             return extension.tokens
-        added = len(self.growth.nodes[cursor.node].tokens)
+        added = len(self.builder.nodes[cursor.node].tokens)
         return (*cursor.text[: len(cursor.text) - added], *extension.tokens)
 
 
-def _below(at: Cursor | Draft, branch: int) -> tuple[int, ...]:
+def _below(at: Cursor | PendingAction, branch: int) -> tuple[int, ...]:
     return (*at.branches, branch if isinstance(at, Cursor) else -1 - branch)
 
 
-def _begun(at: Cursor | Draft) -> int:
+def _begun(at: Cursor | PendingAction) -> int:
     """How many tokens the action has so far."""
-    return len(at.tokens) if isinstance(at, Draft) else 0
+    return len(at.tokens) if isinstance(at, PendingAction) else 0
 
 
-def _sampled(at: Cursor | Draft) -> int:
+def _sampled(at: Cursor | PendingAction) -> int:
     """How many tokens were sampled on the path so far."""
-    return at.cursor.sampled_tokens + at.sampled_tokens if isinstance(at, Draft) else at.sampled_tokens
+    return at.cursor.sampled_tokens + at.sampled_tokens if isinstance(at, PendingAction) else at.sampled_tokens
 
 
-def _cursor(at: Cursor | Draft) -> Cursor:
-    return at.cursor if isinstance(at, Draft) else at
+def _cursor(at: Cursor | PendingAction) -> Cursor:
+    return at.cursor if isinstance(at, PendingAction) else at

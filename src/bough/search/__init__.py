@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bough.lazy import make_callable
-from bough.rollout.cursor import Draft
+from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 
@@ -43,7 +43,7 @@ class FixedScore(Score, Protocol):
         ...
 
 
-Written: TypeAlias = tuple[Draft, float]
+Written: TypeAlias = tuple[PendingAction, float]
 """An action, and how likely the policy finds it."""
 
 
@@ -56,11 +56,11 @@ class Hint(Protocol):
         """Whether it looks at what was just written, so that actions are written one after another."""
         ...
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """What to say at a node where `earlier` actions were written already; "" for nothing.
 
         Raises:
-            Spent: when a budget can't pay for it; nothing is written then.
+            BudgetExceeded: when a budget can't pay for it; nothing is written then.
         """
         ...
 
@@ -82,7 +82,7 @@ class Rate(Protocol):
         """A number for each of some children of a node.
 
         Raises:
-            Spent: when a budget can't pay for it; nobody knows then.
+            BudgetExceeded: when a budget can't pay for it; nobody knows then.
         """
         ...
 
@@ -97,7 +97,7 @@ class Evaluate(Protocol):
         nan is no opinion: nothing is counted, and the place is asked about again should it be selected again.
 
         Raises:
-            Spent: when a budget can't pay for it; that is no opinion either.
+            BudgetExceeded: when a budget can't pay for it; that is no opinion either.
             EngineFault: when the engine broke; the search asks again, a few times.
         """
         ...
@@ -125,12 +125,12 @@ class Prune(Protocol):
 from bough.search.a_star import Bounded, TurnsToGo, a_star  # noqa: E402
 from bough.search.agent_q import agent_q  # noqa: E402
 from bough.search.ats import ats  # noqa: E402
-from bough.search.backup import Add, Gain, Max, Mean, Soft  # noqa: E402
+from bough.search.backup import AdvantageBackup, MaxBackup, MeanBackup, SoftmaxBackup, SumBackup  # noqa: E402
 from bough.search.best_first import beam, best_first  # noqa: E402
 from bough.search.best_of import BestOf  # noqa: E402
 from bough.search.bfs_prover import bfs_prover  # noqa: E402
-from bough.search.code_tree import Worse, code_tree  # noqa: E402
-from bough.search.combine import Agreement, Look, Mix, Paid  # noqa: E402
+from bough.search.code_tree import PruneRegressions, code_tree  # noqa: E402
+from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix  # noqa: E402
 from bough.search.commit import Commit  # noqa: E402
 from bough.search.cr_planner import cr_planner  # noqa: E402
 from bough.search.critic_turns import CriticTurns  # noqa: E402
@@ -138,38 +138,38 @@ from bough.search.descend import Descend  # noqa: E402
 from bough.search.dfsdt import dfsdt  # noqa: E402
 from bough.search.dts import dts  # noqa: E402
 from bough.search.ets import RougeL, Similarity, Sparse, ets  # noqa: E402
-from bough.search.evaluate import CriticValue, Nothing, Oracle, Rollouts  # noqa: E402
+from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue  # noqa: E402
 from bough.search.expand import Admissible, Sample  # noqa: E402
-from bough.search.frontier import Best, DepthFirst, Level, Several  # noqa: E402
-from bough.search.hints import Hints, Kind, Say, Siblings  # noqa: E402
+from bough.search.frontier import Best, DepthFirst, Level, UnionOf  # noqa: E402
+from bough.search.hints import FixedHint, Hints, KindHint, Siblings  # noqa: E402
 from bough.search.hybrid import Hybrid  # noqa: E402
 from bough.search.i_mcts import i_mcts  # noqa: E402
 from bough.search.imagine import Dreamer, Imagine  # noqa: E402
 from bough.search.judge import Confidence, Judge, JudgeAction  # noqa: E402
 from bough.search.lats import lats  # noqa: E402
 from bough.search.mcts import mcts, puct  # noqa: E402
-from bough.search.no_return import NoReturn  # noqa: E402
-from bough.search.onward import Onward  # noqa: E402
-from bough.search.prune import Alike, BackJump, Below, Keep, Repeated, Seen  # noqa: E402
+from bough.search.no_return import CommitToExecuted  # noqa: E402
+from bough.search.onward import FinishPathFirst  # noqa: E402
+from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow  # noqa: E402
 from bough.search.q_star import Likely, q_star  # noqa: E402
 from bough.search.rank import Pairwise, Ranked  # noqa: E402
-from bough.search.rebase import Deal, rebase  # noqa: E402
+from bough.search.rebase import RebaseAllocation, rebase  # noqa: E402
 from bough.search.reflect import Critique, Reflections  # noqa: E402
 from bough.search.rethink import Rethink, rethink  # noqa: E402
-from bough.search.score import Found, Guess, Likelihood, Puct, Uct, Visited, Way, Worth  # noqa: E402
+from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount  # noqa: E402
 from bough.search.search import Search  # noqa: E402
 from bough.search.spar import spar  # noqa: E402
 from bough.search.tree_planner import TreePlanner  # noqa: E402
 from bough.search.web_pilot import web_pilot  # noqa: E402
 
 __all__ = [
-    "Add",
+    "SumBackup",
     "Admissible",
     "Agreement",
-    "Alike",
+    "DedupeSimilar",
     "BackJump",
     "Backup",
-    "Below",
+    "PruneBelow",
     "Best",
     "BestOf",
     "Bounded",
@@ -178,65 +178,65 @@ __all__ = [
     "CriticTurns",
     "CriticValue",
     "Critique",
-    "Deal",
+    "RebaseAllocation",
     "DepthFirst",
     "Descend",
     "Dreamer",
     "Evaluate",
     "Expand",
-    "Found",
-    "Gain",
-    "Guess",
+    "QValue",
+    "AdvantageBackup",
+    "RatedValue",
     "Hint",
     "Hints",
     "Hybrid",
     "Imagine",
     "Judge",
     "JudgeAction",
-    "Keep",
-    "Kind",
+    "BeamWidth",
+    "KindHint",
     "Level",
     "Likelihood",
     "Likely",
-    "Look",
-    "Max",
-    "Mean",
+    "ExecuteAndEvaluate",
+    "MaxBackup",
+    "MeanBackup",
     "Mix",
-    "NoReturn",
-    "Nothing",
-    "Onward",
-    "Oracle",
-    "Paid",
+    "CommitToExecuted",
+    "ConstantValue",
+    "FinishPathFirst",
+    "OracleValue",
+    "EnvReturn",
     "Pairwise",
     "Prune",
     "Puct",
     "Ranked",
     "Rate",
     "Reflections",
-    "Repeated",
+    "LimitRepeats",
     "Rethink",
-    "Rollouts",
+    "RolloutValue",
     "RougeL",
     "Sample",
-    "Say",
+    "FixedHint",
     "Score",
     "Search",
     "SearchNode",
     "SearchTree",
-    "Seen",
+    "DedupeStates",
     "Select",
-    "Several",
+    "UnionOf",
     "Siblings",
     "Similarity",
-    "Soft",
+    "SoftmaxBackup",
     "Sparse",
     "TreePlanner",
     "TurnsToGo",
     "Uct",
-    "Visited",
-    "Way",
-    "Worse",
-    "Worth",
+    "VisitCount",
+    "AStarCost",
+    "PruneRegressions",
+    "NodeValue",
     "Written",
     "a_star",
     "agent_q",

@@ -9,8 +9,8 @@ from bough.rollout.cursor import Cursor
 from bough.search.expand import Sample
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
-from bough.search.prune import Seen
-from bough.search.score import Way, known
+from bough.search.prune import DedupeStates
+from bough.search.score import AStarCost, known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 from bough.tree.needs import ORACLE, Need
@@ -18,19 +18,19 @@ from bough.tree.needs import ORACLE, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnsToGo:
-    """Minus the turns that the environment's oracle needs from a place, for `Way`; needs an oracle.
+    """Minus the turns that the environment's oracle needs from a place, for `AStarCost`; needs an oracle.
 
     Attributes:
         hopeless: How many where it knows no way.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as Rollouts()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     hopeless: float = 1000.0
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
-        plan = await tree.player.plan(node.at) if isinstance(node.at, Cursor) else None
+        plan = await tree.rollout.plan(node.at) if isinstance(node.at, Cursor) else None
         return -self.hopeless if plan is None else -float(len(plan))
 
 
@@ -58,10 +58,10 @@ def a_star(width: int = 4, weight: float = 1.0) -> Search:
     agreement with itself, take any `evaluate` that says minus the turns to go.
     """
     return Search(
-        select=Best(by=Way(weight=weight), deepest=True),
+        select=Best(by=AStarCost(weight=weight), deepest=True),
         expand=Sample(width=width),
         evaluate=TurnsToGo(),
-        prune=(Seen(), Bounded()),
+        prune=(DedupeStates(), Bounded()),
         eager=True,
         enough=None,
     )

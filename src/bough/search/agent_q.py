@@ -1,8 +1,8 @@
 """A critic that ranks proposals before they are carried out."""
 
-from bough.search.backup import Mean
+from bough.search.backup import MeanBackup
 from bough.search.descend import Descend
-from bough.search.evaluate import Rollouts
+from bough.search.evaluate import RolloutValue
 from bough.search.expand import Sample
 from bough.search.hybrid import Hybrid
 from bough.search.rank import Ranked
@@ -18,6 +18,6 @@ def agent_q(width: int = 5, share: float = 0.5, c: float = 1.0) -> Search:
         select=Descend(by=Hybrid(c=c, share=share), revisit=False),
         expand=Sample(width=width),
         rate=Ranked(),
-        evaluate=Rollouts(),
-        backup=Mean(),
+        evaluate=RolloutValue(),
+        backup=MeanBackup(),
     )

@@ -2,7 +2,7 @@
 
 from bough.search.expand import Sample
 from bough.search.frontier import Level
-from bough.search.hints import Say
+from bough.search.hints import FixedHint
 from bough.search.search import Search
 
 
@@ -16,4 +16,4 @@ def ats() -> Search:
         "Before you act, write a search: list the possible actions, what each leads to and how promising that is; "
         "follow the most promising, and go back where it fails. Then act."
     )
-    return Search(select=Level(), expand=Sample(width=1, hint=Say(text=text)))
+    return Search(select=Level(), expand=Sample(width=1, hint=FixedHint(text=text)))

@@ -8,7 +8,7 @@ from bough.search.score import known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mean:
+class MeanBackup:
     """The mean of all values found below, as in UCT (Kocsis and Szepesvári, 2006).
 
     Every evaluation counts once in each node from where it was made up to the root, discounted by the turns between:
@@ -28,7 +28,7 @@ class Mean:
     Attributes:
         gamma: Discount of a turn, in (0, 1].
         own: Whether the value of an inner node itself counts.
-        inertia: Share of the q before in the q after, with `own=False`, in [0, 1).
+        inertia: Weight of the q before in the q after, with `own=False`, in [0, 1).
     """
 
     gamma: float = 1.0
@@ -59,7 +59,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Max:
+class MaxBackup:
     """The best value found below: what an agent gets that goes where it knows to go. Exact where values are.
 
     An inner node's own value counts only as long as nothing below it was evaluated.
@@ -83,7 +83,7 @@ class Max:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Soft:
+class SoftmaxBackup:
     """The soft maximum of the children, (1 / sharpness) log mean exp(sharpness * q) (DTS, arXiv 2506.20701).
 
     Experimental: the paper's page was read, not its text. Children at 1 and 0 with sharpness 1 make .6201. A child
@@ -113,7 +113,7 @@ class Soft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Add:
+class SumBackup:
     """Every value is added to all nodes above it, less to those further above (DoraemonGPT, arXiv 2401.08392).
 
         q += value * exp(-decay * (d - 1))          d: turns from the node up to the one above, 1, 2, 3 ...
@@ -144,7 +144,7 @@ class Add:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gain:
+class AdvantageBackup:
     """What a turn gained by the evaluations, and what comes after it, as in MCTS-DPO (arXiv 2405.00451).
 
         q = value - the parent's value + gamma * v          v: mean of the children's q, weighted by their visits

@@ -3,8 +3,8 @@
 from bough.search.evaluate import CriticValue
 from bough.search.expand import Sample
 from bough.search.frontier import Best, Level
-from bough.search.prune import Keep, Seen
-from bough.search.score import Worth
+from bough.search.prune import BeamWidth, DedupeStates
+from bough.search.score import NodeValue
 from bough.search.search import Search
 
 
@@ -16,7 +16,7 @@ def best_first(width: int = 4) -> Search:
     only; of equals the first found comes first. The paper asks a language model what a place is worth; take any
     `evaluate`. Nothing has to be played again where states are values.
     """
-    return Search(select=Best(by=Worth()), expand=Sample(width=width), evaluate=CriticValue())
+    return Search(select=Best(by=NodeValue()), expand=Sample(width=width), evaluate=CriticValue())
 
 
 def beam(width: int = 4, samples: int = 4) -> Search:
@@ -29,7 +29,7 @@ def beam(width: int = 4, samples: int = 4) -> Search:
         select=Level(),
         expand=Sample(width=samples),
         evaluate=CriticValue(),
-        prune=(Seen(), Keep(width=width, shrink=True)),
+        prune=(DedupeStates(), BeamWidth(width=width, shrink=True)),
         eager=True,
         enough=None,
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search import Evaluate
 from bough.search.tree import SearchTree
 
@@ -29,11 +29,11 @@ class BestOf:
         if self.n < 1 or self.at_once < 1:
             raise ValueError(f"BestOf: got n={self.n}, at_once={self.at_once}; need at least 1 of each")
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(player, await player.root(), won=None if self.judge else 1.0, lost=0.0)
+        tree = SearchTree(rollout, await rollout.root(), won=None if self.judge else 1.0, lost=0.0)
         try:
-            at_once = 1 if player.ledger.bounded else self.at_once
+            at_once = 1 if rollout.budget.bounded else self.at_once
             for begun in range(0, self.n, at_once):
                 count = min(at_once, self.n - begun)
                 some = await tree.together(tree.follow(tree.root) for _ in range(count))

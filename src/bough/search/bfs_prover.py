@@ -2,7 +2,7 @@
 
 from bough.search.expand import Sample
 from bough.search.frontier import Best
-from bough.search.prune import Seen
+from bough.search.prune import DedupeStates
 from bough.search.score import Likelihood
 from bough.search.search import Search
 
@@ -15,4 +15,6 @@ def bfs_prover(width: int = 4, alpha: float = 1.0) -> Search:
     version (2509.06493) has alpha 2, and a place whose actions were not written in time is lost for good: here the
     engine is asked again. Sample at a temperature above 1, as there, for actions that differ.
     """
-    return Search(select=Best(by=Likelihood(alpha=alpha)), expand=Sample(width=width), prune=(Seen(),), eager=True)
+    return Search(
+        select=Best(by=Likelihood(alpha=alpha)), expand=Sample(width=width), prune=(DedupeStates(),), eager=True
+    )

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.explore.asking import Number
-from bough.search.combine import Mix, Paid
+from bough.explore.asking import NumberParser
+from bough.search.combine import EnvReturn, Mix
 from bough.search.expand import Sample
 from bough.search.frontier import DepthFirst
 from bough.search.hints import Hints, Siblings
@@ -26,7 +26,7 @@ ALL = 4 / 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worse:
+class PruneRegressions:
     """A step back is given up: a place that is worth less than the one from which it was reached (CodeTree).
 
     What is reached from the root is never a step back.
@@ -56,9 +56,10 @@ def code_tree(width: int = 3, programs: int = 20) -> Search:
         select=DepthFirst(),
         expand=Sample(width=width, hint=Hints(parts=(Critique(), Siblings()))),
         evaluate=Mix(
-            parts=(Paid(last=True), Judge(prompt=TESTS, read=Number(low=0.0, high=5.0))), weights=(1.0, ALL - 1)
+            parts=(EnvReturn(last=True), Judge(prompt=TESTS, read=NumberParser(low=0.0, high=5.0))),
+            weights=(1.0, ALL - 1),
         ),
-        prune=(Worse(),),
+        prune=(PruneRegressions(),),
         won=ALL,
         enough=ALL,
         anywhere=True,

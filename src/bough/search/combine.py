@@ -30,7 +30,7 @@ class Mix:
         """The value.
 
         Raises:
-            Spent: when a budget can't pay for one of them.
+            BudgetExceeded: when a budget can't pay for one of them.
         """
         values = await tree.together(_value(part, tree, node) for part in self.parts)
         return sum(weight * value for weight, value in zip(self.weights, values, strict=True))
@@ -52,7 +52,7 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Paid:
+class EnvReturn:
     """What the environment paid on the way here, such as the share of tests that a program passes.
 
     For ends of paths, too, in a search with `won=None`.
@@ -71,7 +71,7 @@ class Paid:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ExecuteAndEvaluate:
     """Rates actions by carrying them out and evaluating where they lead; needs forks.
 
     The search does not carry them out again. What an action that ends the path is worth the search knows itself.
@@ -86,7 +86,7 @@ class Look:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for all of them.
+            BudgetExceeded: when a budget can't pay for all of them.
         """
         del node
         await tree.together(tree.act(child) for child in children)

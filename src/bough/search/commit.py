@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search import Score
 from bough.search.best_first import best_first
 from bough.search.node import SearchNode
-from bough.search.score import Found
+from bough.search.score import QValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree, best
 from bough.tree.needs import FORKS, Need
@@ -25,7 +25,7 @@ class Commit:
     Attributes:
         search: How to search.
         to: What is settled: the whole way to the best place, or one action.
-        by: Which child is best, for actions: what was found there, or `Visited`; of equals the first found.
+        by: Which child is best, for actions: what was found there, or `VisitCount`; of equals the first found.
         moves: Most searches.
     """
 
@@ -33,16 +33,16 @@ class Commit:
 
     search: Search = field(default_factory=best_first)
     to: Literal["way", "action"] = "way"
-    by: Score = Found()
+    by: Score = QValue()
     moves: int = 5
 
     def __post_init__(self) -> None:
         if self.moves < 1:
             raise ValueError(f"Commit.moves: got {self.moves}; need at least 1")
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(player, await player.root(), won=self.search.won, lost=self.search.lost)
+        tree = SearchTree(rollout, await rollout.root(), won=self.search.won, lost=self.search.lost)
         try:
             await self.go(tree)
         finally:

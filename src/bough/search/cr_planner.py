@@ -2,9 +2,9 @@
 
 from bough.search.expand import Sample
 from bough.search.frontier import Level
-from bough.search.hints import Kind
+from bough.search.hints import KindHint
 from bough.search.judge import JudgeAction
-from bough.search.no_return import NoReturn
+from bough.search.no_return import CommitToExecuted
 from bough.search.search import Search
 
 
@@ -16,9 +16,9 @@ def cr_planner(samples: int = 3) -> Search:
     """
     return Search(
         select=Level(),
-        expand=Sample(width=samples, hint=Kind()),
+        expand=Sample(width=samples, hint=KindHint()),
         rate=JudgeAction(),
-        prune=(NoReturn(),),
+        prune=(CommitToExecuted(),),
         eager=True,
         lead=1,
     )

@@ -15,7 +15,7 @@ from bough.tree.needs import Need
 class CriticTurns:
     """Minus the turns to go that a discounted critic implies, log(value) / log(discount); needs a critic.
 
-    For `Way`. A success that is sure and d turns away is worth discount^d to a critic that was trained with that
+    For `AStarCost`. A success that is sure and d turns away is worth discount^d to a critic that was trained with that
     discount; one that is not sure looks further away. A value of .9^3 means 3 turns, with discount .9; values below
     `least` mean as many as `least` does.
 
@@ -39,7 +39,7 @@ class CriticTurns:
         """The value.
 
         Raises:
-            Spent: when the budget of calls can't pay for it.
+            BudgetExceeded: when the budget of calls can't pay for it.
         """
-        value = await tree.player.value(node.at) if isinstance(node.at, Cursor) else tree.lost
+        value = await tree.rollout.value(node.at) if isinstance(node.at, Cursor) else tree.lost
         return -math.log(min(1.0, max(self.least, value))) / math.log(self.discount)

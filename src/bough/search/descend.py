@@ -18,7 +18,7 @@ class Descend:
 
         copies * exp(sharpness * score) / sum over the children
 
-    (softmax; DTS, arXiv 2506.20701, with `Found`): scores 1 and 0, sharpness 1: .731 and .269.
+    (softmax; DTS, arXiv 2506.20701, with `QValue`): scores 1 and 0, sharpness 1: .731 and .269.
 
     With `revisit` it may come to the end of a path again, and count it once more, so that visits gather where it is
     good, as the convergence of UCT needs; where all is known it goes on doing that, which costs nothing, until the
@@ -67,4 +67,4 @@ class Descend:
         """A new one for every way down."""
         number: int = tree.notes.setdefault("Descend", 0)
         tree.notes["Descend"] = number + 1
-        return random.Random(tree.player.seed("descend", number))
+        return random.Random(tree.rollout.seed("descend", number))

@@ -9,7 +9,7 @@ from bough.explore.text_similarity import rouge_l
 from bough.search import Score
 from bough.search.node import SearchNode
 from bough.search.rebase import rebase, split
-from bough.search.score import Worth
+from bough.search.score import NodeValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
@@ -45,7 +45,8 @@ class Sparse:
 
         sum of shares - cost * places kept / places + spread * clusters kept / clusters
 
-    shares: those of `Deal`, over the width; places: the open ones and all above them, counted once. Clusters are of
+    shares: those of `RebaseAllocation`, over the width; places: the open ones and all above them, counted once.
+        Clusters are of
     equal kind by average linkage over the actions' similarity. With cost 1, worth .9 and .88 under one place and in one
     cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
 
@@ -69,7 +70,7 @@ class Sparse:
     spread: float = 1.4
     alike: Similarity = RougeL()
     cut: float = 0.05
-    by: Score = Worth()
+    by: Score = NodeValue()
 
     def __post_init__(self) -> None:
         if self.width < 1 or not self.temperature > 0 or not self.cost >= 0 or not self.spread >= 0:

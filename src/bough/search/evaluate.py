@@ -9,12 +9,12 @@ from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
 
-CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as Rollouts()") for each in (CRITIC, ON_POLICY))
+CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as RolloutValue()") for each in (CRITIC, ON_POLICY))
 """Of an evaluation that asks the critic during rollouts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nothing:
+class ConstantValue:
     """One value for every open place.
 
     Attributes:
@@ -30,7 +30,7 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollouts:
+class RolloutValue:
     """The mean worth of paths that the policy plays on from a place, as in classic Monte-Carlo tree search.
 
     The paths stay in the growing tree, and one that succeeds can be the answer of the search. Needs an environment
@@ -59,7 +59,7 @@ class Rollouts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Oracle:
+class OracleValue:
     """What the environment's oracle says: discount^turns to go, 0 where there is no way; needs an oracle.
 
     The best that a learned value could do, and a heuristic for searches that need one. It costs nothing: what `Replay`
@@ -69,7 +69,7 @@ class Oracle:
         discount: Of a turn, in (0, 1].
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as Rollouts()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     discount: float = 0.9
 
@@ -79,7 +79,7 @@ class Oracle:
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
-        plan = await tree.player.plan(node.at) if isinstance(node.at, Cursor) else None
+        plan = await tree.rollout.plan(node.at) if isinstance(node.at, Cursor) else None
         return 0.0 if plan is None else self.discount ** len(plan)
 
 
@@ -96,7 +96,7 @@ class CriticValue:
         """The value.
 
         Raises:
-            Spent: when the budget of calls can't pay for it.
+            BudgetExceeded: when the budget of calls can't pay for it.
         """
         at = node.at if isinstance(node.at, Cursor) else node.draft
-        return tree.lost if at is None else await tree.player.value(at)
+        return tree.lost if at is None else await tree.rollout.value(at)

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.search import Hint, Written
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
@@ -47,7 +47,7 @@ class Sample:
 
     async def _in_turn(
         self, tree: SearchTree, node: SearchNode, count: int, hint: Hint
-    ) -> AsyncGenerator[Draft | None, None]:
+    ) -> AsyncGenerator[PendingAction | None, None]:
         """One after another, each told of those before it."""
         earlier = _written(node)
         for _ in range(count):
@@ -57,13 +57,13 @@ class Sample:
                 earlier.append(draft)
             yield draft
 
-    def _prior(self, draft: Draft, count: int) -> float:
+    def _prior(self, draft: PendingAction, count: int) -> float:
         if self.prior == "even":
             return 1 / count
         return math.exp(draft.logprob / (max(1, draft.sampled_tokens) if self.prior == "tokens" else 1))
 
 
-def _written(node: SearchNode) -> list[Draft]:
+def _written(node: SearchNode) -> list[PendingAction]:
     """The actions of a node's children."""
     return [child.draft for child in node.children if child.draft is not None]
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from bough.search import FixedScore, Score, Select
 from bough.search.node import SearchNode
-from bough.search.score import Guess, Worth
+from bough.search.score import NodeValue, RatedValue
 from bough.search.tree import SearchTree
 
 Rank: TypeAlias = tuple[float, int, int]
@@ -40,7 +40,7 @@ class Best:
             equally good, and this follows one of them.
     """
 
-    by: Score = Worth()
+    by: Score = NodeValue()
     width: int = 1
     deepest: bool = False
 
@@ -68,7 +68,7 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Several:
+class UnionOf:
     """What several selectors choose, each node once: some heaps over the same open nodes (MPS-Prover, 2505.10962).
 
     Experimental: of the paper the abstract was read. Its heaps are a critic's, and some of simple rules, so that a
@@ -78,7 +78,7 @@ class Several:
         of: The selectors, at least one.
     """
 
-    of: Sequence[Select] = (Best(by=Worth()), Best(by=Guess()))
+    of: Sequence[Select] = (Best(by=NodeValue()), Best(by=RatedValue()))
 
     def __post_init__(self) -> None:
         if not self.of:
@@ -97,7 +97,7 @@ class DepthFirst:
         by: Which of equally deep ones goes first; the first found of equals.
     """
 
-    by: Score = Guess()
+    by: Score = RatedValue()
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The node."""
@@ -106,7 +106,7 @@ class DepthFirst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """All open nodes, level by level: with `Keep` a beam search, without a full tree."""
+    """All open nodes, level by level: with `BeamWidth` a beam search, without a full tree."""
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

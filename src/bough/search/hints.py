@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.explore.asking import Choice, check_places
-from bough.rollout.cursor import Draft
+from bough.rollout.cursor import PendingAction
 from bough.search import Hint
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
@@ -13,7 +13,7 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say:
+class FixedHint:
     """The same words everywhere, such as "Search in your head first" (arXiv 2310.10686).
 
     Attributes:
@@ -27,7 +27,7 @@ class Say:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """The words."""
         del tree, node, earlier
         return self.text
@@ -57,11 +57,11 @@ class Siblings:
         """See `Hint`."""
         return True
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """What is said."""
         if not earlier:
             return ""
-        first: dict[str, Draft] = {}
+        first: dict[str, PendingAction] = {}
         for draft in earlier:
             first.setdefault(draft.parsed.action, draft)
         lines: list[str] = []
@@ -74,7 +74,7 @@ class Siblings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
+class KindHint:
     """Experimental: the kind of the next step, which the engine chooses first (CR-Planner, arXiv 2410.01428).
 
     Of the paper a summary was read, not its text. There the choice is made by a trained critic; here the
@@ -106,7 +106,7 @@ class Kind:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """What is said."""
         told = story(tree, node)
         kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
@@ -130,7 +130,7 @@ class Hints:
         """See `Hint`."""
         return any(part.in_turn for part in self.parts)
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """All that they say."""
         said = [await part(tree, node, earlier) for part in self.parts]
         return "\n".join(text for text in said if text)

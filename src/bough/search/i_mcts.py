@@ -1,7 +1,7 @@
 """Judgements that fade as actions are tried."""
 
-from bough.search.backup import Mean
-from bough.search.evaluate import Rollouts
+from bough.search.backup import MeanBackup
+from bough.search.evaluate import RolloutValue
 from bough.search.expand import Sample
 from bough.search.frontier import Best
 from bough.search.hints import Siblings
@@ -21,7 +21,7 @@ def i_mcts(width: int = 3, rounds: int = 5) -> Search:
         select=Best(by=Hybrid()),
         expand=Sample(width=width, hint=Siblings(carry_out=True)),
         rate=JudgeAction(),
-        evaluate=Rollouts(),
-        backup=Mean(),
+        evaluate=RolloutValue(),
+        backup=MeanBackup(),
         rounds=rounds,
     )

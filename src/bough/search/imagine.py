@@ -5,15 +5,15 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
-from bough.explore.asking import Reader, Text, Words, check_places
+from bough.explore.asking import LabelParser, Reader, Text, check_places
 from bough.explore.dream import Dream, Dreamt
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import PLACE
 from bough.search.judge import SYSTEM as JUDGE
-from bough.search.no_return import NoReturn
+from bough.search.no_return import CommitToExecuted
 from bough.search.node import SearchNode
 from bough.search.question import asked, unanswered
 from bough.search.search import Search
@@ -52,7 +52,7 @@ class Imagine:
     answers: int = 1
     prompt: str = PLACE
     next: str = NEXT
-    read: Reader[float] = Words()
+    read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Imagine:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for all of it.
+            BudgetExceeded: when a budget can't pay for all of it.
         """
         if len(children) < 2 or not isinstance(node.at, Cursor):
             return [1.0] * len(children)
@@ -76,8 +76,8 @@ class Imagine:
 
     async def _worth(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
         """What one simulation says of an action."""
-        dream = Dream(ask=tree.player.ask)
-        told = str(tree.player.growth.nodes[0].info["instructions"])
+        dream = Dream(ask=tree.rollout.ask)
+        told = str(tree.rollout.builder.nodes[0].info["instructions"])
         past = tuple((turn.observation, turn.action) for turn in at.past)
         state, action = dream.state(at.state.observation, Dreamt(told=told, past=past, run=run)), child.action
         for turn in range(self.depth):
@@ -128,17 +128,17 @@ class Dreamer:
     width: int = 4
     imagine: Imagine = Imagine()
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         search = Search(
             select=Level(),
             expand=Sample(width=self.width),
             rate=self.imagine,
-            prune=(NoReturn(),),
+            prune=(CommitToExecuted(),),
             eager=True,
             lead=1,
         )
-        await search(player)
+        await search(rollout)
 
 
 def _story(state: State) -> dict[str, str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.explore.asking import Reader, Words, check_places
+from bough.explore.asking import LabelParser, Reader, check_places
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
@@ -36,14 +36,14 @@ class Judge:
         n: How many answers: 20 in the paper, 10 in WebDreamer (2411.06559), 5 in SPaR (2412.11605).
         prompt: The question. It may use the places {instructions}, {turns} and {observation}.
         system: What the engine is told before it.
-        read: What an answer is worth: `Words` of a table, or a `Number` in a range.
+        read: What an answer is worth: `LabelParser` of a table, or a `NumberParser` in a range.
         sampling: How answers are sampled, if not as the agent samples.
     """
 
     n: int = 1
     prompt: str = PLACE
     system: str = SYSTEM
-    read: Reader[float] = Words()
+    read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class Judge:
         """The value.
 
         Raises:
-            Spent: when a budget can't pay for all the answers.
+            BudgetExceeded: when a budget can't pay for all the answers.
         """
         text = self.prompt.format_map(story(tree, node))
         return await _mean(self, "judge", tree, node, text)
@@ -76,7 +76,7 @@ class JudgeAction:
     n: int = 1
     prompt: str = ACTION
     system: str = SYSTEM
-    read: Reader[float] = Words()
+    read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
@@ -88,7 +88,7 @@ class JudgeAction:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for all the answers.
+            BudgetExceeded: when a budget can't pay for all the answers.
         """
         told = story(tree, node)
         texts = [self.prompt.format_map(told | {"action": child.action}) for child in children]
@@ -126,11 +126,11 @@ class Confidence:
         """The value.
 
         Raises:
-            Spent: when a budget can't pay for it.
+            BudgetExceeded: when a budget can't pay for it.
             EngineFault: when the engine broke.
         """
         text = self.prompt.format_map(story(tree, node))
-        scores = await tree.together(tree.player.score((self.system, text, said)) for said in (self.yes, self.no))
+        scores = await tree.together(tree.rollout.score((self.system, text, said)) for said in (self.yes, self.no))
         yes, no = map(sum, scores)
         # 1 / (1 + exp(no - yes)), which does not overflow.
         return 0.5 * (1.0 + math.tanh((yes - no) / 2))

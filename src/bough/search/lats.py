@@ -1,9 +1,9 @@
 """Language agent tree search."""
 
-from bough.search.backup import Mean
-from bough.search.combine import Agreement, Look, Mix
+from bough.search.backup import MeanBackup
+from bough.search.combine import Agreement, ExecuteAndEvaluate, Mix
 from bough.search.descend import Descend
-from bough.search.evaluate import Rollouts
+from bough.search.evaluate import RolloutValue
 from bough.search.expand import Sample
 from bough.search.judge import Judge
 from bough.search.reflect import Reflections
@@ -27,9 +27,9 @@ def lats(width: int = 5, weight: float = 0.5, keep: int = 3, c: float = 1.0, rou
     return Search(
         select=Descend(by=Uct(c=c, unvisited="guess"), revisit=False),
         expand=Sample(width=width, hint=Reflections(keep=keep)),
-        rate=Look(evaluate=Mix(parts=(Judge(), Agreement()), weights=(weight, 1 - weight))),
-        evaluate=Rollouts(),
-        backup=Mean(),
+        rate=ExecuteAndEvaluate(evaluate=Mix(parts=(Judge(), Agreement()), weights=(weight, 1 - weight))),
+        evaluate=RolloutValue(),
+        backup=MeanBackup(),
         eager=True,
         lead=1,
         lost=-1.0,

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from bough.search.backup import Mean
+from bough.search.backup import MeanBackup
 from bough.search.descend import Descend
-from bough.search.evaluate import CriticValue, Rollouts
+from bough.search.evaluate import CriticValue, RolloutValue
 from bough.search.expand import Sample
 from bough.search.score import Puct, Uct
 from bough.search.search import Search
@@ -20,7 +20,7 @@ def mcts(width: int = 4, rollouts: int = 1, simulations: int | None = None, revi
     needs several successful paths, and values from several visits. `revisit` is a field of `Descend`.
     """
     down = Descend(by=Uct(), revisit=revisit)
-    search = Search(select=down, expand=Sample(width=width), evaluate=Rollouts(n=rollouts), backup=Mean())
+    search = Search(select=down, expand=Sample(width=width), evaluate=RolloutValue(n=rollouts), backup=MeanBackup())
     return _simulating(search, simulations)
 
 
@@ -31,7 +31,7 @@ def puct(width: int = 5, c: float = 1.5, simulations: int | None = None, revisit
     -1, as the paper's critic learns them. The paper runs 40 `simulations` without `revisit`; see `mcts` for both.
     """
     down = Descend(by=Puct(c=c), revisit=revisit)
-    search = Search(select=down, expand=Sample(width=width), evaluate=CriticValue(), backup=Mean(), lost=-1.0)
+    search = Search(select=down, expand=Sample(width=width), evaluate=CriticValue(), backup=MeanBackup(), lost=-1.0)
     return _simulating(search, simulations)
 
 

@@ -8,7 +8,7 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoReturn:
+class CommitToExecuted:
     """What was not carried out is given up.
 
     With `eager` and `lead=1` that leaves one path, of which no state is stepped twice: an agent that thinks before it

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import TypeAlias, Union
 
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.tree import Outcome
 
 MaybeNode: TypeAlias = Union["SearchNode", None]
@@ -37,7 +37,7 @@ class SearchNode:
 
     number: int
     parent: MaybeNode
-    draft: Draft | None = None
+    draft: PendingAction | None = None
     at: Cursor | Outcome | None = None
     depth: int = 0
     reward: float = 0.0

@@ -9,12 +9,12 @@ from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Onward:
+class FinishPathFirst:
     """Goes on from what was found last, as long as that is open, and only then selects as another selector says.
 
-    So a search plays every path to its end, each turn of it a round and a node that can be selected later. `Rollouts`
-    play on within one round, and what comes by on the way is no node. Take `Search(evaluate=Nothing(value=None))` for
-    ends alone to count.
+    So a search plays every path to its end, each turn of it a round and a node that can be selected later.
+    `RolloutValue` play on within one round, and what comes by on the way is no node. Take
+    `Search(evaluate=ConstantValue(value=None))` for ends alone to count.
 
     Attributes:
         then: Where a new path begins.

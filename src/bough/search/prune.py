@@ -8,12 +8,12 @@ from bough.explore.text_similarity import rouge_l
 from bough.rollout.cursor import Cursor
 from bough.search import Score
 from bough.search.node import SearchNode
-from bough.search.score import Worth
+from bough.search.score import NodeValue
 from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Keep:
+class BeamWidth:
     """Only the most promising of the open nodes, the first found of equals: the beam of a beam search.
 
     Attributes:
@@ -23,7 +23,7 @@ class Keep:
     """
 
     width: int = 4
-    by: Score = Worth()
+    by: Score = NodeValue()
     shrink: bool = False
 
     def __post_init__(self) -> None:
@@ -40,7 +40,7 @@ class Keep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DedupeStates:
     """One way to each state, the shortest, of equals the first found; needs an environment that names its states.
 
     A way that comes later and is no shorter is given up; where it is shorter, the earlier is, and all below it. What
@@ -80,7 +80,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Below:
+class PruneBelow:
     """Nothing that is worth less than a threshold; the ends of paths stay what they are.
 
     Attributes:
@@ -97,7 +97,7 @@ class Below:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Repeated:
+class LimitRepeats:
     """No way on which one action was done, or one state reached, too often.
 
     Attributes:
@@ -121,7 +121,7 @@ class Repeated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alike:
+class DedupeSimilar:
     """Nothing that is too similar to something open, or to an end, found before it in the same place.
 
     Similarity is the longest common subsequence of the actions' tokens (ROUGE-L's F1): 1 for equals.

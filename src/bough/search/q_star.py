@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from bough.search.expand import Admissible
 from bough.search.frontier import Best
 from bough.search.node import SearchNode
-from bough.search.prune import Seen
-from bough.search.score import Way
+from bough.search.prune import DedupeStates
+from bough.search.score import AStarCost
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
@@ -16,8 +16,8 @@ from bough.search.tree import SearchTree
 class Likely:
     """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call a state.
 
-    Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `Way` it takes
-    an unlikely action for a long way; nothing says that it is never too long.
+    Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `AStarCost` it
+    takes an unlikely action for a long way; nothing says that it is never too long.
 
     Attributes:
         scale: How many turns a nat is worth.
@@ -29,11 +29,11 @@ class Likely:
         """A number for each child.
 
         Raises:
-            Spent: when the budget of calls can't pay for it.
+            BudgetExceeded: when the budget of calls can't pay for it.
         """
         del node
         drafts = [child.draft for child in children if child.draft is not None]
-        scores = await tree.player.score_each(drafts)
+        scores = await tree.rollout.score_each(drafts)
         return [self.scale * sum(logprobs) / max(1, len(logprobs)) for logprobs in scores]
 
 
@@ -47,8 +47,8 @@ def q_star(weight: float = 1.0) -> Search:
     environment does not say what can be done.
     """
     return Search(
-        select=Best(by=Way(weight=weight), deepest=True),
+        select=Best(by=AStarCost(weight=weight), deepest=True),
         expand=Admissible(),
         rate=Likely(),
-        prune=(Seen(),),
+        prune=(DedupeStates(),),
     )

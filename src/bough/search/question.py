@@ -17,11 +17,11 @@ Answer = TypeVar("Answer")
 
 def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
     """What there is to say of the place where a node led, or of where its action was written if nobody did it yet."""
-    nodes, draft = tree.player.growth.nodes, node.draft
+    nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
         past = [(turn.observation, turn.action) for turn in draft.cursor.past]
         past.append((draft.cursor.state.observation, draft.parsed.action))
-        observation = str(nodes[tree.player.answered[draft.node]].info["text"])
+        observation = str(nodes[tree.rollout.answered[draft.node]].info["text"])
     else:
         cursor = node.at if isinstance(node.at, Cursor) else None
         if cursor is None and draft is not None:
@@ -62,11 +62,11 @@ async def asked(
         The answer; None when there is none, which is then counted as `UNANSWERED`.
 
     Raises:
-        Spent: when a budget can't pay for it.
+        BudgetExceeded: when a budget can't pay for it.
     """
     for attempt in range(2):
         try:
-            said = await tree.player.ask(system, text, *name, *place(node), attempt, sampling=sampling)
+            said = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling)
         except EngineFault:
             tree.faults += 1
             continue
@@ -79,7 +79,7 @@ async def asked(
 
 def unanswered(tree: SearchTree, node: SearchNode) -> None:
     """Count a question about a node to which there is no answer."""
-    info = tree.player.growth.nodes[0 if node.draft is None else node.draft.node].info
+    info = tree.rollout.builder.nodes[0 if node.draft is None else node.draft.node].info
     for where in (node.notes, info):
         known = where.get(UNANSWERED, 0)
         where[UNANSWERED] = 1 + (known if isinstance(known, int) else 0)

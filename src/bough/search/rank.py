@@ -46,7 +46,7 @@ class Ranked:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for it.
+            BudgetExceeded: when a budget can't pay for it.
         """
         count = len(children)
         if count < 2:
@@ -84,7 +84,7 @@ class Pairwise:
         """A number for each child.
 
         Raises:
-            Spent: when a budget can't pay for all the answers.
+            BudgetExceeded: when a budget can't pay for all the answers.
         """
         if len(children) < 2:
             return [1.0] * len(children)

@@ -8,13 +8,13 @@ from bough.search import Score
 from bough.search.evaluate import CriticValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
-from bough.search.score import Worth
+from bough.search.score import NodeValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deal:
+class RebaseAllocation:
     """Names each open node as often as its share of a width, the softmax of its score: REBASE (arXiv 2408.00724).
 
     From the highest score down, a node gets its share of what is left, rounded up:
@@ -33,7 +33,7 @@ class Deal:
 
     width: int = 16
     temperature: float = 0.2
-    by: Score = Worth()
+    by: Score = NodeValue()
 
     def __post_init__(self) -> None:
         if self.width < 1 or not self.temperature > 0:
@@ -53,7 +53,7 @@ class Deal:
 
 
 def split(scores: Sequence[float], width: int, temperature: float) -> list[int]:
-    """Whole shares of a width, for scores from high to low; see `Deal`."""
+    """Whole shares of a width, for scores from high to low; see `RebaseAllocation`."""
     if not scores:
         return []
     weights = [math.exp((score - scores[0]) / temperature) for score in scores]
@@ -74,7 +74,7 @@ def rebase(width: int = 16, temperature: float = 0.2) -> Search:
     action written twice is two paths, as in the released code. The paper's evaluation is a process reward model.
     """
     return Search(
-        select=Deal(width=width, temperature=temperature),
+        select=RebaseAllocation(width=width, temperature=temperature),
         expand=Sample(width=1),
         merge=False,
         evaluate=CriticValue(),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.explore.asking import Text, check_places
-from bough.rollout.cursor import Cursor, Draft
+from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
@@ -51,7 +51,7 @@ class Reflections:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """The reflections."""
         del node, earlier
         failed = [end for end in tree.ends() if not math.isnan(end.value) and end.value < self.under]
@@ -81,7 +81,7 @@ class Critique:
         """See `Hint`."""
         return False
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[Draft]) -> str:
+    async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
         """The critique."""
         del earlier
         if not isinstance(node.at, Cursor) or not node.at.past:
@@ -93,7 +93,7 @@ async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, sampl
     """Ask about a node what nobody else has asked; the answer is in its notes under `name`, "" if there is none.
 
     Raises:
-        Spent: when a budget can't pay for it.
+        BudgetExceeded: when a budget can't pay for it.
     """
     lock = node.notes.setdefault(f"{name} asked for", asyncio.Lock())
     assert isinstance(lock, asyncio.Lock)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from bough.engine import Sampling
 from bough.explore.asking import check_places
 from bough.search import Evaluate
-from bough.search.backup import Max
-from bough.search.combine import Look
+from bough.search.backup import MaxBackup
+from bough.search.combine import ExecuteAndEvaluate
 from bough.search.descend import Descend
-from bough.search.evaluate import Nothing, Rollouts
+from bough.search.evaluate import ConstantValue, RolloutValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.question import story
@@ -23,9 +23,9 @@ from bough.search.tree import SearchTree
 class Rethink:
     """Rewrites what failed, once, from what came of it (RethinkMCTS, arXiv 2409.09584); needs forks.
 
-    As `Look` it rates actions by carrying them out. One that ends its path below `under` is asked about, then the
-    policy writes it again, told what it did, what came of it and what the engine said. The new action takes the place
-    of the failed one, which the search gives up; it is itself not written again when it fails.
+    As `ExecuteAndEvaluate` it rates actions by carrying them out. One that ends its path below `under` is asked about,
+    then the policy writes it again, told what it did, what came of it and what the engine said. The new action takes
+    the place of the failed one, which the search gives up; it is itself not written again when it fails.
 
     Attributes:
         evaluate: What the other places are worth.
@@ -35,7 +35,7 @@ class Rethink:
         sampling: How the answer is sampled, if not as the agent samples.
     """
 
-    evaluate: Evaluate = Nothing()
+    evaluate: Evaluate = ConstantValue()
     under: float = 1.0
     prompt: str = ANSWERED
     text: str = "You did this before:\n{action}\nWhat came of it: {observation}\n{critique}\nWrite it anew, and better."
@@ -49,9 +49,9 @@ class Rethink:
         """A number for each child, the given ones; those that take their places have theirs.
 
         Raises:
-            Spent: when a budget can't pay for all of them.
+            BudgetExceeded: when a budget can't pay for all of them.
         """
-        look = Look(evaluate=self.evaluate)
+        look = ExecuteAndEvaluate(evaluate=self.evaluate)
         guesses = await look(tree, node, children)
         failed = [child for child, guess in zip(children, guesses, strict=True) if child.ended and guess < self.under]
         hints = await tree.together(self._hint(tree, child) for child in failed)
@@ -73,15 +73,15 @@ def rethink(width: int = 3, rounds: int = 16) -> Search:
 
     The paper's settings: three actions, sixteen rollouts, P-UCB with c 4 and base 10, the best return found below,
     discounted by .9 for each turn. Its reward is the share of public tests that pass, or, when all do, .8 and .2 times
-    what the model thinks of its program: take `won=None` and `evaluate=Mix(parts=(Paid(), Judge()), weights=(.8, .2))`
-    in place of the rollouts where the environment pays so. The code rewrites in place; here the failed path stays in
-    the tree that grows, as one that counts nowhere in the search.
+    what the model thinks of its program: take `won=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
+    .2))` in place of the rollouts where the environment pays so. The code rewrites in place; here the failed path stays
+    in the tree that grows, as one that counts nowhere in the search.
     """
     return Search(
         select=Descend(by=Puct(c=4.0, base=10.0, log=True), revisit=False),
         expand=Sample(width=width),
         rate=Rethink(),
-        evaluate=Rollouts(),
-        backup=Max(gamma=0.9),
+        evaluate=RolloutValue(),
+        backup=MaxBackup(gamma=0.9),
         rounds=rounds,
     )

@@ -54,7 +54,7 @@ class Puct:
     2601.21912, divides a sum that is discounted once less and gets 1.625).
 
     With a `base` b the weight grows with N: c + ln((N + b + 1) / b). With `log`, the root is that of ln N, which is
-    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `Max`.
+    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `MaxBackup`.
 
     Attributes:
         c: Weight of the bonus, >= 0: 1.5 in AlphaMath (2405.03553) and CPL (2409.08642), 1 in MCTS-DPO (2405.00451).
@@ -83,7 +83,7 @@ class Puct:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class QValue:
     """What the search found at a node and below: its q; 0 where nobody has looked."""
 
     def __call__(self, node: SearchNode) -> float:
@@ -92,7 +92,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visited:
+class VisitCount:
     """How often the search was at a node or below: what classic Monte-Carlo tree search decides by."""
 
     def __call__(self, node: SearchNode) -> float:
@@ -101,7 +101,7 @@ class Visited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class NodeValue:
     """What the evaluation says of a place alone; of one that nobody has carried out, what it says of its parent.
 
     The second is the frontier of Tree Search for LM Agents (arXiv 2407.01476), which carries actions out when it takes
@@ -117,7 +117,7 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
+class RatedValue:
     """What a rating said of the action; 0 where nobody was asked."""
 
     fixed: ClassVar[bool] = True
@@ -128,15 +128,15 @@ class Guess:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class AStarCost:
     """A*'s order: minus the turns so far and the turns to go, which an evaluation (or a rating) says as a minus.
 
         -weight * depth + value          value: minus an estimate of the turns from here to success
 
-    With an estimate that never says more than it takes, and one way to each state kept (`Seen`), the first success is a
-    shortest where actions are rated before they are carried out, and within `Bounded` where places are evaluated. Of
-    equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come furthest, and looks
-    at fewer places.
+    With an estimate that never says more than it takes, and one way to each state kept (`DedupeStates`), the first
+    success is a shortest where actions are rated before they are carried out, and within `Bounded` where places are
+    evaluated. Of equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come
+    furthest, and looks at fewer places.
 
     Attributes:
         weight: 1 for A*, 0 for a greedy search, in between for a hasty one.

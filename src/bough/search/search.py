@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search import Backup, Evaluate, Expand, Prune, Rate, Select, Written
-from bough.search.backup import Mean
-from bough.search.evaluate import Nothing
+from bough.search.backup import MeanBackup
+from bough.search.evaluate import ConstantValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.score import known
@@ -65,8 +65,8 @@ class Search:
     expand: Expand = field(default_factory=Sample)
     merge: bool = True
     rate: Rate | None = None
-    evaluate: Evaluate = field(default_factory=Nothing)
-    backup: Backup = field(default_factory=Mean)
+    evaluate: Evaluate = field(default_factory=ConstantValue)
+    backup: Backup = field(default_factory=MeanBackup)
     prune: Sequence[Prune] = ()
     eager: bool = False
     widen: int = 1
@@ -85,9 +85,9 @@ class Search:
                 "at least 1, 1, 0, and None or 1"
             )
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(player, await player.root(), won=self.won, lost=self.lost)
+        tree = SearchTree(rollout, await rollout.root(), won=self.won, lost=self.lost)
         try:
             await self.go(tree)
         finally:

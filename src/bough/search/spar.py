@@ -2,11 +2,11 @@
 
 import math
 
-from bough.explore.asking import Words
+from bough.explore.asking import LabelParser
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import Judge
-from bough.search.prune import Keep
+from bough.search.prune import BeamWidth
 from bough.search.reflect import Critique
 from bough.search.search import Search
 
@@ -23,12 +23,12 @@ def spar(width: int = 3, keep: int = 2, n: int = 5, depth: int = 3) -> Search:
     first (`Task.start`), or else the first level is of first answers. The value is the share of `n` judgements that say
     yes, and the search ends with one above one half.
     """
-    yes = Words(worth={"yes": 1.0, "no": 0.0})
+    yes = LabelParser(worth={"yes": 1.0, "no": 0.0})
     return Search(
         select=Level(),
         expand=Sample(width=width, hint=Critique()),
         evaluate=Judge(n=n, prompt=OBEYS, read=yes),
-        prune=(Keep(width=keep),),
+        prune=(BeamWidth(width=keep),),
         eager=True,
         won=None,
         enough=math.nextafter(0.5, 1),

@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
-from bough.rollout.budget import Spent
-from bough.rollout.cursor import Cursor, Draft
-from bough.rollout.rollout import Player
+from bough.rollout.budget import BudgetExceeded
+from bough.rollout.cursor import Cursor, PendingAction
+from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.search.node import SearchNode
 from bough.tree import ANSWER, Outcome
@@ -21,7 +21,7 @@ class SearchTree:
     Moves that the budget can't pay for are not made; `spent` says so then, and the search ends with what it has.
 
     Attributes:
-        player: Who moves.
+        rollout: Who moves.
         root: Where the search begins; further down once it has settled on a way (`settle`).
         nodes: All, by number.
         side: Ends of paths that were played out from a node, and are no nodes of the search themselves.
@@ -32,8 +32,8 @@ class SearchTree:
         lost: What any other end is worth.
     """
 
-    def __init__(self, player: Player, root: Cursor, *, won: float | None, lost: float) -> None:
-        self.player = player
+    def __init__(self, rollout: Rollout, root: Cursor, *, won: float | None, lost: float) -> None:
+        self.rollout = rollout
         self.side: list[SearchNode] = []
         self.won, self.lost = won, lost
         self.root = SearchNode(number=0, parent=None, at=root)
@@ -74,25 +74,27 @@ class SearchTree:
 
     async def together(self, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
         """The results of all calls, in their order: at once, or in turn where the tree has a budget of its own."""
-        return await together(self.player, calls)
+        return await together(self.rollout, calls)
 
     async def paid(self, call: Awaitable[Result]) -> Result | None:
         """What is asked for; None when a budget can't pay for all of it (`spent` says so) or the engine broke."""
         try:
             return await call
-        except Spent:
+        except BudgetExceeded:
             self.spent = True
         except EngineFault:
             self.faults += 1
         except BaseExceptionGroup as errors:
             # What is asked for at once fails in a group.
-            if errors.split((Spent, EngineFault))[1] is not None:
+            if errors.split((BudgetExceeded, EngineFault))[1] is not None:
                 raise
-            self.spent = self.spent or errors.subgroup(Spent) is not None
+            self.spent = self.spent or errors.subgroup(BudgetExceeded) is not None
             self.faults += errors.subgroup(EngineFault) is not None
         return None
 
-    async def write(self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = "") -> Draft | None:
+    async def write(
+        self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = ""
+    ) -> PendingAction | None:
         """Let the policy write an action at a node; None when the engine failed or the budget can't pay.
 
         Calls at one node draw in the order in which they were made, however they are answered.
@@ -100,16 +102,16 @@ class SearchTree:
         if not isinstance(node.at, Cursor):
             raise ValueError(f"SearchTree.write: got {node}, from which nobody can act; need one that is carried out")
         branch = self._branch(node)
-        draft = await self.paid(self.player.write(node.at, branch=branch, sampling=sampling, hint=hint))
-        return draft if isinstance(draft, Draft) else None
+        draft = await self.paid(self.rollout.write(node.at, branch=branch, sampling=sampling, hint=hint))
+        return draft if isinstance(draft, PendingAction) else None
 
-    def put(self, node: SearchNode, action: str) -> Draft:
+    def put(self, node: SearchNode, action: str) -> PendingAction:
         """Write an action in the place of the policy, which costs nothing."""
         if not isinstance(node.at, Cursor):
             raise ValueError(f"SearchTree.put: got {node}, from which nobody can act; need one that is carried out")
-        return self.player.do(node.at, action, branch=self._branch(node))
+        return self.rollout.do(node.at, action, branch=self._branch(node))
 
-    def add(self, parent: SearchNode, draft: Draft, *, prior: float) -> SearchNode:
+    def add(self, parent: SearchNode, draft: PendingAction, *, prior: float) -> SearchNode:
         """A child, not yet carried out; what was closed above it is open again, unless it was given up."""
         depth, reward = parent.depth + 1, parent.reward
         node = SearchNode(number=len(self.nodes), parent=parent, draft=draft, depth=depth, reward=reward, prior=prior)
@@ -138,37 +140,37 @@ class SearchTree:
         if at is not None:
             self._arrive(node, at)
 
-    async def carry_out(self, draft: Draft) -> Cursor | Outcome | None:
+    async def carry_out(self, draft: PendingAction) -> Cursor | Outcome | None:
         """Execute an action once; returns the stored result from then on. None when the budget does not allow it.
 
         The action need not be a node yet; a node made from it later is executed from the start.
         """
         if draft.node not in self._came:
-            at = await self.paid(self.player.act(draft))
+            at = await self.paid(self.rollout.act(draft))
             if at is None:
                 return None
             self._came[draft.node] = at
         return self._came[draft.node]
 
-    def observation(self, draft: Draft) -> str | None:
+    def observation(self, draft: PendingAction) -> str | None:
         """The observation after an action; None before it is executed, or when that failed."""
-        number = self.player.answered.get(draft.node)
-        return None if number is None else str(self.player.growth.nodes[number].info["text"])
+        number = self.rollout.answered.get(draft.node)
+        return None if number is None else str(self.rollout.builder.nodes[number].info["text"])
 
     async def follow(self, node: SearchNode) -> SearchNode | None:
         """Play a path on from a node to its end, which is not among the nodes; None when it does not get there."""
         draft, reward, depth = await self.write(node), node.reward, node.depth
         while draft is not None:
-            at, depth = await self.paid(self.player.act(draft)), depth + 1
+            at, depth = await self.paid(self.rollout.act(draft)), depth + 1
             if at is None or at is Outcome.FAILED:
                 return None
-            reward += self.player.growth.nodes[draft.node].env_reward
+            reward += self.rollout.builder.nodes[draft.node].env_reward
             if isinstance(at, Outcome):
                 end = SearchNode(number=-1, parent=node, draft=draft, at=at, depth=depth, reward=reward)
                 end.success = self._info(end).get("success") is True
                 return end
-            more = await self.paid(self.player.write(at))
-            draft = more if isinstance(more, Draft) else None
+            more = await self.paid(self.rollout.write(at))
+            draft = more if isinstance(more, PendingAction) else None
         return None
 
     def give_up(self, node: SearchNode) -> None:
@@ -199,7 +201,7 @@ class SearchTree:
 
     def conclude(self, *, anywhere: bool = False) -> None:
         """Write into the growing tree what was thought, and which path is the answer, as `answer` says."""
-        nodes, answer = self.player.growth.nodes, self.answer(anywhere=anywhere)
+        nodes, answer = self.rollout.builder.nodes, self.answer(anywhere=anywhere)
         for node in self.nodes:
             info = nodes[0 if node.draft is None else node.draft.node].info
             thoughts = {"value": node.q, "score": node.value, "guess": node.guess}
@@ -218,7 +220,7 @@ class SearchTree:
         if at is Outcome.FAILED:
             self.give_up(node)
             return
-        node.reward += self.player.growth.nodes[node.draft.node].env_reward
+        node.reward += self.rollout.builder.nodes[node.draft.node].env_reward
         node.success = self._info(node).get("success") is True
         if node.ended:
             self.close(node)
@@ -231,8 +233,8 @@ class SearchTree:
 
     def _info(self, node: SearchNode) -> dict[str, object]:
         """What the growing tree knows of the place where a node led."""
-        at = 0 if node.draft is None else self.player.answered[node.draft.node]
-        return self.player.growth.nodes[at].info
+        at = 0 if node.draft is None else self.rollout.answered[node.draft.node]
+        return self.rollout.builder.nodes[at].info
 
     def _reachable(self, node: SearchNode) -> bool:
         """Whether the search has not settled on a way that does not lead there."""

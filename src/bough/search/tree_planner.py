@@ -9,7 +9,7 @@ from typing import ClassVar
 from bough.engine import Sampling
 from bough.explore.asking import Choice, Text, check_places
 from bough.rollout.cursor import Cursor
-from bough.rollout.rollout import Player
+from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
@@ -109,9 +109,9 @@ class TreePlanner:
         check_places("TreePlanner.plan", self.plan)
         check_places("TreePlanner.decide", self.decide, "failures", "choices")
 
-    async def __call__(self, player: Player) -> None:
+    async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(player, await player.root(), won=1.0, lost=-1.0)
+        tree = SearchTree(rollout, await rollout.root(), won=1.0, lost=-1.0)
         try:
             written = await tree.together(tree.paid(self._plan(tree, number)) for number in range(self.plans))
             await self._follow(tree, merged([plan for plan in written if plan]))
@@ -124,7 +124,7 @@ class TreePlanner:
             tree, tree.root, "plan", number, system=SYSTEM, text=text, read=Text(), sampling=self.planning
         )
         lines = [re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in (said or "").splitlines()]
-        return [line for line in lines if line][: tree.player.limits.turns]
+        return [line for line in lines if line][: tree.rollout.limits.turns]
 
     async def _follow(self, tree: SearchTree, trie: Step) -> None:
         """Do what plans say."""
@@ -164,11 +164,11 @@ class TreePlanner:
         """What was said when an action failed; "" when it did not."""
         if child.draft is None or child.success:
             return ""
-        nodes = tree.player.growth.nodes
+        nodes = tree.rollout.builder.nodes
         if not isinstance(child.at, Cursor) and not child.ended:
             return str(nodes[child.draft.node].info.get("fault", "it broke"))
         understood = nodes[child.draft.node].info.get("valid") is not False
-        said = str(nodes[tree.player.answered[child.draft.node]].info["text"])
+        said = str(nodes[tree.rollout.answered[child.draft.node]].info["text"])
         return "" if understood and not child.ended else said or "no success"
 
     async def _decide(

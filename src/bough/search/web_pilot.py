@@ -1,7 +1,7 @@
 """Actions that differ, and the best of what they led to."""
 
-from bough.explore.asking import Number
-from bough.search.backup import Max
+from bough.explore.asking import NumberParser
+from bough.search.backup import MaxBackup
 from bough.search.descend import Descend
 from bough.search.expand import Sample
 from bough.search.hints import Hints, Siblings
@@ -24,7 +24,7 @@ def web_pilot(width: int = 3, c: float = 1.0) -> Search:
     return Search(
         select=Descend(by=Puct(c=c), revisit=False),
         expand=Sample(width=width, prior="even", hint=Hints(parts=(Siblings(carry_out=True), Reflections()))),
-        evaluate=Judge(prompt=EFFECT, read=Number()),
-        backup=Max(),
+        evaluate=Judge(prompt=EFFECT, read=NumberParser()),
+        backup=MaxBackup(),
         eager=True,
     )

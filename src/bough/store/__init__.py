@@ -6,7 +6,7 @@ from bough.store.lock import owned
 from bough.store.manifest import describe
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.rundir import RunDirectory
-from bough.store.shelf import Shelf
+from bough.store.shelf import PartialTrees
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
 from bough.store.trees import read_trees, write_trees
 
@@ -16,7 +16,7 @@ __all__ = [
     "Latest",
     "Metrics",
     "RunDirectory",
-    "Shelf",
+    "PartialTrees",
     "StoreError",
     "describe",
     "digest",

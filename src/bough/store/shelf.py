@@ -10,7 +10,7 @@ from bough.tree import Task, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class PartialTrees:
     """A folder with a file of numbers and one of words for each tree of a list of tasks, named by its place.
 
     Attributes:

@@ -19,7 +19,9 @@ The K trees of the file stand one after the other, N nodes and T tokens in all:
     parent [N]              counted from the first node of the tree; -1 at its root
     kind, outcome, env_reward, state_key, source, policy_version [N] and token, logprob, entropy [T]: as in `Tree`
     channel/NAME [N]        what reward NAME paid at each node; nan on trees it did not pay     (rewarded, credited)
-    gain, lose [T]          the credit of each token                                            (credited)
+    first_entry [K + 1]     tree k has the advantages path_advantage[first_entry[k] : first_entry[k + 1]]  (credited)
+    path_advantage [E]      as in `Credited`                                                    (credited)
+    excluded [N]            1 at the leaves that no loss sees, 0 elsewhere                      (credited)
 
 Line k of `step_000012.jsonl` is `{"task": {"id", "seed", "data"}, "channels": [NAME, ...], "info": [N objects]}`, the
 task with "start" where it has one. The header's `__metadata__` says the format, the stage of the trees ("Tree",
@@ -37,7 +39,7 @@ from numpy.typing import NDArray
 from bough.store.atomic import StoreError, digest, write_bytes
 from bough.tree import Credited, Rewarded, Task, Tree, cut_tree, join_column, join_trees, rows_of
 
-FORMAT = "bough-trees-1"
+FORMAT = "bough-trees-2"
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 
@@ -129,8 +131,11 @@ def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
         paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in rewarded]
         columns[f"channel/{name}"] = join_column(np.dtype(np.float64), paid)
     if credited := [each for each in stages if isinstance(each, Credited)]:
-        columns["gain"] = join_column(np.dtype(np.float32), [each.gain for each in credited])
-        columns["lose"] = join_column(np.dtype(np.float32), [each.lose for each in credited])
+        advantages = [each.path_advantage for each in credited]
+        columns["first_entry"] = np.cumsum([0, *map(len, advantages)]).astype(np.int64)
+        columns["path_advantage"] = join_column(np.dtype(np.float64), advantages)
+        excluded = [np.isin(np.arange(each.tree.nodes), each.excluded_leaves) for each in credited]
+        columns["excluded"] = join_column(np.dtype(np.int8), excluded)
     return columns
 
 
@@ -160,5 +165,8 @@ def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> T
     rewarded = Rewarded(tree=tree, channels=channels)
     if stage == "Rewarded":
         return rewarded
-    gain, lose = (columns[name][rows_of(columns, name, at)] for name in ("gain", "lose"))
-    return Credited(rewarded=rewarded, gain=gain, lose=lose)
+    return Credited(
+        rewarded=rewarded,
+        path_advantage=columns["path_advantage"][slice(*columns["first_entry"][at : at + 2].tolist())],
+        excluded_leaves=np.flatnonzero(columns["excluded"][rows_of(columns, "excluded", at)]),
+    )

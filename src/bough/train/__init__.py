@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from bough.lazy import lazy_names, make_callable
 from bough.learner import Optimizer
-from bough.train.evaluation import Score, measure
-from bough.train.health import DeadRun
+from bough.train.evaluation import HeldoutResult, measure
+from bough.train.health import NoLearningSignal
 from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise
 from bough.train.run import Method, Run, World
@@ -27,12 +27,12 @@ from bough.train.settings import (
 from bough.train.start import load_run, resume, start
 
 if TYPE_CHECKING:
-    from bough.train.runtime import Workshop
+    from bough.train.runtime import Runtime
 else:
-    __getattr__ = lazy_names(__name__, {"bough.train.runtime": ("Workshop",)})
+    __getattr__ = lazy_names(__name__, {"bough.train.runtime": ("Runtime",)})
 
 __all__ = [
-    "DeadRun",
+    "NoLearningSignal",
     "Checkpointing",
     "Demonstrations",
     "EngineRecipe",
@@ -46,10 +46,10 @@ __all__ = [
     "Revise",
     "Run",
     "Schedule",
-    "Score",
+    "HeldoutResult",
     "Tasks",
     "Warmup",
-    "Workshop",
+    "Runtime",
     "World",
     "load_run",
     "measure",

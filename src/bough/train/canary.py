@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.batch import Reading, chosen_logprobs, plant
+from bough.batch import ChunkedForward, PackedPrefixTree, chosen_logprobs
 from bough.engine import Engine
 from bough.policy.policy import Policy
-from bough.rollout import Waits
-from bough.train.health import DeadRun
+from bough.rollout import Deadlines
+from bough.train.health import NoLearningSignal
 
 
 class Canary:
@@ -26,13 +26,15 @@ class Canary:
         self.tolerance = tolerance
         self._last: tuple[float, ...] | None = None
 
-    async def check(self, engine: Engine, policy: Policy, waits: Waits, *, moved: bool, deadline_s: float) -> float:
+    async def check(
+        self, engine: Engine, policy: Policy, deadlines: Deadlines, *, moved: bool, deadline_s: float
+    ) -> float:
         """Compare after a sync.
 
         Args:
             engine: Has just been synced; nothing is in flight.
             policy: What it was synced with.
-            waits: The run's register.
+            deadlines: The run's register.
             moved: Whether the weights have changed since the last check.
             deadline_s: For the engine's answer.
 
@@ -40,21 +42,22 @@ class Canary:
             The largest absolute difference between engine and learner, nats.
 
         Raises:
-            DeadRun: when they disagree, or when the engine's answer is the old one although the weights changed.
+            NoLearningSignal: when they disagree, or when the engine's answer is the old one although the weights
+                changed.
         """
         # An engine that was not synced may know the prompt, and would round the same scores otherwise.
-        engine.forget()
+        engine.reset_cache()
         scored = engine.score(self.prompt, self.continuation)
-        seen = await waits.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
+        seen = await deadlines.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
         true = self._learner(policy)
         gap = float((torch.tensor(seen) - true).abs().max())
         if not gap <= self.tolerance:
-            raise DeadRun(
+            raise NoLearningSignal(
                 f"after a weight sync the engine's log-probabilities differ from the learner's by {gap:.3g} nats; "
                 f"need at most {self.tolerance:g}. The engine did not take the new weights, or computes another model"
             )
         if moved and seen == self._last:
-            raise DeadRun(
+            raise NoLearningSignal(
                 "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
                 "changed; the sync delivered nothing"
             )
@@ -65,8 +68,8 @@ class Canary:
     def _learner(self, policy: Policy) -> Tensor:
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
-        forest = plant([text], np.zeros_like(after), after, device=str(policy.device))
-        (page,) = Reading(policy.hidden, forest, len(text)).forward()
+        forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
+        (page,) = ChunkedForward(policy.hidden, forest, len(text)).forward()
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
         return chosen_logprobs(page.hidden, weight, target, bias=bias)[0].float().cpu()

@@ -10,16 +10,16 @@ import torch
 
 from bough.batch import pack
 from bough.config.config import ConfigError
-from bough.context import Form
+from bough.context import PromptedParser
 from bough.credit import compute_credit
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
-from bough.learner.loss_inputs import Aids
+from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import paths_of
-from bough.train.loop import admit, reward
+from bough.train.loop import apply_filters, reward
 from bough.train.resolve import check_channels
 from bough.train.run import Run
-from bough.train.runtime import Workshop
+from bough.train.runtime import Runtime
 from bough.tree import (
     DTYPES,
     Credited,
@@ -48,7 +48,7 @@ CALLS = 64
 """Most engine calls, and most environment steps, of one of its trees."""
 
 
-async def dry_pass(shop: Workshop) -> None:
+async def dry_pass(runtime: Runtime) -> None:
     """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
 
     The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
@@ -60,9 +60,9 @@ async def dry_pass(shop: Workshop) -> None:
         ConfigError: when the credit rule compares the paths of a task and the explorer grows one path a task; when the
             loss or its gradient is not finite.
     """
-    run = shop.run
-    with _random_state(shop.policy.device):
-        trees = await _grow(shop)
+    run = runtime.run
+    with _random_state(runtime.policy.device):
+        trees = await _grow(runtime)
         if not any(len(counted(tree)) for tree in trees):
             # Every path failed; the first step raises the error.
             return
@@ -72,15 +72,15 @@ async def dry_pass(shop: Workshop) -> None:
         rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
         credited = compute_credit(run.method.credit, rewarded)
         _check_group(run, credited)
-        kept, _ = admit(credited, run.world.filters)
-        _learn(shop, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
+        kept, _ = apply_filters(credited, run.world.filters)
+        _learn(runtime, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
 
 
-async def _grow(shop: Workshop) -> Sequence[Tree]:
+async def _grow(runtime: Runtime) -> Sequence[Tree]:
     """Trees of the run's first tasks, with a few short paths."""
-    run, tasks = shop.run, shop.train_tasks[:TASKS]
-    grove = shop.grove
-    engine = Scripted(script=await _script(shop, tasks[0]), context_tokens=grove.agent.engine.context_tokens)
+    run, tasks = runtime.run, runtime.train_tasks[:TASKS]
+    runner = runtime.rollouts
+    engine = Scripted(script=await _script(runtime, tasks[0]), context_tokens=runner.agent.engine.context_tokens)
     begun = 1 + max(len(task.start) for task in tasks)
     limits = replace(
         run.world.limits,
@@ -88,19 +88,19 @@ async def _grow(shop: Workshop) -> Sequence[Tree]:
         tree_turns=min(run.world.limits.tree_turns or CALLS * begun, CALLS * begun),
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )
-    agent = replace(grove.agent, engine=engine, critic=_value if grove.agent.critic else None)
-    grown = await replace(grove, agent=agent, limits=limits).grow(
+    agent = replace(runner.agent, engine=engine, critic=_value if runner.agent.critic else None)
+    grown = await replace(runner, agent=agent, limits=limits).run(
         run.method.explorer, tasks, seed=derive(run.seed, "dry pass")
     )
     return grown.trees
 
 
-async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[int]]:
+async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
     """A script that replies with admissible actions of the first state, else words of its observation."""
-    run, renderer = shop.run, shop.policy.renderer
+    run, renderer = runtime.run, runtime.policy.renderer
     try:
-        state = await shop.waits.until(
-            shop.host.start(task),
+        state = await runtime.deadlines.until(
+            runtime.host.start(task),
             owner="dry pass",
             thing="environment start",
             deadline_s=run.world.limits.env_deadline_s,
@@ -108,7 +108,7 @@ async def _script(shop: Workshop, task: Task) -> Callable[[Request], Sequence[in
         actions = [*(state.admissible or state.observation.split())][:ACTIONS]
     except EnvFault:
         actions = []
-    parser = run.world.parser if isinstance(run.world.parser, Form) else None
+    parser = run.world.parser if isinstance(run.world.parser, PromptedParser) else None
     texts = [parser.write(each, (), (each,)) if parser else each for each in actions or ["go"]]
     replies = [renderer.write(text) for text in texts]
     return lambda request: replies[request.seed % len(replies)]
@@ -169,27 +169,27 @@ def _check_group(run: Run, credited: Sequence[Credited]) -> None:
 
 
 def _has_advantage(credited: Credited) -> bool:
-    return bool(credited.gain.any() or credited.lose.any())
+    return not credited.is_zero
 
 
 def _with_advantage(credited: Credited) -> Credited:
     """The tree with advantages of both signs, for a tree to which the rule gives none."""
     paths = len(counted(credited.tree))
     made = spread_paths(credited.rewarded, np.where(np.arange(paths) % 2 == 0, 1.0, -1.0))
-    return replace(made, goals=credited.goals)
+    return replace(made, value_targets=credited.value_targets)
 
 
-def _learn(shop: Workshop, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
+def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
-    run, needs = shop.run, needs_of(shop.run.loss)
+    run, needs = runtime.run, needs_of(runtime.run.loss)
     shown = [_taught(tree) for tree in trees[:1]] if DEMONSTRATIONS in needs else []
     batch = pack(credited, paths=PATHS in needs, experts=shown)
     if not len(batch.at):
         return
     # Scripted alternatives may have ids beyond the vocabulary.
-    batch = replace(batch, tokens=batch.tokens % shop.policy.vocab_tokens).to(shop.policy.device)
-    aids = Aids(reference=shop.policy if REFERENCE in needs else None)
-    metrics = shop.learner.rehearse(batch, run.loss, run.method.normalizer, aids=aids)
+    batch = replace(batch, tokens=batch.tokens % runtime.policy.vocab_tokens).to(runtime.policy.device)
+    context = ObjectiveContext(reference=runtime.policy if REFERENCE in needs else None)
+    metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(

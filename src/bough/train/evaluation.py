@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
-from bough.rollout import Grove
+from bough.rollout import RolloutRunner
 from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
 
@@ -13,7 +13,7 @@ AT_ONCE = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class HeldoutResult:
     """The result on a list of tasks, one path each.
 
     Attributes:
@@ -37,21 +37,21 @@ class Score:
 
     @property
     def rate(self) -> float:
-        """Share of successes, in [0, 1]; nan when no task was played."""
+        """Fraction of successes, in [0, 1]; nan when no task was played."""
         return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
 
 
-async def measure(grove: Grove, tasks: Sequence[Task], *, temperature: float, seed: int) -> Score:
+async def measure(runner: RolloutRunner, tasks: Sequence[Task], *, temperature: float, seed: int) -> HeldoutResult:
     """Play every task once at a temperature."""
-    agent = replace(grove.agent, sampling=replace(grove.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(grove, agent=agent, at_once=AT_ONCE).grow(Chains(n=1), tasks, seed=seed)
+    agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
+    grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(Chains(n=1), tasks, seed=seed)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:
         for leaf in counted(tree):
             successes[tree.task.id] = bool(tree.info[int(leaf)].get("success", False))
             lengths.append(int(turns(tree)[leaf]))
-    return Score(
+    return HeldoutResult(
         successes=successes,
         failures=grown.failures,
         turns=sum(lengths) / len(lengths) if lengths else float("nan"),

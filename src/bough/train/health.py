@@ -7,12 +7,12 @@ from bough.train.run import Health
 from bough.tree import Tree, counted, leaves
 
 
-class DeadRun(RuntimeError):
+class NoLearningSignal(RuntimeError):
     """The run cannot learn. The message says why that is likely, and what to change."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pulse:
+class HealthState:
     """How long a run has shown no sign of life.
 
     Attributes:
@@ -30,41 +30,43 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     """Stop when not one path of a batch came to a regular end.
 
     Raises:
-        DeadRun: with the last fault.
+        NoLearningSignal: with the last fault.
     """
     if any(len(counted(tree)) for tree in trees):
         return
     ends = [(tree, int(leaf)) for tree in trees for leaf in leaves(tree)]
     told = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
     faults = [*unstarted.values(), *told] or ["no fault was recorded"]
-    raise DeadRun(
+    raise NoLearningSignal(
         f"none of {len(ends) + len(unstarted)} paths came to a regular end; need at least one to learn from. "
         f"The last fault: {faults[-1]}"
     )
 
 
-def feel(pulse: Pulse, *, lively: int, success: float) -> Pulse:
+def next_health(pulse: HealthState, *, lively: int, success: float) -> HealthState:
     """The pulse after a batch of which `lively` trees carried an advantage and `success` of the paths succeeded."""
     if lively:
-        return Pulse()
-    return Pulse(flat=pulse.flat + 1, solved=pulse.solved + (success == 1), unsolved=pulse.unsolved + (success == 0))
+        return HealthState()
+    return HealthState(
+        flat=pulse.flat + 1, solved=pulse.solved + (success == 1), unsolved=pulse.unsolved + (success == 0)
+    )
 
 
-def is_flat(pulse: Pulse, health: Health) -> bool:
+def is_flat(pulse: HealthState, health: Health) -> bool:
     """Whether the last `health.dead_batches` batches had no advantage."""
     return pulse.flat >= health.dead_batches
 
 
-def is_solved(pulse: Pulse, health: Health) -> bool:
+def is_solved(pulse: HealthState, health: Health) -> bool:
     """Whether the run is flat and every path of these batches succeeded."""
     return is_flat(pulse, health) and pulse.solved == pulse.flat
 
 
-def check_signal(pulse: Pulse, health: Health) -> None:
+def check_signal(pulse: HealthState, health: Health) -> None:
     """Stop after too many batches without an advantage, unless the tasks are solved.
 
     Raises:
-        DeadRun: after `health.dead_batches` batches without any.
+        NoLearningSignal: after `health.dead_batches` batches without any.
     """
     if not is_flat(pulse, health) or is_solved(pulse, health):
         return
@@ -74,17 +76,17 @@ def check_signal(pulse: Pulse, health: Health) -> None:
     else:
         why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or look at"
         why += " the rewards in the report's trees"
-    raise DeadRun(f"{pulse.flat} batches in a row had no advantage: {why}")
+    raise NoLearningSignal(f"{pulse.flat} batches in a row had no advantage: {why}")
 
 
 def check_gap(gap: float, health: Health) -> None:
     """Stop when the engine and the learner do not compute the same policy.
 
     Raises:
-        DeadRun: when the mean difference of their log-probabilities is too large.
+        NoLearningSignal: when the mean difference of their log-probabilities is too large.
     """
     if gap > health.gap:
-        raise DeadRun(
+        raise NoLearningSignal(
             f"the engine's and the learner's log-probabilities differ by {gap:.3g} nats on average; need at most "
             f"{health.gap:g} (health.gap). Their weights or their arithmetic differ: check engine and policy dtypes"
         )

@@ -14,31 +14,31 @@ import numpy as np
 
 from bough.batch import Batch, pack
 from bough.credit import compute_credit
-from bough.curate import Admit, select
+from bough.curate import Filter, select
 from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.learner.learner import Diverged
-from bough.learner.loss_inputs import Aids
-from bough.reward import Reward, pay
-from bough.rollout import Grown, Stuck
-from bough.train.evaluation import Score, measure
-from bough.train.health import DeadRun, check_gap, check_paths, check_signal, feel, is_flat
-from bough.train.pipeline import Ahead, newest
-from bough.train.recorder import Journal, Memory, Progress
-from bough.train.runtime import Workshop
+from bough.learner.loss_inputs import ObjectiveContext
+from bough.reward import Reward, compute_rewards
+from bough.rollout import DeadlineExceeded, Rollouts
+from bough.train.evaluation import HeldoutResult, measure
+from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
+from bough.train.pipeline import PrefetchedRollouts, newest
+from bough.train.recorder import Checkpointable, RunRecorder, TrainState
+from bough.train.runtime import Runtime
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
-from bough.train.teacher_paths import taught
-from bough.train.turn_entropy import add_entropies, usual
+from bough.train.teacher_paths import teacher_paths
+from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Rewarded, Tree, derive, groups
 from bough.tree.needs import PATHS, needs_of
 
-STOPS = (DeadRun, Diverged, Stuck, EnvFault, EngineFault)
+STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""
 
 
-async def train(shop: Workshop, journal: Journal) -> str:
+async def train(runtime: Runtime, recorder: RunRecorder) -> str:
     """Train from where the journal left off to the end of the run.
 
     A run that is stopped after its warm-up first writes a checkpoint and `final/`. A step counts once its first trees
@@ -48,109 +48,117 @@ async def train(shop: Workshop, journal: Journal) -> str:
         The reason for ending before the last step; "" otherwise.
 
     Raises:
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
         Diverged: when a loss, a gradient or a weight is not finite.
-        Stuck: when something that was waited for did not come.
+        DeadlineExceeded: when something that was waited for did not come.
         EnvFault, EngineFault: when the environment or the engine breaks outside of a path.
     """
-    run, progress, ahead = shop.run, Progress(), Ahead()
-    memories = {**shop.memories, **({"ahead": ahead} if run.world.execution.staleness else {})}
-    resumed = journal.restore(shop.learner, progress, shop.reference, memories)
-    await shop.sync(moved=False)
+    run, progress, prefetched = runtime.run, TrainState(), PrefetchedRollouts()
+    memories = {**runtime.memories, **({"ahead": prefetched} if run.world.execution.staleness else {})}
+    resumed = recorder.restore(runtime.learner, progress, runtime.reference, memories)
+    await runtime.sync(moved=False)
     if not resumed:
-        journal.note(shop.env_metrics())
+        recorder.log(runtime.env_metrics())
         if run.warmup_steps:
-            await warm_up(shop, journal)
-        shop.reference.take()
+            await warm_up(runtime, recorder)
+        runtime.reference.take()
         progress.step = run.warmup_steps
     try:
         if run.warmup_steps and not resumed:
-            await shop.sync(moved=True)
-        await _reinforce(shop, journal, progress, ahead, memories)
-        check_signal(progress.pulse, run.health)
+            await runtime.sync(moved=True)
+        await _reinforce(runtime, recorder, progress, prefetched, memories)
+        check_signal(progress.health, run.health)
     except STOPS:
-        journal.stop(shop.learner, progress, shop.reference, memories)
+        recorder.stop(runtime.learner, progress, runtime.reference, memories)
         raise
     done = progress.step - run.warmup_steps
     if done >= run.world.schedule.steps:
         return ""
     return (
-        f"ended after step {done} of {run.world.schedule.steps}: every path of the last {progress.pulse.flat} batches "
+        f"ended after step {done} of {run.world.schedule.steps}: every path of the last {progress.health.flat} batches "
         "succeeded, so nothing is left to learn from these tasks (health.dead_batches)"
     )
 
 
 async def _reinforce(
-    shop: Workshop, journal: Journal, progress: Progress, ahead: Ahead, memories: Mapping[str, Memory]
+    runtime: Runtime,
+    recorder: RunRecorder,
+    progress: TrainState,
+    prefetched: PrefetchedRollouts,
+    memories: Mapping[str, Checkpointable],
 ) -> None:
     """Run the remaining steps of reinforcement, each with its evaluation, rows and checkpoint."""
-    run, before = shop.run, shop.run.warmup_steps
+    run, before = runtime.run, runtime.run.warmup_steps
 
     def is_last() -> bool:
-        return progress.step >= before + run.world.schedule.steps or is_flat(progress.pulse, run.health)
+        return progress.step >= before + run.world.schedule.steps or is_flat(progress.health, run.health)
 
     def is_due(every: int) -> bool:
         return (progress.step - before) % every == 0 or is_last()
 
     async def close(credited: Sequence[Credited] = ()) -> None:
         if is_due(run.world.evaluation.every):
-            await _evaluate(shop, journal, progress.step)
-        journal.write_step(progress.step, credited, last=is_last())
+            await _evaluate(runtime, recorder, progress.step)
+        recorder.write_step(progress.step, credited, last=is_last())
         if is_due(run.checkpointing.every):
-            journal.save(shop.learner, progress, shop.reference, memories)
+            recorder.save(runtime.learner, progress, runtime.reference, memories)
 
-    if is_due(run.world.evaluation.every) and not journal.evaluated(progress.step):
+    if is_due(run.world.evaluation.every) and not recorder.evaluated(progress.step):
         await close()
-    experts = await shop.show()
+    experts = await runtime.show()
     while not is_last():
-        await close(await _step(shop, journal, progress, experts, ahead))
+        await close(await _step(runtime, recorder, progress, experts, prefetched))
 
 
 async def _step(
-    shop: Workshop, journal: Journal, progress: Progress, experts: Sequence[Tree], ahead: Ahead
+    runtime: Runtime,
+    recorder: RunRecorder,
+    progress: TrainState,
+    experts: Sequence[Tree],
+    prefetched: PrefetchedRollouts,
 ) -> list[Credited]:
     """One batch: grow, reward, credit, admit, pack, learn, sync."""
-    run, watch = shop.run, Stopwatch()
+    run, watch = runtime.run, Stopwatch()
     seed = derive(run.seed, "step", progress.step + 1)
     # A resumed run has nothing cached; what is read from a cache may differ from what is computed in its lowest bits.
-    shop.engine.forget()
+    runtime.engine.reset_cache()
     if run.method.reference == "step":
-        shop.reference.take()
-    harvest = await _gather(shop, journal, progress, watch, ahead)
-    metrics = summarize(harvest.grown, unstarted=harvest.unstarted, dropped=harvest.dropped)
-    shop.report_cuts([each.tree for each in harvest.grown])
-    shop.report_faults([each.tree for each in harvest.grown])
-    journal.note(metrics)
-    ready, divergence = shop.advisers.ready, _still
-    batch = _pack(shop, harvest, experts, seed, watch, metrics) if ready else None
+        runtime.reference.take()
+    data = await _gather(runtime, recorder, progress, watch, prefetched)
+    metrics = summarize(data.grown, unstarted=data.unstarted, dropped=data.dropped)
+    runtime.report_cuts([each.tree for each in data.grown])
+    runtime.report_faults([each.tree for each in data.grown])
+    recorder.log(metrics)
+    ready, divergence = runtime.hooks.ready, _still
+    batch = _pack(runtime, data, experts, seed, watch, metrics) if ready else None
     if ready:
-        lively = 0 if batch is None else sum(bool(each.gain.any() or each.lose.any()) for each in harvest.kept)
-        progress.pulse = feel(progress.pulse, lively=lively, success=metrics["train/success"])
+        lively = 0 if batch is None else sum(not each.is_zero for each in data.kept)
+        progress.health = next_health(progress.health, lively=lively, success=metrics["train/success"])
     if batch is not None:
         with watch("learn"):
-            stale = run.world.execution.staleness > 0 and newest(harvest.kept) < shop.learner.updates
-            before = shop.learner.logprobs(batch) if stale and run.method.hooks else batch.behaviour
-        learned = await _learn(shop, journal, progress, watch, batch, ahead)
-        if shop.budget is not None:
-            metrics |= shop.budget.note(shop.learner.extent)
+            stale = run.world.execution.staleness > 0 and newest(data.kept) < runtime.learner.updates
+            before = runtime.learner.logprobs(batch) if stale and run.method.hooks else batch.rollout_logprob
+        learned = await _learn(runtime, recorder, progress, watch, batch, prefetched)
+        if runtime.budget is not None:
+            metrics |= runtime.budget.note(runtime.learner.extent)
         metrics |= learned
-        divergence = partial(shop.learner.divergence, replace(batch, behaviour=before))
+        divergence = partial(runtime.learner.divergence, replace(batch, rollout_logprob=before))
         if stale:
             # The sampling weights are overwritten, so this is drift, not the engine gap; the canary checks the engine.
             metrics["policy/drift"] = metrics.pop("policy/gap")
-        journal.note(metrics)
+        recorder.log(metrics)
         with watch("sync"):
-            metrics["policy/canary_gap"] = await shop.sync(moved=learned["optimizer/gradient_norm"] > 0)
-    metrics |= shop.advisers.observe(divergence)
-    progress.entropies = add_entropies(progress.entropies, harvest.grown)
-    metrics |= shop.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
-    journal.note(metrics | {"phase": "rl"})
+            metrics["policy/canary_gap"] = await runtime.sync(moved=learned["optimizer/gradient_norm"] > 0)
+    metrics |= runtime.hooks.observe(divergence)
+    progress.entropies = add_entropies(progress.entropies, data.grown)
+    metrics |= runtime.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
+    recorder.log(metrics | {"phase": "rl"})
     check_gap(metrics.get("policy/gap", 0.0), run.health)
-    return harvest.credited
+    return data.credited
 
 
 @dataclass(slots=True, kw_only=True)
-class _Harvest:
+class StepData:
     """What a step has to learn from.
 
     Attributes:
@@ -169,83 +177,92 @@ class _Harvest:
 
 
 async def _learn(
-    shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, batch: Batch, ahead: Ahead
+    runtime: Runtime,
+    recorder: RunRecorder,
+    progress: TrainState,
+    watch: Stopwatch,
+    batch: Batch,
+    prefetched: PrefetchedRollouts,
 ) -> dict[str, float]:
     """Update the policy; meanwhile, where the run allows it, trees of the next step grow."""
-    run, step = shop.run, progress.step
-    aids = Aids(
-        reference=shop.reference.model,
-        usual_entropy=usual(progress.entropies, shop.policy.device),
+    run, step = runtime.run, progress.step
+    context = ObjectiveContext(
+        reference=runtime.reference.model,
+        mean_turn_entropy=mean_turn_entropies(progress.entropies, runtime.policy.device),
         progress=(step - 1 - run.warmup_steps) / run.world.schedule.steps,
     )
 
     def update() -> dict[str, float]:
         with watch("learn"):
             seed = derive(run.seed, "step", step)
-            return shop.learner.learn(batch, run.loss, run.method.normalizer, seed=seed, aids=aids)
+            return runtime.learner.learn(batch, run.loss, run.method.normalizer, seed=seed, context=context)
 
     if not run.world.execution.staleness or step == run.warmup_steps + run.world.schedule.steps:
         return update()
-    growth = _grow(shop, journal, watch, step + 1, progress.drawn)
-    return await ahead.beside(update, growth, shop.waits, owner=f"step {step}")
+    builder = _grow(runtime, recorder, watch, step + 1, progress.drawn)
+    return await prefetched.beside(update, builder, runtime.deadlines, owner=f"step {step}")
 
 
-async def _grow(shop: Workshop, journal: Journal, watch: Stopwatch, step: int, drawn: int, number: int = 0) -> Grown:
+async def _grow(
+    runtime: Runtime, recorder: RunRecorder, watch: Stopwatch, step: int, drawn: int, number: int = 0
+) -> Rollouts:
     """Grow one round of a step's trees, on the tasks from number `drawn` on."""
-    run, seed = shop.run, derive(shop.run.seed, "step", step)
-    with watch("grow", engine=shop.engine, env=shop.host):
-        tasks = await shop.tasks_from(drawn)
-        shelf = journal.shelf(step, number) if run.checkpointing.as_grown else None
-        return await shop.grove.grow(
+    run, seed = runtime.run, derive(runtime.run.seed, "step", step)
+    with watch("grow", engine=runtime.engine, env=runtime.host):
+        tasks = await runtime.tasks_from(drawn)
+        shelf = recorder.partial_trees(step, number) if run.checkpointing.as_grown else None
+        return await runtime.rollouts.run(
             run.method.explorer, tasks, seed=derive(seed, number) if number else seed, shelf=shelf
         )
 
 
-async def _gather(shop: Workshop, journal: Journal, progress: Progress, watch: Stopwatch, ahead: Ahead) -> _Harvest:
+async def _gather(
+    runtime: Runtime, recorder: RunRecorder, progress: TrainState, watch: Stopwatch, prefetched: PrefetchedRollouts
+) -> StepData:
     """Grow, reward, credit and admit, in rounds, until the batch is full or the rounds are over."""
-    run, harvest, step = shop.run, _Harvest(), progress.step + 1
+    run, data, step = runtime.run, StepData(), progress.step + 1
     seed = derive(run.seed, "step", step)
     rewarded: list[Rewarded] = []
     for number in range(run.method.max_sampling_rounds):
-        grown = ahead.take() or await _grow(shop, journal, watch, step, progress.drawn, number)
+        grown = prefetched.take() or await _grow(runtime, recorder, watch, step, progress.drawn, number)
         if number == 0:
             check_paths(grown.trees, grown.unstarted)
         # The step counts from here on: advisers observe its trees.
         progress.step, progress.drawn = step, progress.drawn + run.world.schedule.batch_tasks
-        harvest.unstarted += len(grown.unstarted)
+        data.unstarted += len(grown.unstarted)
         with watch("credit"):
             fresh = reward(grown.trees, run.world.rewards)
-            harvest.grown += fresh
-            rewarded += shop.appraise(fresh, derive(seed, number) if number else seed)
-            harvest.credited = compute_credit(run.method.credit, rewarded)
-            harvest.kept, harvest.dropped = admit(harvest.credited, run.world.filters)
-        if len(groups(harvest.kept)) >= run.world.schedule.batch_tasks:
+            data.grown += fresh
+            rewarded += runtime.add_estimates(fresh, derive(seed, number) if number else seed)
+            data.credited = compute_credit(run.method.credit, rewarded)
+            data.kept, data.dropped = apply_filters(data.credited, run.world.filters)
+        if len(groups(data.kept)) >= run.world.schedule.batch_tasks:
             break
-    harvest.kept = [each for group in groups(harvest.kept)[: run.world.schedule.batch_tasks] for each in group]
-    return harvest
+    data.kept = [each for group in groups(data.kept)[: run.world.schedule.batch_tasks] for each in group]
+    return data
 
 
 def _pack(
-    shop: Workshop,
-    harvest: _Harvest,
+    runtime: Runtime,
+    data: StepData,
     experts: Sequence[Tree],
     seed: int,
     watch: Stopwatch,
     metrics: dict[str, float],
 ) -> Batch | None:
     """The batch of the update; None when no group is admitted, or no admitted token is trained."""
-    if not harvest.kept:
+    if not data.kept:
         return None
-    run = shop.run
+    run = runtime.run
     with watch("learn"):
-        shown = _shown(shop, harvest.kept, experts, seed, metrics)
+        shown = _shown(runtime, data.kept, experts, seed, metrics)
         paths = PATHS in needs_of(run.loss) | needs_of(run.world.optimizer)
-        batch = pack(harvest.kept, paths=paths, experts=shown)
+        batch = pack(data.kept, paths=paths, experts=shown)
     if not len(batch.at):
-        metrics["groups/dropped_untrained"] = float(len(groups(harvest.kept)))
+        metrics["groups/dropped_untrained"] = float(len(groups(data.kept)))
         metrics["groups/dropped"] += metrics["groups/dropped_untrained"]
         return None
-    return batch.to(shop.policy.device)
+    return batch.to(runtime.policy.device)
 
 
 def _still() -> float:
@@ -254,38 +271,40 @@ def _still() -> float:
 
 
 def _shown(
-    shop: Workshop, kept: Sequence[Credited], experts: Sequence[Tree], seed: int, metrics: dict[str, float]
+    runtime: Runtime, kept: Sequence[Credited], experts: Sequence[Tree], seed: int, metrics: dict[str, float]
 ) -> list[Tree]:
     """The demonstrations of a batch: some of those of the start, others at every step, and what the trees teach."""
-    mixed = shop.run.method.demonstrations
+    mixed = runtime.run.method.demonstrations
     order = np.random.default_rng(derive(seed, "experts")).permutation(len(experts))
     shown: list[Tree] = [experts[i] for i in order[: mixed.per_step]]
-    shown += taught(kept) if mixed.from_trees else []
+    shown += teacher_paths(kept) if mixed.from_trees else []
     if mixed.revise:
-        revised = shop.revise([each.rewarded for each in kept])
+        revised = runtime.revise([each.rewarded for each in kept])
         metrics["train/revisions"] = float(len(revised))
         shown += revised
     return shown
 
 
-async def _evaluate(shop: Workshop, journal: Journal, step: int) -> Score:
+async def _evaluate(runtime: Runtime, recorder: RunRecorder, step: int) -> HeldoutResult:
     """Measure the held-out tasks. Always with the same seeds, so that only the policy differs between evaluations."""
-    run, watch = shop.run, Stopwatch()
+    run, watch = runtime.run, Stopwatch()
     with watch("evaluate"):
         seed = derive(run.seed, "heldout")
-        result = await measure(shop.grove, shop.heldout_tasks, temperature=run.world.evaluation.temperature, seed=seed)
-    journal.note_score(step, result)
-    shop.report_cuts(result.trees)
-    journal.note(watch.metrics())
+        result = await measure(
+            runtime.rollouts, runtime.heldout_tasks, temperature=run.world.evaluation.temperature, seed=seed
+        )
+    recorder.log_evaluation(step, result)
+    runtime.report_cuts(result.trees)
+    recorder.log(watch.metrics())
     return result
 
 
 def reward(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
     """Reward the trees of each task together."""
-    return [rewarded for group in groups(trees) for rewarded in pay(group, rewards)]
+    return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards)]
 
 
-def admit(credited: Sequence[Credited], admits: Sequence[Admit]) -> tuple[list[Credited], dict[str, int]]:
+def apply_filters(credited: Sequence[Credited], admits: Sequence[Filter]) -> tuple[list[Credited], dict[str, int]]:
     """Let every rule choose in turn; returns what is left and how many groups were dropped, by reason."""
     kept, dropped = list(credited), dict[str, int]()
     for rule in admits:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from bough.config.config import ConfigError
-from bough.context import told
+from bough.context import full_instructions
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import read_tasks
 from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
@@ -31,13 +31,13 @@ class TimedHost:
 
     Attributes:
         host: Makes the calls.
-        waits: The run's register.
+        deadlines: The run's register.
         deadline_s: Most seconds for one call. `Workers` have their own, shorter one.
         faults: The texts of all faults so far, oldest first.
     """
 
     host: EnvHost
-    waits: Waits
+    deadlines: Deadlines
     deadline_s: float
     faults: list[str] = field(default_factory=list[str])
 
@@ -83,7 +83,7 @@ class TimedHost:
 
     async def _until(self, call: Awaitable[Result], name: str) -> Result:
         thing = f"environment {name}"
-        return await self.waits.until(call, owner="start of the run", thing=thing, deadline_s=self.deadline_s)
+        return await self.deadlines.until(call, owner="start of the run", thing=thing, deadline_s=self.deadline_s)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,9 +195,10 @@ async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list
         found += [texts for texts in await asyncio.gather(*map(one, batch)) if texts is not None]
         if not found:
             raise _nothing(len(batch), host)
-    return [told(run.world.env.instructions, run.world.parser), *(text for texts in found for text in texts)], len(
-        tasks
-    ) - len(found)
+    return [
+        full_instructions(run.world.env.instructions, run.world.parser),
+        *(text for texts in found for text in texts),
+    ], len(tasks) - len(found)
 
 
 def _nothing(count: int, host: TimedHost) -> EnvFault:

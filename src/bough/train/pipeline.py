@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.rollout import Grown, Waits
+from bough.rollout import Deadlines, Rollouts
 from bough.rollout.runner import first_error
 from bough.tree import Credited, Task, Tree, cut_tree, join_trees
 
@@ -25,7 +25,7 @@ UPDATE_S = 24 * 3600.0
 """How long an update may take before the run counts as stuck."""
 
 
-class Ahead:
+class PrefetchedRollouts:
     """The trees of the next step's first round, grown by the policy from before this step's update.
 
     The update runs in a thread of its own and changes the policy; growth goes on in the event loop and asks the engine,
@@ -34,15 +34,15 @@ class Ahead:
     """
 
     def __init__(self) -> None:
-        self._grown: Grown | None = None
+        self._grown: Rollouts | None = None
 
-    def take(self) -> Grown | None:
+    def take(self) -> Rollouts | None:
         """What was grown ahead, once; None when nothing was."""
         grown, self._grown = self._grown, None
         return grown
 
     async def beside(
-        self, update: Callable[[], Result], growth: Coroutine[Any, Any, Grown], waits: Waits, *, owner: str
+        self, update: Callable[[], Result], builder: Coroutine[Any, Any, Rollouts], deadlines: Deadlines, *, owner: str
     ) -> Result:
         """Update in a thread while trees grow; keeps the trees, and returns what the update did.
 
@@ -50,8 +50,8 @@ class Ahead:
         """
         try:
             async with asyncio.TaskGroup() as both:
-                growing = both.create_task(growth)
-                updating = both.create_task(_threaded(update, waits, owner))
+                growing = both.create_task(builder)
+                updating = both.create_task(_threaded(update, deadlines, owner))
         except BaseExceptionGroup as errors:
             error = first_error(errors)
         else:
@@ -82,7 +82,7 @@ class Ahead:
         trees: list[Tree] = [
             cut_tree(columns, at, Task.read(task), info) for at, (task, info) in enumerate(words["trees"])
         ]
-        self._grown = Grown(trees=tuple(trees), unstarted=words["unstarted"])
+        self._grown = Rollouts(trees=tuple(trees), unstarted=words["unstarted"])
 
 
 def newest(credited: Sequence[Credited]) -> int:
@@ -90,7 +90,7 @@ def newest(credited: Sequence[Credited]) -> int:
     return max((int(each.tree.policy_version.max(initial=-1)) for each in credited), default=-1)
 
 
-async def _threaded(update: Callable[[], Result], waits: Waits, owner: str) -> Result:
+async def _threaded(update: Callable[[], Result], deadlines: Deadlines, owner: str) -> Result:
     """What `update` returns, from a thread. When this is cancelled it waits for the end of the update all the same."""
     threads = torch.get_num_threads()
 
@@ -99,7 +99,7 @@ async def _threaded(update: Callable[[], Result], waits: Waits, owner: str) -> R
         torch.set_num_threads(threads)
         return update()
 
-    with waits.during(owner=owner, thing="end of the update", deadline_s=UPDATE_S):
+    with deadlines.during(owner=owner, thing="end of the update", deadline_s=UPDATE_S):
         ended = asyncio.get_running_loop().run_in_executor(None, work)
         try:
             return await asyncio.shield(ended)

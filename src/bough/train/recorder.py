@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
 
 from bough.lazy import Tensor
 from bough.learner.process_memory import GIB, process_bytes
-from bough.store import Checkpoints, Metrics, RunDirectory, Shelf, StoreError, write_json, write_trees
+from bough.store import Checkpoints, Metrics, PartialTrees, RunDirectory, StoreError, write_json, write_trees
 from bough.store.atomic import explain_full_disk
-from bough.train.evaluation import Score
-from bough.train.health import Pulse
+from bough.train.evaluation import HeldoutResult
+from bough.train.health import HealthState
 from bough.train.run import Run
 from bough.tree import Credited
 from bough.view import Live, cut_note, failed_note, wilson
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Progress:
+class TrainState:
     """Where a run stands; with the weights and the optimizer, all that a checkpoint needs.
 
     Attributes:
@@ -40,12 +40,12 @@ class Progress:
 
     step: int = 0
     drawn: int = 0
-    pulse: Pulse = field(default_factory=Pulse)
+    health: HealthState = field(default_factory=HealthState)
     entropies: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
 
 
 @runtime_checkable
-class Memory(Protocol):
+class Checkpointable(Protocol):
     """Something that learns beside the policy, or remembers."""
 
     def state(self) -> Mapping[str, Tensor]:
@@ -58,12 +58,12 @@ class Memory(Protocol):
 
 
 MANY_CUT = 0.05
-"""Share of cut actions from which an evaluation reports them in a line."""
+"""Fraction of cut actions from which an evaluation reports them in a line."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 
 
-class Journal:
+class RunRecorder:
     """The pen of a run."""
 
     def __init__(self, run: Run, directory: RunDirectory, live: Live) -> None:
@@ -75,7 +75,7 @@ class Journal:
         self._row: dict[str, float | str] = {}
 
     def restore(
-        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
     ) -> bool:
         """Restore the newest complete checkpoint; False when the run has none and starts at its first step.
 
@@ -102,20 +102,20 @@ class Journal:
         for name, memory in memories.items():
             memory.load_state(checkpoint.tensors(name))
         flat, solved, unsolved = (int(str(state.get(name, 0))) for name in ("flat", "solved", "unsolved"))
-        progress.step, progress.pulse = checkpoint.step, Pulse(flat=flat, solved=solved, unsolved=unsolved)
+        progress.step, progress.health = checkpoint.step, HealthState(flat=flat, solved=solved, unsolved=unsolved)
         progress.drawn = int(str(state["drawn"]))
         progress.entropies = [(float(total), int(count)) for total, count in cast("_Pairs", state["entropies"])]
         self._drop_after(checkpoint.step)
         self._live.say(f"resumed after step {checkpoint.step}")
         return True
 
-    def note(self, metrics: Mapping[str, float | str]) -> None:
+    def log(self, metrics: Mapping[str, float | str]) -> None:
         """Add to the row of the present step."""
         self._row |= metrics
 
-    def note_score(self, step: int, score: Score) -> None:
+    def log_evaluation(self, step: int, score: HeldoutResult) -> None:
         """Write down a held-out result, task by task."""
-        self.note({"heldout/failed": float(len(score.failures))})
+        self.log({"heldout/failed": float(len(score.failures))})
         if score.failures:
             self._live.say(f"held-out: {failed_note(score.failures)}")
         path = heldout_file(self.directory, step)
@@ -127,7 +127,7 @@ class Journal:
         low, high = wilson(sum(score.successes.values()), len(score.successes))
         results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
         results["truncated_context"] = float(score.truncated_context)
-        self.note({f"heldout/{name}": value for name, value in results.items()})
+        self.log({f"heldout/{name}": value for name, value in results.items()})
         if score.actions.cut >= MANY_CUT * score.actions.actions:
             self._live.say(f"held-out: {cut_note(score.actions)}")
 
@@ -153,20 +153,20 @@ class Journal:
         if credited and (last or (every and step % every == 0)):
             write_trees(self.directory.trees_of(step), list(credited))
 
-    def shelf(self, step: int, round_number: int) -> Shelf:
+    def partial_trees(self, step: int, round_number: int) -> PartialTrees:
         """Where the trees of a round of a step are kept until the next checkpoint."""
-        return Shelf(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
+        return PartialTrees(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
 
     def save(
-        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
     ) -> None:
         """Make a checkpoint."""
         self._save(learner, progress, reference, memories)
         # A run resumed from this checkpoint needs none of the trees before it.
-        Shelf(directory=self.directory.growing).clear()
+        PartialTrees(directory=self.directory.growing).clear()
 
     def stop(
-        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
     ) -> None:
         """Write the row, checkpoint and `final/` of a run that is stopped between two checkpoints.
 
@@ -187,11 +187,11 @@ class Journal:
             self._live.say(f"stopped; the weights could not be written: {error}")
 
     def _save(
-        self, learner: "Learner", progress: Progress, reference: "Reference", memories: Mapping[str, Memory]
+        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
     ) -> None:
         tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
         tensors |= {name: memory.state() for name, memory in memories.items()}
-        numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.pulse)}
+        numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.health)}
         self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
 
     def _load_newest(self, policy: "Policy") -> int:

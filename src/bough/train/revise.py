@@ -9,8 +9,8 @@ import numpy as np
 from bough.config.finite import INFINITE
 from bough.context import Context, Parser, Renderer, Turn
 from bough.credit import Credit, Searched, compute_credit
-from bough.rollout import Growth, Node
-from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, steps
+from bough.rollout import NodeDraft, TreeBuilder
+from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, path_view
 from bough.tree.needs import needs_of
 
 ROUNDING = 1e-9
@@ -128,13 +128,14 @@ class Revise:
 
     def _paths(self, credited: Credited) -> list["_Path"]:
         """The paths of a tree on which something was done."""
-        tree, view = credited.tree, steps([credited.rewarded])
-        if credited.by_turn is None:
+        tree, view = credited.tree, path_view([credited.rewarded])
+        advantage = credited.turn_advantage
+        if advantage is None:
             raise ValueError(
                 f"Revise.blame: got {type(self.blame).__name__}, which credits tokens, not turns; need a rule for "
                 "turns, such as Searched() or Process()"
             )
-        tokens = np.split(tree.token[view.words.token], np.cumsum(view.tokens)[:-1])
+        tokens = np.split(tree.token[view.path_tokens.token], np.cumsum(view.tokens)[:-1])
         found: list[_Path] = []
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
@@ -146,7 +147,7 @@ class Revise:
                     _Path(
                         leaf=leaf,
                         turns=[tuple(turn.tolist()) for turn in tokens[at]],
-                        credit=credited.by_turn[at].tolist(),
+                        credit=advantage[at].tolist(),
                         seen=seen,
                         worth=float(view.returns[number]),
                     )
@@ -204,34 +205,36 @@ class _Writer:
     """Writes a path as it would have been read."""
 
     def __init__(self, tree: Tree, info: dict[str, object], reader: Reader) -> None:
-        self.growth = Growth(tree.task)
+        self.builder = TreeBuilder(tree.task)
         self.longest = self._length = len(tree.tokens_of(0))
         self._tree, self._reader = tree, reader
         self._past: list[Turn] = []
         told = {"text": tree.info[0].get("text", ""), "instructions": tree.info[0].get("instructions", "")}
         self._system = str(told["instructions"])
-        self.growth.add(Node(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
+        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
 
-    def turn(self, seen: str, tokens: Sequence[int], source: Source) -> Node:
+    def turn(self, seen: str, tokens: Sequence[int], source: Source) -> NodeDraft:
         """An action in answer to what was seen; returns its node."""
         renderer = self._reader.renderer
         if self._past:
             extension = self._reader.context.extend(renderer, self._system, self._past, seen)
             self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
-            self._add(Node(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
+            self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
         parsed = self._reader.parser(renderer.text(tokens))
         self._past.append(Turn(observation=seen, action=parsed.action, tokens=tuple(tokens), marks=parsed.marks))
         self._length += len(tokens)
         self.longest = max(self.longest, self._length)
-        return self._add(Node(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action}))
+        return self._add(
+            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action})
+        )
 
     def end(self, seen: str, success: object, outcome: Outcome) -> None:
         """What was seen at the end, which nobody reads."""
-        self._add(Node(parent=0, kind=Kind.OBSERVATION, outcome=outcome, info={"text": seen, "success": success}))
+        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, info={"text": seen, "success": success}))
 
-    def _add(self, node: Node) -> Node:
-        node.parent = len(self.growth.nodes) - 1
-        self.growth.add(node)
+    def _add(self, node: NodeDraft) -> NodeDraft:
+        node.parent = len(self.builder.nodes) - 1
+        self.builder.add(node)
         return node
 
 
@@ -250,4 +253,4 @@ def _tell(tree: Tree, slip: _Slip, rule: Revise, reader: Reader) -> Tree | None:
         writer.end(good.seen[-1], tree.info[good.leaf].get("success"), outcome)
     else:
         last.outcome = outcome
-    return None if reader.room is not None and writer.longest > reader.room else writer.growth.done()
+    return None if reader.room is not None and writer.longest > reader.room else writer.builder.done()

@@ -8,13 +8,13 @@ from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
-from bough.curate import Admit, Signal
+from bough.curate import Filter, NonZeroAdvantage
 from bough.engine import Sampling
 from bough.env import Env
 from bough.explore import Chains
-from bough.hooks.hook import AdviserRecipe
+from bough.hooks.hook import HookRecipe
 from bough.learner.optimizer import Optimizer
-from bough.objective import Objective, PpoClip, Share, add
+from bough.objective import Normalizer, Objective, PpoClip, add
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
@@ -45,7 +45,7 @@ class WorldSettings(TypedDict, total=False):
     sampling: Sampling
     rewards: Sequence[Reward]
     regularizers: Sequence[Objective]
-    filters: Sequence[Admit]
+    filters: Sequence[Filter]
     tasks: Tasks
     evaluation: Evaluation
     warmup: Warmup
@@ -74,11 +74,11 @@ class RunSettings(WorldSettings, total=False):
     world: "World"
     method: "Method"
     explorer: Explorer
-    hooks: Sequence[AdviserRecipe]
+    hooks: Sequence[HookRecipe]
     credit: Credit
     max_sampling_rounds: int
     objective: Objective
-    normalizer: Share
+    normalizer: Normalizer
     critic: ValueHead | None
     reference: Literal["start", "step"]
     demonstrations: Demonstrations
@@ -125,7 +125,7 @@ class World:
     sampling: Sampling = Sampling()
     rewards: Sequence[Reward] = (EnvReward(),)
     regularizers: Sequence[Objective] = ()
-    filters: Sequence[Admit] = (Signal(),)
+    filters: Sequence[Filter] = (NonZeroAdvantage(),)
     tasks: Tasks = field(default_factory=lambda: Tasks(split="train", count=1000))
     evaluation: Evaluation = field(default_factory=Evaluation)
     warmup: Warmup = Warmup()
@@ -170,11 +170,11 @@ class Method:
     """
 
     explorer: Explorer = Chains()
-    hooks: Sequence[AdviserRecipe] = ()
+    hooks: Sequence[HookRecipe] = ()
     credit: Credit = Grpo()
     max_sampling_rounds: int = 1
     objective: Objective = PpoClip()
-    normalizer: Share = Share()
+    normalizer: Normalizer = Normalizer()
     critic: ValueHead | None = None
     reference: Literal["start", "step"] = "start"
     demonstrations: Demonstrations = Demonstrations()

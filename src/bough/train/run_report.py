@@ -9,7 +9,7 @@ from bough.tree import Credited, groups
 from bough.view import Panel, Report, headline, write_report
 
 
-def finish(run: Run, directory: RunDirectory, note: str = "") -> str:
+def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
     """Write report.html. Everything in it comes from disk, so a run that stopped early has one too.
 
     Args:

@@ -8,25 +8,25 @@ import numpy as np
 import torch
 
 from bough.engine import Engine
-from bough.env import EnvFault, EnvHost, Inline, Workers
+from bough.env import EnvFault, EnvHost, InProcessHost, Workers
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
-from bough.hooks.hook import Advisers
+from bough.hooks.hook import Hooks
 from bough.learner.estimates import appraise
 from bough.learner.learner import Learner
-from bough.learner.memory_budget import Budget
+from bough.learner.memory_budget import MemoryBudget
 from bough.learner.memory_meter import return_freed
 from bough.learner.reference import Reference
 from bough.learner.state_values import Valuer
 from bough.policy.policy import Policy
-from bough.rollout import Agent, Grove, Waits
+from bough.rollout import Agent, Deadlines, RolloutRunner
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.check import refuse_overlap
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths
 from bough.train.opening import TimedHost, open_run
-from bough.train.recorder import Memory
+from bough.train.recorder import Checkpointable
 from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.train.summary import cut_by_context
@@ -42,14 +42,14 @@ CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
 """Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
 
 
-class Workshop:
+class Runtime:
     """Everything that a run needs in memory. Built from the run alone, so that a resumed run has the same."""
 
     def __init__(
         self,
         run: Run,
         assets: Path,
-        waits: Waits,
+        deadlines: Deadlines,
         notify: Callable[[str], None] = to_stderr,
         *,
         trains: bool = True,
@@ -59,7 +59,7 @@ class Workshop:
         Args:
             run: What to train.
             assets: A folder for what the policy must keep.
-            waits: The run's register of pending awaits; a watchdog should look at it.
+            deadlines: The run's register of pending awaits; a watchdog should look at it.
             notify: Called with a line about faults before the first step, replaced workers, and large values.
             trains: Whether the policy will be trained; held-out tasks must then not be training tasks.
 
@@ -68,10 +68,10 @@ class Workshop:
             EnvFault: when no task can be played.
         """
         self.run = run
-        self.waits = waits
+        self.deadlines = deadlines
         self.notify = notify
         self.host = make_host(run, notify)
-        self.timed = TimedHost(host=self.host, waits=waits, deadline_s=run.world.limits.env_deadline_s)
+        self.timed = TimedHost(host=self.host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
         self._cuts_reported = self._faults_reported = False
         self._counted = {"env/faults": 0, "env/replaced": 0}
         try:
@@ -97,8 +97,6 @@ class Workshop:
             self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
         self.policy.recompute(run.world.optimizer.recompute)
-        if run.world.optimizer.compile:
-            self.policy.compile()
         reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
@@ -110,19 +108,19 @@ class Workshop:
         self.learner = Learner(
             self.policy,
             run.world.optimizer,
-            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.parts,
+            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
             temperature=run.world.sampling.temperature,
             critic=self.critic,
             seed=derive(run.seed, "optimizer") % 2**31,
         )
-        self.advisers = Advisers(
+        self.hooks = Hooks(
             run.method.hooks, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
         )
         self.reference = Reference(self.policy, wanted=reference)
         self.canary = self._canary()
 
     @property
-    def grove(self) -> Grove:
+    def rollouts(self) -> RolloutRunner:
         """Where training trees grow."""
         run = self.run
         agent = Agent(
@@ -133,26 +131,26 @@ class Workshop:
             sampling=run.world.sampling,
             critic=self.valuer,
         )
-        return Grove(
+        return RolloutRunner(
             agent=agent,
             host=self.host,
             instructions=run.world.env.instructions,
             limits=run.world.limits,
-            waits=self.waits,
-            at_once=run.world.schedule.batch_tasks,
+            deadlines=self.deadlines,
+            max_concurrent=run.world.schedule.batch_tasks,
         )
 
     @property
-    def memories(self) -> Mapping[str, Memory]:
+    def memories(self) -> Mapping[str, Checkpointable]:
         """What must outlive this process besides policy and optimizer, by the name it has in a checkpoint."""
-        return self.advisers.memories | ({} if self.critic is None else {"critic": self.critic})
+        return self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
 
-    def appraise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The trees that are credited, with what the run's rule needs to know from models other than the policy.
 
         The advisers come first: those that put other paths into the batch do so before these are looked at.
         """
-        rewarded = self.advisers.advise(rewarded, seed)
+        rewarded = self.hooks.advise(rewarded, seed)
         needs = needs_of(self.run.method.credit)
         values, reference = bool(names_of(needs, Head)), REFERENCE in needs
         if not (values or reference):
@@ -180,13 +178,13 @@ class Workshop:
             field: The setting with this number, for messages.
 
         Raises:
-            DeadRun: when all of them fail.
+            NoLearningSignal: when all of them fail.
             ValueError: when there are fewer tasks, or the environment has no oracle.
         """
         if count > len(self.train_tasks):
             raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
         seed = derive(self.run.seed, "demonstrations")
-        grown = await self.grove.grow(Demonstration(), self.train_tasks[:count], seed=seed)
+        grown = await self.rollouts.run(Demonstration(), self.train_tasks[:count], seed=seed)
         check_paths(grown.trees, grown.unstarted)
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
@@ -206,7 +204,7 @@ class Workshop:
         Where an adviser weighs tasks, they are drawn by its weights instead, each at most once. Then advisers may have
         them begin elsewhere, or put others in their place.
         """
-        return await self.advisers.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+        return await self.hooks.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[str, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
@@ -251,7 +249,7 @@ class Workshop:
 
     def _draw(self, first: int) -> list[Task]:
         """The next batch from the pool."""
-        weights = self.advisers.weigh([task.id for task in self.train_tasks])
+        weights = self.hooks.weigh([task.id for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
             drawn = generator.choice(
@@ -265,26 +263,28 @@ class Workshop:
 
     async def sync(self, *, moved: bool) -> float:
         """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
-        self.engine.sync(self.policy.weights(), self.learner.updates)
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
         deadline_s = self.run.world.limits.engine_deadline_s
-        return await self.canary.check(self.engine, self.policy, self.waits, moved=moved, deadline_s=deadline_s)
+        return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 
     async def close(self) -> None:
         """Let go of processes and memory."""
         closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
         for thing, closed in closing.items():
-            await self.waits.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
+            await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
 
-    def _budget(self, *, reference: bool) -> Budget | None:
+    def _budget(self, *, reference: bool) -> MemoryBudget | None:
         """What the run's bound on memory allows, if it has one."""
         optimizer, entropy = self.run.world.optimizer, ENTROPY in needs_of(self.run.loss)
         if optimizer.memory_gib is None:
             return None
-        return Budget(optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference)
+        return MemoryBudget(
+            optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference
+        )
 
     def _valuer(self) -> Valuer | None:
         """The critic for searches; None without a critic."""
@@ -308,5 +308,5 @@ def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
     """The host of a run's environment: in this process, or in `execution.workers` processes."""
     env, settings = run.world.env, run.world.execution
     if not settings.workers:
-        return Inline(env=env)
+        return InProcessHost(env=env)
     return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)

@@ -9,7 +9,7 @@ from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
 from bough.env import HashedData
 from bough.env.workers import mib
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
@@ -19,8 +19,8 @@ from bough.usercode import origin
 from bough.view import Live
 
 if TYPE_CHECKING:
-    from bough.train.recorder import Journal
-    from bough.train.runtime import Workshop
+    from bough.train.recorder import RunRecorder
+    from bough.train.runtime import Runtime
 
 MAY_CHANGE = (
     "steps",
@@ -50,7 +50,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     Raises:
         StoreError: when the directory exists already, or the disk is full.
         ConfigError: when the run's pieces do not fit together.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     directory = RunDirectory.create(out / run.name)
     with owned(directory.lock):
@@ -79,7 +79,7 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
         StoreError: when there is no run in `path`, another process writes there, config.json was edited, or all
             checkpoints are damaged.
         ConfigError: when config.json names pieces or fields that do not exist, or a change is not in `MAY_CHANGE`.
-        DeadRun: when the run cannot learn.
+        NoLearningSignal: when the run cannot learn.
     """
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
         run = _changed(load_run(directory), changes)
@@ -119,14 +119,14 @@ def load_run(directory: RunDirectory) -> Run:
 def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
     check(run)
     # Imported here because these import torch; wrong settings are reported earlier.
-    from bough.train.recorder import Journal
-    from bough.train.run_report import finish
-    from bough.train.runtime import Workshop
+    from bough.train.recorder import RunRecorder
+    from bough.train.run_report import write_run_report
+    from bough.train.runtime import Runtime
 
-    waits = Waits()
+    deadlines = Deadlines()
     with (
         Live(run.name, run.warmup_steps + run.world.schedule.steps, terminal=terminal) as live,
-        Watchdog(waits, grace_s=run.health.stuck_s),
+        Watchdog(deadlines, grace_s=run.health.stuck_s),
     ):
         for line in lines:
             live.say(line)
@@ -136,39 +136,39 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
                 "Keep large data in a file that a field names"
             )
         live.say("building the model, the engine and the environment")
-        shop = Workshop(run, directory.policy, waits, live.say)
-        if shop.budget is not None:
-            live.say(shop.budget.line)
+        runtime = Runtime(run, directory.policy, deadlines, live.say)
+        if runtime.budget is not None:
+            live.say(runtime.budget.line)
         if not directory.manifest.is_file():
-            data = {"train": digest_tasks(shop.train_tasks), "heldout": digest_tasks(shop.heldout_tasks)}
+            data = {"train": digest_tasks(runtime.train_tasks), "heldout": digest_tasks(runtime.heldout_tasks)}
             environment = run.world.env.data_hash if isinstance(run.world.env, HashedData) else ""
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
-        journal = Journal(run, directory, live)
+        recorder = RunRecorder(run, directory, live)
         try:
-            ended = run_coroutine(_run(shop, journal))
-            journal.save_policy(shop.policy)
+            ended = run_coroutine(_run(runtime, recorder))
+            recorder.save_policy(runtime.policy)
         except BaseException as error:
             # The error is what a person has to hear of; that its report could not be written is not.
             with suppress(Exception):
                 told = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
-                finish(run, directory, f"The run stopped early: {told}")
+                write_run_report(run, directory, f"The run stopped early: {told}")
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
             if steps := Checkpoints(directory=directory.checkpoints).steps():
                 live.say(f"stopped by an error; `bough resume {directory.path}` goes on after step {steps[-1]}")
             raise
-        finish(run, directory, f"The run {ended}." if ended else "")
+        write_run_report(run, directory, f"The run {ended}." if ended else "")
         if ended:
             live.say(ended)
     return directory
 
 
-async def _run(shop: "Workshop", journal: "Journal") -> str:
+async def _run(runtime: "Runtime", recorder: "RunRecorder") -> str:
     from bough.train.dry_pass import dry_pass
     from bough.train.loop import train
 
     try:
-        await dry_pass(shop)
-        return await train(shop, journal)
+        await dry_pass(runtime)
+        return await train(runtime, recorder)
     finally:
-        await shop.close()
+        await runtime.close()

@@ -7,7 +7,7 @@ import numpy as np
 from bough.tree import Credited, Kind, Source, Tree, counted, keep_paths, sum_to_root
 
 
-def taught(credited: Sequence[Credited]) -> list[Tree]:
+def teacher_paths(credited: Sequence[Credited]) -> list[Tree]:
     """The paths of each tree in which a teacher acted and that solved their task; trees without any are left out.
 
     Packed as demonstrations, the teacher's actions on them are learned from, and nothing else is.

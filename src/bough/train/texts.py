@@ -1,6 +1,6 @@
 """The environment's language, for building a tokenizer: what an episode shows and what can be said in it."""
 
-from bough.context import Form, Parser, Turn
+from bough.context import Parser, PromptedParser, Turn
 from bough.env import Host
 from bough.tree import Outcome, Task
 
@@ -21,7 +21,7 @@ async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list
         plan = await host.plan(state)
         action = (plan or state.admissible or ("",))[0]
         texts.append(action)
-        if isinstance(parser, Form):
+        if isinstance(parser, PromptedParser):
             texts.append(parser.write(action, past, plan or (action,)))
         past.append(Turn(observation=state.observation, action=action, tokens=()))
         step = await host.step(state, action)

@@ -1,4 +1,4 @@
-"""How undecided the policy usually is at each turn, over the steps of a training."""
+"""The policy's mean entropy at each turn over earlier steps."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ def add_entropies(known: Sequence[tuple[float, int]], rewarded: Sequence[Rewarde
     return [(a + float(b), m + int(n)) for (a, m), b, n in zip(before, total, count, strict=True)]
 
 
-def usual(known: Sequence[tuple[float, int]], device: torch.device) -> Tensor:
+def mean_turn_entropies(known: Sequence[tuple[float, int]], device: torch.device) -> Tensor:
     """[turns] float32 nats: the mean entropy at each turn so far; nan where nothing is known."""
     means = [total / count if count else float("nan") for total, count in known]
     return torch.tensor(means, dtype=torch.float32, device=device)

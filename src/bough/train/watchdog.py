@@ -6,7 +6,7 @@ import sys
 import threading
 from types import TracebackType
 
-from bough.rollout import Waits
+from bough.rollout import Deadlines
 
 EXIT_STUCK = 75
 """Exit status of a process that was stuck."""
@@ -15,11 +15,11 @@ EXIT_STUCK = 75
 class Watchdog:
     """Ends the process when a wait is overdue and the event loop cannot say so itself, because something blocks it.
 
-    A wait that the event loop can end raises `Stuck` at its deadline; the watchdog acts `grace_s` later.
+    A wait that the event loop can end raises `DeadlineExceeded` at its deadline; the watchdog acts `grace_s` later.
     """
 
-    def __init__(self, waits: Waits, *, grace_s: float, period_s: float = 1.0) -> None:
-        self._waits = waits
+    def __init__(self, deadlines: Deadlines, *, grace_s: float, period_s: float = 1.0) -> None:
+        self._deadlines = deadlines
         self._grace_s = grace_s
         self._period_s = period_s
         self._over = threading.Event()
@@ -37,12 +37,12 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._over.wait(self._period_s):
-            late = self._waits.overdue(self._grace_s)
+            late = self._deadlines.overdue(self._grace_s)
             if late:
                 worst = late[0]
                 print(
                     f"\nstuck: {worst.owner} is {worst.overdue_s:.0f} s past its deadline of {worst.deadline_s:g} s "
-                    f"for {worst.thing}, and the event loop does not answer\n{self._waits.table()}",
+                    f"for {worst.thing}, and the event loop does not answer\n{self._deadlines.table()}",
                     file=sys.stderr,
                     flush=True,
                 )

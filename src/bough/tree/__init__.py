@@ -1,19 +1,22 @@
-"""The one data structure: tasks, trees, and the stages a tree goes through. Imports numpy only."""
+"""The trajectory tree: tasks, trees, and the stages a tree goes through. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
+from bough.tree.build import TreeNode, build
 from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
+from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
+from bough.tree.path_view import PathTokens, PathView, action_info, join, path_view, turn_info
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.seeds import derive
-from bough.tree.spread import leave_out, mean_over_paths, spread_nodes, spread_paths, spread_steps, spread_words
-from bough.tree.stages import Credited, Rewarded, StageError, describe, is_column
-from bough.tree.steps import Steps, Words, acts_info, join, steps, steps_info
+from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
+from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
     begins_turn,
     context,
+    count_path_tokens,
     counted,
     leaves,
     levels,
@@ -50,23 +53,28 @@ __all__ = [
     "Rewarded",
     "Source",
     "StageError",
-    "Steps",
+    "PathView",
     "Task",
     "Tree",
-    "Words",
-    "acts_info",
+    "TreeNode",
+    "PathTokens",
+    "action_info",
     "begins_turn",
+    "build",
     "context",
     "count_actions",
+    "count_path_tokens",
     "counted",
     "cut_tree",
     "derive",
     "describe",
     "groups",
+    "included",
     "join",
-    "leave_out",
+    "exclude_leaves",
     "is_column",
     "is_replayed",
+    "join_advantages",
     "join_column",
     "join_trees",
     "keep_paths",
@@ -79,14 +87,15 @@ __all__ = [
     "rows_of",
     "spread_nodes",
     "spread_paths",
-    "spread_steps",
-    "spread_words",
-    "steps",
-    "steps_info",
+    "spread_turns",
+    "spread_tokens",
+    "path_view",
+    "turn_info",
     "sum_at",
     "sum_of_subtree",
     "sum_to_root",
     "text_start",
+    "token_advantages",
     "token_node",
     "trained",
     "truncated_states",

@@ -1,4 +1,4 @@
-"""Many trees as one set of columns, and back: what lies on disk and in checkpoints."""
+"""Many trees as one set of columns, and back, for files and checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Info, Tree
 
-OF_TOKENS = ("token", "logprob", "entropy", "gain", "lose")
+OF_TOKENS = ("token", "logprob", "entropy")
 """The columns with one value a token; all others have one a node."""
 
 

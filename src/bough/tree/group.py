@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from bough.tree.stages import Credited, Rewarded
+from bough.tree.credited import Credited
+from bough.tree.stages import Rewarded
 from bough.tree.tree import Tree
 
 Stage = TypeVar("Stage", Tree, Rewarded, Credited)

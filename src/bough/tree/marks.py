@@ -1,4 +1,4 @@
-"""The marks a node carries: what it is, how its path ended, who wrote it."""
+"""Marks of a node: its kind, how its path ended, who wrote it."""
 
 from enum import IntEnum
 

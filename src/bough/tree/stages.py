@@ -1,4 +1,4 @@
-"""The stages a tree goes through on its way to a loss: `Tree -> Rewarded -> Credited`, each frozen."""
+"""The rewarded tree, and the error of a piece that returns what the next stage cannot take."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree.tree import Floats, Ints, Tree
+from bough.tree.tree import Floats, Tree
 from bough.tree.walk import counted, sum_to_root
 
 
@@ -85,68 +85,3 @@ class Rewarded:
     def returns(self) -> Floats:
         """[P] float64: the undiscounted return of each counted path, in the order of `counted(tree)`."""
         return sum_to_root(self.tree, self.reward)[counted(self.tree)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Credited:
-    """A rewarded tree with the credit of each token.
-
-    Branches may disagree at a token they share: one path through it succeeded, another failed. A clipped loss treats
-    the two differently, so what gains and what loses is kept apart. With A[p, t] the advantage that path p gives to
-    token t, and the means taken over the counted paths through t:
-
-        gain[t] = mean_p max(A[p, t], 0)        lose[t] = mean_p min(A[p, t], 0)
-
-    A rule with one advantage per token fills one of the two.
-
-    Attributes:
-        rewarded: What was rewarded.
-        gain: [T] float32, >= 0; 0 at every token that is not trained.
-        lose: [T] float32, <= 0; 0 at every token that is not trained.
-        goals: What value heads should have said, by name, [T] float32; nan where there is nothing to say. Where paths
-            share a token it is their mean.
-        by_turn: [S] float32, the advantage of each turn of each counted path, in the order of `steps`; losses over
-            whole turns or paths need it where branches disagree. None when the tokens of a turn differ.
-        left_out: The leaves of counted paths that no loss may see, ascending int64; a batch is as if they had not been.
-
-    Raises:
-        StageError: when a column is no array of numbers, has another shape, a wrong sign, or is not finite; or when a
-            leaf that is left out is no leaf of a counted path.
-    """
-
-    rewarded: Rewarded
-    gain: Floats
-    lose: Floats
-    goals: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
-    by_turn: Floats | None = None
-    left_out: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-
-    def __post_init__(self) -> None:
-        tokens = len(self.rewarded.tree.token)
-        for name, column, sign in (("gain", self.gain, 1), ("lose", self.lose, -1)):
-            if not is_column(column, tokens) or not np.all(np.isfinite(column)) or np.any(sign * column < 0):
-                raise StageError(
-                    f"Credited.{name}: got {describe(column)}, or a value of the wrong sign or not finite; need "
-                    f"{tokens} finite numbers {'>' if sign > 0 else '<'}= 0 (task {self.rewarded.tree.task.id})"
-                )
-        for name, goal in self.goals.items():
-            if not is_column(goal, tokens) or np.any(np.isinf(goal)):
-                raise StageError(
-                    f"Credited.goals[{name!r}]: got {describe(goal)}, or an infinite value; need {tokens} numbers, "
-                    f"finite or nan (task {self.rewarded.tree.task.id})"
-                )
-        if len(self.left_out) and not np.all(np.isin(self.left_out, counted(self.rewarded.tree))):
-            raise StageError(
-                f"Credited.left_out: got {self.left_out}; need leaves of counted paths, which are "
-                f"{counted(self.rewarded.tree)} (task {self.rewarded.tree.task.id})"
-            )
-
-    @property
-    def tree(self) -> Tree:
-        """What was grown."""
-        return self.rewarded.tree
-
-    @property
-    def advantage(self) -> Floats:
-        """[T] float32: the mean advantage of the paths through each token."""
-        return self.gain + self.lose

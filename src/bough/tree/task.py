@@ -1,4 +1,4 @@
-"""What an agent is asked to do."""
+"""Tasks."""
 
 import hashlib
 import json

@@ -70,6 +70,11 @@ def paths_through(tree: Tree) -> Ints:
     return sum_of_subtree(tree, ends).astype(np.int64)
 
 
+def count_path_tokens(tree: Tree) -> int:
+    """E: how many tokens the `ACTION` nodes of all counted paths have, a shared token once for each path."""
+    return int((np.diff(tree.span) * paths_through(tree))[tree.kind == Kind.ACTION].sum())
+
+
 def begins_turn(tree: Tree) -> Bools:
     """[N] bool: whether each node is the first `ACTION` node of a turn."""
     # The root has no parent, and is no action.

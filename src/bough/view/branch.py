@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,32 +23,34 @@ class Turn:
 
     Attributes:
         action: What was done; None where a branch begins with the environment's answer.
+        written: The assistant's message; differs from `action` where the parser took a part of it.
         source: Who wrote the action: "sampled", "forced", "teacher", "replayed".
         valid: Whether the environment understood the action.
         answer: What came back; "" when nothing did.
         rebuilt: The new context, when it was rebuilt after this turn; else "".
         rewards: What each channel paid, where it paid anything.
-        gain: Mean credit of the trained tokens from the paths that gain.
-        lose: The same from the paths that lose, <= 0.
+        positive: Mean positive advantage of the trained tokens, >= 0.
+        negative: Mean negative advantage of the trained tokens, <= 0.
         logprob: Log-probability of the action, nats; None when nothing was sampled.
         entropy: Mean over the sampled tokens, nats; None when it was not recorded.
     """
 
     action: str | None
+    written: str
     source: str
     valid: bool
     answer: str
     rebuilt: str
     rewards: Mapping[str, float]
-    gain: float
-    lose: float
+    positive: float
+    negative: float
     logprob: float | None
     entropy: float | None
 
     @property
     def advantage(self) -> float:
         """Mean advantage of the trained tokens."""
-        return self.gain + self.lose
+        return self.positive + self.negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,10 @@ class Branch:
             yield from branch.ends()
 
 
+_Sides: TypeAlias = tuple[Floats, Floats]
+"""[T] each: positive and negative advantage."""
+
+
 def text_of(credited: Credited, node: int) -> str:
     """What a node says; its number of tokens when no text was kept."""
     tree = credited.tree
@@ -107,29 +114,33 @@ def branches(credited: Credited) -> tuple[Branch, ...]:
         children[int(tree.parent[node])].append(node)
     total = sum_to_root(tree, credited.rewarded.reward)
     learn = trained(tree)
-    return tuple(_branch(credited, node, children, total, learn) for node in children[0])
+    # Means over the trained tokens of a turn read these for every turn.
+    sides = credited.positive, credited.negative
+    return tuple(_branch(credited, node, children, total, learn, sides) for node in children[0])
 
 
-def _branch(credited: Credited, start: int, children: list[list[int]], total: Floats, learn: Bools) -> Branch:
+def _branch(
+    credited: Credited, start: int, children: list[list[int]], total: Floats, learn: Bools, sides: _Sides
+) -> Branch:
     chain = [start]
     while len(children[chain[-1]]) == 1:
         chain += children[chain[-1]]
     last, tree = chain[-1], credited.tree
-    following = tuple(_branch(credited, node, children, total, learn) for node in children[last])
+    following = tuple(_branch(credited, node, children, total, learn, sides) for node in children[last])
     success = bool(tree.info[last].get("success"))
     outcome = "solved" if success else ENDS[Outcome(int(tree.outcome[last]))]
     end = None if following else End(outcome=outcome, success=success, value=float(total[last]))
-    return Branch(turns=tuple(_turns(credited, chain, learn)), end=end, branches=following)
+    return Branch(turns=tuple(_turns(credited, chain, learn, sides)), end=end, branches=following)
 
 
-def _turns(credited: Credited, chain: list[int], learn: Bools) -> Iterator[Turn]:
+def _turns(credited: Credited, chain: list[int], learn: Bools, sides: _Sides) -> Iterator[Turn]:
     begins = begins_turn(credited.tree)
     starts = [at for at, node in enumerate(chain) if at == 0 or begins[node]]
     for start, stop in zip(starts, [*starts[1:], len(chain)], strict=True):
-        yield _turn(credited, chain[start:stop], learn)
+        yield _turn(credited, chain[start:stop], learn, sides)
 
 
-def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
+def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> Turn:
     tree = credited.tree
     pieces = [node for node in nodes if tree.kind[node] == Kind.ACTION]
     # The info of an action is at its last node.
@@ -140,16 +151,19 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools) -> Turn:
     sampled = tree.sampled[tokens]
     entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
     paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
+    action = text_of(credited, last) if acts else None
     said = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
+    positive, negative = (float(side[tokens][learns].mean()) if learns.any() else 0.0 for side in sides)
     return Turn(
-        action=text_of(credited, last) if acts else None,
+        action=action,
+        written=str(tree.info[last].get("raw", action or "")),
         source=Source(int(tree.source[last])).name.lower(),
         valid=bool(tree.info[last].get("valid", True)),
         answer="\n".join(said[Kind.OBSERVATION]),
         rebuilt="\n".join(said[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},
-        gain=float(credited.gain[tokens][learns].mean()) if learns.any() else 0.0,
-        lose=float(credited.lose[tokens][learns].mean()) if learns.any() else 0.0,
+        positive=positive,
+        negative=negative,
         logprob=float(tree.logprob[tokens][sampled].sum()) if sampled.any() else None,
         entropy=float(entropy.mean()) if len(entropy) else None,
     )

@@ -17,7 +17,7 @@ def outline(name: str, why: str, group: Group) -> str:
     grown = [branch for credited in group for branch in branches(credited)]
     strongest = max((abs(turn.advantage) for branch in grown for turn in _all_turns(branch)), default=0.0)
     shown = dict.fromkeys((instructions(credited), text_of(credited, 0)) for credited in group)
-    prompt = "".join(f"<pre>{_text(text)}</pre>" for texts in shown for text in texts if text)
+    prompt = "".join(_message(*message) for texts in shown for message in zip(("system", "user"), texts, strict=True))
     facts = f"{sum(solved)} of {len(values)} paths solved · mean return {typeset(short(sum(values) / len(values)))}"
     return (
         f'<article class="group"><header><h3>{escape(name)}</h3><p>{escape(group[0].tree.task.id)} · {facts}'
@@ -25,6 +25,11 @@ def outline(name: str, why: str, group: Group) -> str:
         f'<details class="prompt" open><summary>prompt</summary>{prompt}</details>'
         f"{''.join(_branch(branch, strongest or 1.0) for branch in grown)}</article>"
     )
+
+
+def _message(role: str, text: str) -> str:
+    """A message of the conversation under its role; "" without text."""
+    return f'<p class="role">{role}</p><pre>{_text(text)}</pre>' if text else ""
 
 
 def _all_turns(branch: Branch) -> Iterator[Turn]:
@@ -66,7 +71,8 @@ def _chip(turn: Turn, strongest: float) -> str:
 def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
     rows = "".join(_row(at, turn, strongest) for at, turn in enumerate(turns, start=done + 1))
     return (
-        '<div class="scroll"><table class="turns"><thead><tr><th>turn</th><th>action</th><th>what came back</th>'
+        '<div class="scroll"><table class="turns"><thead><tr><th>turn</th>'
+        '<th title="written by the policy">assistant</th><th title="written by the environment">user</th>'
         '<th>reward</th><th>advantage</th><th title="log-probability of the action, nats">log p</th>'
         '<th title="mean over the tokens of the action, nats">entropy</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
@@ -76,13 +82,18 @@ def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
 def _row(at: int, turn: Turn, strongest: float) -> str:
     tags = [] if turn.valid else ["not understood"]
     tags += [] if turn.source == "sampled" or turn.action is None else [turn.source]
-    marks = "".join(f'<span class="tag">{escape(tag)}</span>' for tag in tags)
-    action = "" if turn.action is None else f'<pre class="said">{_text(turn.action)}</pre>{marks}'
+    tags += [] if turn.written.strip() == (turn.action or "") else [f"action: {turn.action or '(empty)'}"]
+    marks = "".join(f'<span class="tag">{_text(tag)}</span>' for tag in tags)
+    action = "" if turn.action is None else f'<pre class="said">{_text(turn.written)}</pre>{marks}'
     rebuilt = f'<p class="tag">context rebuilt</p><pre>{_text(turn.rebuilt)}</pre>' if turn.rebuilt else ""
     answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
     paid = "".join(f"<div>{escape(name)} {typeset(signed(value))}</div>" for name, value in turn.rewards.items())
     # Branches that disagree at shared tokens are told apart: their mean may be 0 while both sides pull.
-    sides = f"<small>{typeset(f'{signed(turn.gain)} / {signed(turn.lose)}')}</small>" if turn.gain and turn.lose else ""
+    sides = (
+        f"<small>{typeset(f'{signed(turn.positive)} / {signed(turn.negative)}')}</small>"
+        if turn.positive and turn.negative
+        else ""
+    )
     mean = typeset(signed(turn.advantage))
     advantage = "" if turn.action is None else f"<span class={_tint(turn, strongest)}>{mean}</span>"
     return (

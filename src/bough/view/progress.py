@@ -83,8 +83,8 @@ class Told:
         return replace(self, messages=(*self.messages, text)[-RECENT_MESSAGES:])
 
     def left_s(self, now_s: float) -> float | None:
-        """Seconds to the end of the phase, from the mean of the last steps; None before there are two."""
-        if self.last is None or not self.recent_s:
+        """Seconds to the end of the phase, from the mean of the last steps; None before two and after the last."""
+        if self.last is None or not self.recent_s or self.last.step == self.last.steps:
             return None
         mean_s = sum(self.recent_s) / len(self.recent_s)
         return max(0.0, (self.last.steps - self.last.step) * mean_s - (now_s - self.at_s))

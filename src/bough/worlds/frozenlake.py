@@ -25,7 +25,7 @@ def frozenlake() -> World:
         # Groups with equal returns stay: the divergence alone pulls them back to the actions of the warm-up.
         regularizers=(Kl(coefficient=0.04),),
         filters=(),
-        optimizer=Optimizer(learning_rate=5e-4, parts=2, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
         warmup=Warmup(demonstrations=96, epochs=6, learning_rate=1e-3, batch_tokens=1024),
         schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),

@@ -26,7 +26,7 @@ def sokoban() -> World:
         regularizers=(Kl(coefficient=0.04),),
         filters=(),
         # One small step a batch: larger ones undo the warm-up of a model of this size.
-        optimizer=Optimizer(learning_rate=2e-4, parts=1, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=2e-4, minibatches=1, warmup_steps=20),
         warmup=Warmup(demonstrations=150, epochs=10, learning_rate=1e-3, batch_tokens=1024),
         schedule=Schedule(steps=100, batch_tasks=16),
         execution=Execution(threads=1),

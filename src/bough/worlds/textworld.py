@@ -23,7 +23,7 @@ def textworld() -> World:
         sampling=Sampling(max_tokens=8),
         rewards=(EnvReward(), InvalidAction(penalty=0.02)),
         regularizers=(Entropy(coefficient=0.01),),
-        optimizer=Optimizer(learning_rate=4e-4, parts=4, warmup_steps=20),
+        optimizer=Optimizer(learning_rate=4e-4, minibatches=4, warmup_steps=20),
         warmup=Warmup(demonstrations=100, epochs=8, learning_rate=2e-3, batch_tokens=1024),
         schedule=Schedule(steps=175, batch_tasks=16),
         execution=Execution(threads=1),

@@ -1,0 +1,108 @@
+"""Chooses the worker process of a request: the one that holds its prefix, unless it is overloaded."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CHUNK = 32
+"""Prefixes are known in chunks of this size; computing fewer tokens again is cheaper than waiting."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """The cost of a request.
+
+    Attributes:
+        prompt: The prompt.
+        tokens: Most new tokens.
+    """
+
+    prompt: tuple[int, ...]
+    tokens: int
+
+
+class Router:
+    """Deals requests out to P processes, by the prefixes that each holds.
+
+    A burst of requests is dealt out together: those with one prefix go to one process, up to its fair share of the
+    requests in flight. Beyond it a request stays with the process that holds its prefix as long as another process
+    would have to compute more tokens than it waits for:
+
+        known tokens >= new tokens x (requests there - requests at the least loaded process)
+
+    Attributes:
+        load: [P], the requests in flight of each.
+    """
+
+    def __init__(self, processes: int, *, slots: int, most_tokens: int) -> None:
+        """Start without known prefixes.
+
+        Args:
+            processes: P.
+            slots: Requests that a process runs at a time.
+            most_tokens: Tokens in the KV cache of a process.
+        """
+        self.load = [0] * processes
+        self._slots = slots
+        self._most_chunks = max(most_tokens // CHUNK, 1)
+        # Per process: hashes of chunks with all tokens before them, in order of their last use.
+        self._read: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(processes)]
+
+    def deal(self, burst: Sequence[Work]) -> list[int]:
+        """The process of each request; its load is one higher until `done`."""
+        places = [0] * len(burst)
+        fair = -(-(sum(self.load) + len(burst)) // len(self.load))
+        # Sorted, requests with one prefix follow each other.
+        for number in sorted(range(len(burst)), key=lambda number: burst[number].prompt):
+            work = burst[number]
+            chunks = _chunks(work.prompt)
+            known = [_leading(read, chunks) for read in self._read]
+            place = self._choose(known, work.tokens, fair)
+            self._note(place, chunks)
+            self.load[place] += 1
+            places[number] = place
+        return places
+
+    def done(self, place: int) -> None:
+        """A request of a process has ended."""
+        self.load[place] -= 1
+
+    def reset(self, place: int | None = None) -> None:
+        """Drop the beginnings known of a process, or of all."""
+        for number, read in enumerate(self._read):
+            if place in (None, number):
+                read.clear()
+
+    def _choose(self, known: Sequence[int], tokens: int, fair: int) -> int:
+        order = range(len(known))
+        best = max(order, key=lambda place: (known[place], -self.load[place]))
+        free = min(order, key=lambda place: (self.load[place], -known[place]))
+        ahead = self.load[best] - self.load[free]
+        if self.load[best] < min(fair, self._slots) or not ahead:
+            return best
+        crowded = self.load[best] >= self._slots > self.load[free]
+        return free if crowded or known[best] * CHUNK < tokens * ahead else best
+
+    def _note(self, place: int, chunks: Sequence[int]) -> None:
+        read = self._read[place]
+        for chunk in chunks:
+            read[chunk] = None
+            read.move_to_end(chunk)
+        while len(read) > self._most_chunks:
+            read.popitem(last=False)
+
+
+def _chunks(prompt: tuple[int, ...]) -> list[int]:
+    """The hash of each whole chunk with all tokens before it; the last token is always computed."""
+    hashes, before = list[int](), 0
+    for begin in range(0, len(prompt) - CHUNK, CHUNK):
+        before = hash((before, prompt[begin : begin + CHUNK]))
+        hashes.append(before)
+    return hashes
+
+
+def _leading(read: OrderedDict[int, None], chunks: Sequence[int]) -> int:
+    for number, chunk in enumerate(chunks):
+        if chunk not in read:
+            return number
+    return len(chunks)

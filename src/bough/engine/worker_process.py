@@ -1,0 +1,161 @@
+"""The worker process of a `MultiProcessEngine`: builds an engine and serves the requests it receives."""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Literal, TypeAlias
+
+import torch
+
+from bough.engine import Completion, EngineFault, Request
+from bough.engine.decoder import Stats
+from bough.engine.generation import LocalEngine
+from bough.engine.local import Local
+from bough.engine.model import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """A call of `Engine.score`."""
+
+    prompt_tokens: tuple[int, ...]
+    continuation_tokens: tuple[int, ...]
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A numbered request."""
+
+    number: int
+    request: Request | Scoring
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancel:
+    """Cancels a call."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renew:
+    """Resets the KV cache; the shared weights have a new version, or None for the same."""
+
+    policy_version: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The result of a call."""
+
+    number: int
+    result: Completion | tuple[float, ...] | Exception
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Results, and the engine's counts.
+
+    Attributes:
+        answers: To calls, in no order.
+        stats: What was done since the engine was built.
+        busy_s: For how long passes have run.
+    """
+
+    answers: Sequence[Answer]
+    stats: Stats
+    busy_s: float
+
+
+Message: TypeAlias = Sequence[Call] | Cancel | Renew | Literal["end"]
+
+
+def serve(connection: Connection, config: Local, model: Model, policy_version: int, threads: int) -> None:
+    """Build an engine, send None (or the error), then serve calls until the connection closes.
+
+    The weights of the model lie in memory that the other side changes before it says `Renew`.
+    """
+    # Ctrl-C is for the parent, which closes the connection.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(threads)
+    try:
+        engine = config.build(model)
+    except ValueError as error:
+        connection.send(str(error))
+        return
+    assert isinstance(engine, LocalEngine)
+    engine.renew(policy_version)
+    # What is here by now stays: nothing is gained by looking through it for garbage again and again.
+    gc.freeze()
+    with suppress(ConnectionError):
+        connection.send(None)
+        asyncio.run(_Desk(connection, engine).serve())
+    # Libraries leave threads behind that would keep the process.
+    os._exit(0)
+
+
+@dataclass(slots=True, eq=False)
+class _Desk:
+    connection: Connection
+    engine: LocalEngine
+    running: dict[int, asyncio.Task[None]] = field(default_factory=dict[int, asyncio.Task[None]])
+    done: list[Answer] = field(default_factory=list[Answer])
+
+    async def serve(self) -> None:
+        loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Message]()
+
+        def read() -> None:
+            # In a thread, so that nobody who writes ever waits for the end of a pass.
+            message: Message = []
+            while message != "end":
+                try:
+                    message = self.connection.recv()
+                except (EOFError, OSError):
+                    message = "end"
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(inbox.put_nowait, message)
+
+        threading.Thread(target=read, daemon=True).start()
+        while (message := await inbox.get()) != "end":
+            if isinstance(message, Cancel):
+                await self._cancel(message.number)
+            elif isinstance(message, Renew):
+                self.engine.renew(message.policy_version)
+            else:
+                for call in message:
+                    self.running[call.number] = asyncio.create_task(self._answer(call))
+
+    async def _cancel(self, number: int) -> None:
+        if task := self.running.get(number):
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _answer(self, call: Call) -> None:
+        request, engine = call.request, self.engine
+        result: Completion | tuple[float, ...] | Exception
+        try:
+            if isinstance(request, Request):
+                result = await engine.generate(request)
+            else:
+                result = await engine.score(request.prompt_tokens, request.continuation_tokens, request.temperature)
+        except (EngineFault, ValueError) as error:
+            result = error
+        finally:
+            del self.running[call.number]
+        if not self.done:
+            # What one pass has completed goes together.
+            asyncio.get_running_loop().call_soon(self._report)
+        self.done.append(Answer(number=call.number, result=result))
+
+    def _report(self) -> None:
+        answers, self.done = self.done, []
+        # A parent that is gone is noticed where its messages are read.
+        with suppress(ConnectionError):
+            self.connection.send(Report(answers=answers, stats=self.engine.stats, busy_s=self.engine.busy_s))

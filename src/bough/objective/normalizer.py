@@ -1,0 +1,73 @@
+"""Normalisers by name: the weight of each token in the mean over an optimizer batch."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from jaxtyping import Bool, Float, Int
+
+from bough.lazy import Tensor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Normalizer:
+    """The weight of each trained token, over a whole optimizer batch before it is split into micro-batches.
+
+    A batch has P paths; path p has |p| trained tokens; n[t] paths run through token t; U tokens are trained. A token
+    that several paths share lies in the batch once, so its weight is the sum of what each path gives it:
+
+        path_tokens     n[t] / sum of n             each token of each path alike: token mean (DAPO, arXiv 2503.14476)
+        paths           sum over p of 1 / |p| / P   each path alike: mean over paths of token means (GRPO, 2402.03300)
+        unique_tokens   1 / U                       each stored token alike, however many paths share it
+        constant        n[t] / (P * horizon)        a sum over each path, over a constant (Dr.GRPO, 2503.20783)
+
+    The weights sum to 1, but for `constant`, whose sum is the mean path length over the horizon. Where no path shares a
+    token, path_tokens and unique_tokens are the same.
+
+    Attributes:
+        by: Which normaliser.
+        horizon_tokens: Divisor of `constant`, tokens > 0; None with every other normaliser.
+    """
+
+    by: Literal["path_tokens", "paths", "unique_tokens", "constant"] = "path_tokens"
+    horizon_tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.by == "constant") != (self.horizon_tokens is not None):
+            raise ValueError(
+                f"Normalizer: got by={self.by!r} with horizon_tokens={self.horizon_tokens}; need horizon_tokens with "
+                "by='constant', and only there"
+            )
+        if self.horizon_tokens is not None and self.horizon_tokens < 1:
+            raise ValueError(f"Normalizer.horizon_tokens: got {self.horizon_tokens}; need at least 1")
+
+    def __call__(
+        self, paths: Int[Tensor, " M"], inverse_length: Float[Tensor, " M"], even: Bool[Tensor, " M"]
+    ) -> Float[Tensor, " M"]:
+        """The weights, float32.
+
+        Args:
+            paths: [M], n[t]: how many paths run through each trained token.
+            inverse_length: [M], the sum over these paths of one over their trained tokens; float64, since its sum over
+                a batch of whole trees is P.
+            even: [M], whether these paths have equally many trained tokens.
+
+        Raises:
+            ValueError: with `paths`, when paths of different lengths share a trained token. `Credited` keeps the mean
+                over the paths through a token, in which they weigh alike; here they would not.
+        """
+        match self.by:
+            case "path_tokens":
+                loss_weight = paths / paths.sum()
+            case "paths":
+                if not bool(even.all()):
+                    raise ValueError(
+                        f"Normalizer(by='paths'): got {int((~even).sum())} trained tokens shared by paths of different "
+                        "lengths; need chains, or branches of one length. Use by='path_tokens' or by='unique_tokens'"
+                    )
+                loss_weight = inverse_length / inverse_length.sum()
+            case "unique_tokens":
+                loss_weight = inverse_length.new_full(paths.shape, 1.0 / max(len(paths), 1))
+            case "constant":
+                assert self.horizon_tokens is not None  # by __post_init__
+                loss_weight = paths / (inverse_length.sum() * self.horizon_tokens)
+        return loss_weight.float()

@@ -1,0 +1,213 @@
+"""The running state of an utterance-level critic: two Q heads, two V heads, and a slow copy."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
+from bough.policy.seeding import seeded
+from bough.policy.utterance import UtteranceCritic
+from bough.tree import Floats, Rewarded, is_replayed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnValues:
+    """Values of n turns; column i is head i.
+
+    Attributes:
+        q: [n, 2], Q of context and action.
+        v: [n, 2], V of the context.
+        after: [n, 2], V of context and action, as a state of its own.
+    """
+
+    q: Float[Tensor, "n 2"]
+    v: Float[Tensor, "n 2"]
+    after: Float[Tensor, "n 2"]
+
+
+class DoubleCritic(nn.Module):
+    """A causal transformer with two heads for Q and two for V."""
+
+    def __init__(self, settings: UtteranceCritic, vocab_tokens: int) -> None:
+        from transformers import AutoModel, Qwen3Config
+
+        super().__init__()
+        width = settings.width
+        config = Qwen3Config(
+            vocab_size=vocab_tokens,
+            hidden_size=width,
+            intermediate_size=3 * width,
+            num_hidden_layers=settings.layers,
+            num_attention_heads=settings.heads,
+            num_key_value_heads=settings.heads,
+            head_dim=width // settings.heads,
+            max_position_embeddings=settings.context_tokens,
+            initializer_range=width**-0.5 / 2,
+            use_cache=False,
+            pad_token_id=None,
+        )
+        models: Any = AutoModel
+        self.trunk: Any = models.from_config(config, dtype=torch.float32, attn_implementation="sdpa")
+        self.q = nn.ModuleList(_head(width) for _ in range(2))
+        self.v = nn.ModuleList(_head(width) for _ in range(2))
+
+    def forward(self, turns: Sequence[Turn]) -> TurnValues:
+        """Values of n turns."""
+        device = next(self.parameters()).device
+        lengths = np.asarray([len(turn.text) for turn in turns])
+        filled = np.zeros((len(turns), int(lengths.max())), dtype=np.int64)
+        filled[np.arange(filled.shape[1]) < lengths[:, None]] = np.concatenate([turn.text for turn in turns])
+        # The model is causal, so the padding after a text does not change its states.
+        hidden: Tensor = self.trunk(input_ids=torch.as_tensor(filled, device=device)).last_hidden_state
+        row = torch.arange(len(turns), device=device)
+        before = hidden[row, torch.tensor([turn.read for turn in turns], device=device) - 1]
+        end = hidden[row, torch.as_tensor(lengths, device=device) - 1]
+        return TurnValues(q=_both(self.q, end), v=_both(self.v, before), after=_both(self.v, end))
+
+
+def _head(width: int) -> nn.Module:
+    last = nn.Linear(width, 1)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    return nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), last)
+
+
+def _both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
+    return torch.cat([head(hidden) for head in heads], dim=-1)
+
+
+class UtteranceCriticState:
+    """The critic, its slow copy, its optimizer, and its replay buffer."""
+
+    def __init__(self, settings: UtteranceCritic, *, vocab_tokens: int, device: str, seed: int) -> None:
+        self.buffer = ReplayBuffer(settings.capacity_turns)
+        with seeded(seed):
+            self.twins = DoubleCritic(settings, vocab_tokens).to(device)
+        self.target = copy.deepcopy(self.twins).requires_grad_(False)
+        self._settings = settings
+        self._adam = torch.optim.Adam(self.twins.parameters(), lr=settings.learning_rate)
+        self._observed = 0
+        self._metrics: dict[str, float] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether the warm-up is over."""
+        return self._observed >= self._settings.warmup_steps
+
+    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """Train on the batch and the replay buffer, then add values to the turns of the batch."""
+        limit = self._settings.context_tokens
+        turns = [[(node, turn.shortened(limit)) for node, turn in turns_of(each)] for each in rewarded]
+        new = [
+            turn for each, mine in zip(rewarded, turns, strict=True) if not is_replayed(each.tree) for _, turn in mine
+        ]
+        if new:
+            self.buffer.add(new)
+            self.learn(new, np.random.default_rng(seed))
+        said = self.judge([turn for mine in turns for _, turn in mine])
+        if len(said):
+            lesser = np.minimum(said[:, 0::2], said[:, 1::2]).mean(0).tolist()
+            self._metrics |= {"utterance/q": lesser[0], "utterance/v": lesser[1]}
+        end = np.cumsum([0, *(len(mine) for mine in turns)]).tolist()
+        return [
+            _with_values(each, [node for node, _ in mine], said[end[i] : end[i + 1]])
+            for i, (each, mine) in enumerate(zip(rewarded, turns, strict=True))
+        ]
+
+    def learn(self, new: Sequence[Turn], generator: np.random.Generator) -> None:
+        """Run the gradient steps of one training step.
+
+        Args:
+            new: Turns of the current policy.
+            generator: Samples the turns.
+        """
+        count, losses = self._settings.batch_turns, np.zeros(2)
+        for _ in range(self._settings.steps):
+            old = self.buffer.draw(count, generator)
+            fresh = [new[int(place)] for place in generator.integers(len(new), size=count)]
+            losses += self._step(old, fresh)
+        q_loss, v_loss = (losses / self._settings.steps).tolist()
+        self._metrics |= {"utterance/q_loss": q_loss, "utterance/v_loss": v_loss}
+
+    @torch.no_grad()
+    def judge(self, turns: Sequence[Turn]) -> Floats:
+        """[n, 4] float32: q1, q2, v1, v2 of n turns."""
+        count = self._settings.batch_turns
+        parts: list[TurnValues] = [self.twins(turns[i : i + count]) for i in range(0, len(turns), count)]
+        columns = [torch.cat([said.q, said.v], dim=1).cpu().numpy() for said in parts]
+        return np.concatenate([np.zeros((0, 4), dtype=np.float32), *columns])
+
+    def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
+        """Count a training step and return its metrics."""
+        del moved
+        self._observed += 1
+        metrics, self._metrics = self._metrics, {}
+        return {**metrics, "utterance/turns": float(len(self.buffer))}
+
+    def state(self) -> Mapping[str, NDArray[Any]]:
+        """Weights, Adam's moments, and turns."""
+        tensors = {f"critic/{name}": weight for name, weight in self.twins.named_parameters()}
+        tensors |= {f"target/{name}": weight for name, weight in self.target.named_parameters()}
+        for name, weight in self.twins.named_parameters():
+            tensors |= {f"adam/{name}/{key}": moment for key, moment in self._adam.state[weight].items()}
+        state: dict[str, NDArray[Any]] = {name: each.detach().cpu().numpy() for name, each in tensors.items()}
+        turns = {f"turns/{name}": column for name, column in self.buffer.state().items()}
+        return state | turns | {"observed": np.asarray([self._observed])}
+
+    @torch.no_grad()
+    def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore what `state` returned, bit for bit."""
+        for place, model in (("critic", self.twins), ("target", self.target)):
+            for name, weight in model.named_parameters():
+                weight.copy_(torch.as_tensor(state[f"{place}/{name}"]))
+        self._adam.state.clear()
+        named = dict(self.twins.named_parameters())
+        for key in (key for key in state if key.startswith("adam/")):
+            name, _, moment = key.removeprefix("adam/").rpartition("/")
+            value = torch.as_tensor(state[key].copy())
+            # Adam counts its steps on the CPU.
+            self._adam.state[named[name]][moment] = value if moment == "step" else value.to(named[name].device)
+        self.buffer.load_state({name.removeprefix("turns/"): column for name, column in state.items()})
+        self._observed = int(state["observed"][0])
+
+    def _step(self, old: Sequence[Turn], fresh: Sequence[Turn]) -> Floats:
+        """One gradient step; returns the losses of Q and V."""
+        settings, n = self._settings, len(old)
+        device = next(self.twins.parameters()).device
+        came_after = [replace(turn, text=turn.after, read=len(turn.after)) for turn in old]
+        with torch.no_grad():
+            copied: TurnValues = self.target([*came_after, *fresh])
+            came, chosen = copied.v[:n], copied.q[n:]
+            reward, open_, on = torch.tensor(
+                [(turn.reward, not turn.done, turn.goes_on) for turn in old], dtype=came.dtype, device=device
+            ).unbind(1)
+            goal = reward[:, None] + settings.discount * open_[:, None] * came
+        said: TurnValues = self.twins([*old, *fresh])
+        q_loss = (said.q[:n] - goal).square().sum(1).mean()
+        v_loss = (said.v[n:] - chosen).square().sum(1).mean()
+        after_loss = (on * (said.after[:n] - came).square().sum(1)).mean()
+        self._adam.zero_grad(set_to_none=True)
+        (q_loss + v_loss + after_loss).backward()  # pyright: ignore[reportUnknownMemberType]
+        nn.utils.clip_grad_norm_(self.twins.parameters(), settings.clip_norm)
+        self._adam.step()  # pyright: ignore[reportUnknownMemberType]
+        with torch.no_grad():
+            for slow, fast in zip(self.target.parameters(), self.twins.parameters(), strict=True):
+                slow.lerp_(fast, settings.polyak)
+        return np.asarray([q_loss.item(), v_loss.item()])
+
+
+def _with_values(rewarded: Rewarded, nodes: Sequence[int], values: Floats) -> Rewarded:
+    """The tree with the values [n, 4] of n of its turns at their tokens."""
+    tree = rewarded.tree
+    of_nodes = np.full((tree.nodes, 4), np.nan, dtype=np.float32)
+    of_nodes[nodes] = values
+    columns = np.repeat(of_nodes, np.diff(tree.span), axis=0)
+    named = dict(zip(("q1", "q2", "v1", "v2"), columns.T, strict=True))
+    return replace(rewarded, estimates={**rewarded.estimates, **named})

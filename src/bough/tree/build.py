@@ -1,0 +1,103 @@
+"""Trees from a list of nodes, for tests and examples."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bough.tree.marks import Kind, Outcome, Source
+from bough.tree.task import Task
+from bough.tree.tree import DTYPES, Floats, Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TreeNode:
+    """One node of `build`, with the columns of `Tree`.
+
+    Attributes:
+        parent: Number of the parent among the nodes; -1 for the first.
+        kind: What its tokens are.
+        tokens: Vocabulary ids.
+        logprob: Log-probability of each token, or of all of them; read where the policy sampled.
+        entropy: Nats, of each token, or of all of them; read where the policy sampled.
+        outcome: How the path that ends here ended; `OPEN` at inner nodes.
+        env_reward: Reward of the environment for the action.
+        state_key: Hash of the state that the node shows; 0 when unknown.
+        source: Who wrote it; None for the policy at an `ACTION`, and `FORCED` elsewhere.
+        info: Texts and provenance.
+    """
+
+    parent: int
+    kind: Kind
+    tokens: Sequence[int] = (1,)
+    logprob: float | Sequence[float] = -0.5
+    entropy: float | Sequence[float] = math.nan
+    outcome: Outcome = Outcome.OPEN
+    env_reward: float = 0.0
+    state_key: int = 0
+    source: Source | None = None
+    info: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    @property
+    def written_by(self) -> Source:
+        """The source, with the default filled in."""
+        if self.source is not None:
+            return self.source
+        return Source.SAMPLED if self.kind == Kind.ACTION else Source.FORCED
+
+
+def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) -> Tree:
+    """A tree of the given nodes, in depth-first pre-order.
+
+    Two answers to one prompt, the first of which is paid:
+
+        build(
+            TreeNode(parent=-1, kind=Kind.PROMPT, tokens=[7, 8]),
+            TreeNode(parent=0, kind=Kind.ACTION, tokens=[1, 2], env_reward=1.0, outcome=Outcome.TERMINATED),
+            TreeNode(parent=0, kind=Kind.ACTION, tokens=[3], outcome=Outcome.TERMINATED),
+        )
+
+    Args:
+        nodes: The root first, every node followed by all its descendants.
+        task: The task, or its id.
+        policy_version: Number of weight updates of the policy that sampled.
+
+    Raises:
+        ValueError: when a node has another number of log-probabilities or entropies than tokens, or the columns do not
+            fit together (see `Tree`).
+    """
+    sampled = [node.written_by == Source.SAMPLED for node in nodes]
+    columns: dict[str, object] = {
+        "parent": [node.parent for node in nodes],
+        "kind": [node.kind for node in nodes],
+        "span": np.cumsum([0, *(len(node.tokens) for node in nodes)]),
+        "token": [token for node in nodes for token in node.tokens],
+        "logprob": _of_tokens("logprob", nodes, [node.logprob for node in nodes], sampled),
+        "entropy": _of_tokens("entropy", nodes, [node.entropy for node in nodes], sampled),
+        "outcome": [node.outcome for node in nodes],
+        "env_reward": [node.env_reward for node in nodes],
+        "state_key": [node.state_key for node in nodes],
+        "source": [node.written_by for node in nodes],
+        "policy_version": [policy_version if drawn else -1 for drawn in sampled],
+    }
+    arrays: dict[str, NDArray[np.generic]] = {
+        name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()
+    }
+    whole = Task(id=task) if isinstance(task, str) else task
+    return Tree(task=whole, info=tuple(node.info for node in nodes), **arrays)  # pyright: ignore[reportArgumentType]
+
+
+def _of_tokens(
+    name: str, nodes: Sequence[TreeNode], values: Sequence[float | Sequence[float]], sampled: Sequence[bool]
+) -> Floats:
+    """[T]: a column of tokens, nan where the policy did not sample."""
+    parts: list[Floats] = [np.zeros(0)]
+    for place, (node, value, drawn) in enumerate(zip(nodes, values, sampled, strict=True)):
+        count = len(node.tokens)
+        given = np.asarray(value, dtype=np.float64)
+        if given.ndim and given.shape != (count,):
+            raise ValueError(f"build: got {len(given)} numbers in {name} of node {place}; need {count}, one a token")
+        parts.append(np.broadcast_to(given, count) if drawn else np.full(count, np.nan))
+    return np.concatenate(parts)

@@ -1,0 +1,229 @@
+"""Several engine processes: real ones, of a model so small that what is tested is the traffic."""
+
+import asyncio
+import gc
+import os
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from tests.engine.toys import Toy, ask, engine, run
+
+from bough.engine import Completion, EngineFault, Local
+from bough.engine.generation import LocalEngine
+from bough.engine.multi_process import MultiProcessEngine
+
+PROMPTS = [(tree, *range(20), tree, *[tree] * 20) for tree in range(1, 7)]
+
+
+def fleet(model: Any = None, **config: Any) -> MultiProcessEngine:
+    built = Local(**{"processes": 2, **config}).build(model or Toy())
+    assert isinstance(built, MultiProcessEngine)
+    return built
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[tuple[Toy, MultiProcessEngine]]:
+    """One for all tests that leave it as it was, as processes take seconds to start."""
+    model = Toy()
+    built = fleet(model)
+    yield model, built
+    run(built.close())
+
+
+def together(built: Any, count: int = 24) -> list[Completion]:
+    async def main() -> list[Completion]:
+        requests = (ask(PROMPTS[seed % len(PROMPTS)], seed=seed) for seed in range(count))
+        return await asyncio.gather(*(built.generate(request) for request in requests))
+
+    return run(main())
+
+
+def same(one: list[Completion], other: list[Completion]) -> None:
+    assert [each.tokens for each in one] == [each.tokens for each in other]
+    for left, right in zip(one, other, strict=True):
+        assert left.logprobs == pytest.approx(right.logprobs, abs=1e-10)
+
+
+def test_completions_scores_and_counts_are_those_of_one_process(shared: tuple[Toy, MultiProcessEngine]) -> None:
+    _, built = shared
+    alone = engine()
+    built.reset_cache()
+    before = built.stats
+    # The loop of the second round is another one.
+    for _ in range(2):
+        same(together(built), together(alone))
+    done, expected = built.stats, alone.stats
+    assert done.prompt_tokens - before.prompt_tokens == expected.prompt_tokens
+    # Branches of a tree come to one process.
+    assert done.cached_prompt_tokens - before.cached_prompt_tokens == expected.cached_prompt_tokens
+    assert done.generated_tokens - before.generated_tokens == expected.generated_tokens
+    assert built.busy_s > 0
+
+    async def score(asked: MultiProcessEngine | LocalEngine) -> tuple[float, ...]:
+        both = await asked.score_each(PROMPTS[0], ((3, 4, 5), (6,)), 0.5)
+        assert both[1] == pytest.approx(await asked.score(PROMPTS[0], (6,), 0.5))
+        return both[0]
+
+    assert run(score(built)) == pytest.approx(run(score(alone)), abs=1e-10)
+    assert built.context_tokens == alone.context_tokens
+
+
+def test_one_process_is_beside_this_one() -> None:
+    built = fleet(processes=1)
+    assert pid_of(built, 0) != os.getpid()
+    assert len(built.pids) == 1
+    same(together(built, 8), together(engine(), 8))
+    run(built.close())
+
+
+def test_new_weights_are_everywhere_at_once(shared: tuple[Toy, MultiProcessEngine]) -> None:
+    model, built = shared
+    first = {name: weight.clone() for name, weight in model.state_dict().items()}
+    together(built)
+    built.load_weights(Toy(seed=1).state_dict(), 7)
+    completions = together(built)
+    assert {each.policy_version for each in completions} == {built.policy_version} == {7}
+    same(completions, together(engine(Toy(seed=1))))
+    with pytest.raises(ValueError, match="need"):
+        built.load_weights({}, 8)
+    built.load_weights(first, 0)
+    same(together(built), together(engine()))
+
+
+def test_what_is_wrong_with_a_request_is_told(shared: tuple[Toy, MultiProcessEngine]) -> None:
+    _, built = shared
+    with pytest.raises(ValueError, match="got a prompt of 600 tokens"):
+        run(built.generate(ask([1] * 600)))
+    with pytest.raises(ValueError, match="vocabulary"):
+        run(built.score((1,), (99,)))
+
+
+def test_nothing_is_taken_over_while_requests_are_in_flight_but_cancelled_ones_are_none(
+    shared: tuple[Toy, MultiProcessEngine],
+) -> None:
+    model, built = shared
+
+    async def main() -> None:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError, match="6 requests in flight"):
+            built.load_weights(model.state_dict(), 0)
+        # Half of them before they were sent, half after.
+        for task in tasks[::2]:
+            task.cancel()
+        await asyncio.sleep(0.05)
+        with pytest.raises(RuntimeError, match="3 requests in flight"):
+            built.reset_cache()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        built.load_weights(model.state_dict(), 0)
+        # They end early in their processes too: many more would take minutes.
+        for _ in range(20):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(built.generate(ask(PROMPTS[0], max_tokens=400)), 0.01)
+
+    run(main())
+    same(together(built), together(engine()))
+
+
+def test_a_process_that_is_killed_fails_what_it_had_and_is_replaced() -> None:
+    built = fleet()
+    built.load_weights(Toy(seed=1).state_dict(), 3)
+    together(built)
+    before = built.stats
+
+    async def main() -> list[Completion | BaseException]:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0.05)
+        os.kill(pid_of(built, 0), signal.SIGKILL)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    answers = run(main())
+    faults = [answer for answer in answers if isinstance(answer, EngineFault)]
+    assert 0 < len(faults) < len(PROMPTS)
+    assert "3 requests in hand" in str(faults[0])
+    assert f"exit status {-signal.SIGKILL}" in str(faults[0])
+    assert sum(isinstance(answer, Completion) for answer in answers) == len(PROMPTS) - len(faults)
+    # The fresh one has the newest weights.
+    completions = together(built)
+    assert {each.policy_version for each in completions} == {3}
+    same(completions, together(engine(Toy(seed=1))))
+    assert built.stats.generated_tokens > before.generated_tokens
+
+    # And when nobody listens, whoever asks next notices.
+    os.kill(pid_of(built, 1), signal.SIGKILL)
+    time.sleep(0.2)  # until the system has closed what was its
+    built.reset_cache()
+    same(together(built), completions)
+
+    # One that cannot be replaced says why to those whom it gets, and to nobody else.
+    lost = fleet()
+    lost._model = Unsendable()
+    os.kill(pid_of(lost, 0), signal.SIGKILL)
+    time.sleep(0.2)
+
+    async def asked() -> list[Completion | BaseException]:
+        requests = (lost.generate(ask(prompt)) for prompt in PROMPTS)
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    for _ in range(2):
+        told = run(asked())
+        assert {type(each) for each in told} == {Completion, EngineFault}
+    assert any("cannot be sent to another process" in str(each) for each in told)
+    run(lost.close())
+
+    async def close() -> list[Completion | BaseException]:
+        tasks = [asyncio.create_task(built.generate(ask(prompt, max_tokens=400))) for prompt in PROMPTS]
+        await asyncio.sleep(0.05)
+        await built.close()
+        await built.close()
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    assert all(isinstance(answer, EngineFault) for answer in run(close()))
+    with pytest.raises(EngineFault, match="closed"):
+        run(built.generate(ask([1])))
+
+
+def test_processes_end_with_their_engine() -> None:
+    built = fleet(processes=2)
+    pids = [pid_of(built, place) for place in range(2)]
+    del built
+    gc.collect()
+    for pid in pids:
+        assert os.waitpid(pid, 0)[0] == pid
+
+
+def test_alone_means_bit_equal_to_one_process() -> None:
+    built = fleet(Toy(dtype=torch.float32), deterministic=True)
+    assert together(built, 8) == together(engine(Toy(dtype=torch.float32), deterministic=True), 8)
+    run(built.close())
+
+
+class Unsendable(Toy):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hook = lambda: None
+
+
+def test_what_cannot_work_is_refused() -> None:
+    with pytest.raises(ValueError, match="cannot be sent to another process"):
+        fleet(Unsendable())
+    elsewhere = Toy()
+    elsewhere.device = torch.device("meta")
+    with pytest.raises(ValueError, match="need a model on the CPU"):
+        fleet(elsewhere)
+    with pytest.raises(ValueError, match=r"Local\.processes: got 3; need 0 to 2"):
+        Local(processes=3, slots=2)
+    with pytest.raises(ValueError, match="for each of 2 processes"):
+        Local(processes=2, cache_tokens=100)
+
+
+def pid_of(built: MultiProcessEngine, place: int) -> int:
+    pid = built.pids[place]
+    assert pid
+    return pid
