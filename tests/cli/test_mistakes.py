@@ -143,7 +143,7 @@ CHANGES = [
     ("credit=Grpo(none)", "credit: got the argument 'none'; need name=value"),
     ("credit=Grpo(std=none", "credit: got 'Grpo(std=none'; need a piece, written as Name or Name(field=value)"),
     ("credit.std=sometimes", "credit.std: got 'sometimes'; need 'group', 'batch' or 'none'"),
-    ("credit=EnvReward", "credit: unknown name 'EnvReward'; need one of Archer*Grpo"),
+    ("credit=EnvReward", "credit: got EnvReward, whose __call__ takes (group*need a Credit*offered: Archer*Grpo"),
     ("credit=pieces.py:Nothing()", "credit: unknown name 'Nothing'; need one of *Fewer*in pieces.py"),
     ("credit=gone.py:Rule()", "credit: there is no file gone.py; need path/to/file.py:name"),
     ("credit=Gae()", "credit=Gae: needs the head 'value' of a critic; got critic=None; set critic=ValueHead("),

@@ -378,7 +378,7 @@ def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str,
     batch, (reported, apiece) = next((each, found) for each, found in tried if bool(found[1].any()))
     forest_ = batch.forest()
     assert len(forest_) < forest_.path_tokens
-    assert len(forest_.stretches(10)) > 3
+    assert len(forest_.chunks(10)) > 3
     for micro_tokens, cpu_workers in ((10, 1), (64, 1), (64, 2), (10**6, 1)):
         again, packed = gradient_through(
             objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens, cpu_workers=cpu_workers

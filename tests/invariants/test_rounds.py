@@ -30,7 +30,7 @@ class Fused:
 
     async def __call__(self, rollout: Rollout) -> None:
         await mcts(width=2)(rollout)
-        if rollout.limits.turns < rounds().limits.turns:
+        if rollout.limits.turns < rounds().world.limits.turns:
             return  # The dry pass, which every start and resume makes.
         if self.fuse and len(self.grown) >= self.fuse[0]:
             raise RuntimeError("the power went")

@@ -83,7 +83,7 @@ def grown(explorer: Explorer, env: Env, limits: Limits) -> tuple[Tree, Counted, 
 
 def test_there_are_searches_to_look_at() -> None:
     assert {"mcts", "a_star", "beam", "dfsdt", "rebase", "Commit", "BestOf", "dts", "q_star"} <= set(SEARCHES)
-    assert {"Chains", "Forks", "Levels", "Segments", "Surprisal", "EntropyForks", "Lookahead", "Guided"} <= set(SHAPES)
+    assert {"Chains", "Forks", "FullTree", "Segments", "EpTree", "EntropyForks", "Latr", "Guided"} <= set(SHAPES)
 
 
 @pytest.mark.parametrize("name", EXPLORERS)

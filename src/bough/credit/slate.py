@@ -47,7 +47,7 @@ class SlateCredit:
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
-            raise ValueError(f"Slate.epsilon: got {self.epsilon}; need a number above 0")
+            raise ValueError(f"SlateCredit.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credit every tree, in order."""

@@ -52,10 +52,10 @@ class ParallelCalls:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"Joint.most: got {self.most}; need at least 1")
+            raise ValueError(f"ParallelCalls.most: got {self.most}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
-                f"Joint.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
+                f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
                 "states are values (copy)"
             )
 
@@ -169,7 +169,9 @@ def _outer(inner: State) -> State:
 
 def _inner(state: State) -> State:
     if not isinstance(state.value, State):
-        raise TypeError(f"Joint: got a state with a value of type {type(state.value).__name__}; need one of its own")
+        raise TypeError(
+            f"ParallelCalls: got a state with a value of type {type(state.value).__name__}; need one of its own"
+        )
     return state.value
 
 

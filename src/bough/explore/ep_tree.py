@@ -124,7 +124,7 @@ def _spots(rollout: Rollout, draft: PendingAction) -> list[Spot]:
     logprobs = rollout.builder.nodes[draft.node].logprobs
     if logprobs is None:
         raise ValueError(
-            "Surprisal: got tokens without log-probabilities; need an engine that says them and a temperature above 0"
+            "EpTree: got tokens without log-probabilities; need an engine that says them and a temperature above 0"
         )
     first = len(draft.tokens) - len(logprobs)
     return [Spot(draft=draft, at=at, surprisal=-logprob) for at, logprob in enumerate(logprobs, start=first)]

@@ -102,9 +102,9 @@ class Latr:
             if getattr(self, name) < least:
                 raise ValueError(f"Lookahead.{name}: got {getattr(self, name)}; need at least {least}")
         if not 0 <= self.share <= 1:
-            raise ValueError(f"Lookahead.share: got {self.share}; need a number from 0 to 1")
+            raise ValueError(f"Latr.share: got {self.share}; need a number from 0 to 1")
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
-            raise ValueError(f"Lookahead.windows: got {self.windows}; need at least one number above 0, ascending")
+            raise ValueError(f"Latr.windows: got {self.windows}; need at least one number above 0, ascending")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -112,7 +112,7 @@ class EarlyAnswerBonus:
 
     def __post_init__(self) -> None:
         if self.turns < 1:
-            raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
+            raise ValueError(f"EarlyAnswerBonus.turns: got {self.turns}; need at least 1")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""

@@ -57,10 +57,10 @@ class Slate:
     def __post_init__(self) -> None:
         if self.candidates < 1 or self.retries < 0:
             raise ValueError(
-                f"Slate: got candidates={self.candidates}, retries={self.retries}; need candidates >= 1, retries >= 0"
+                f"SlateCredit: got candidates={self.candidates}, retries={self.retries}; need candidates >= 1, retries >= 0"
             )
         if not 0 < self.temperature < math.inf:
-            raise ValueError(f"Slate.temperature: got {self.temperature}; need a number above 0")
+            raise ValueError(f"SlateCredit.temperature: got {self.temperature}; need a number above 0")
 
     def chances(self, scores: Sequence[float]) -> list[float]:
         """How likely each of some candidates is taken."""

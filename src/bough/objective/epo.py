@@ -71,11 +71,11 @@ class Epo:
         """The bonus, less the penalty.
 
         Raises:
-            ValueError: when `columns.entropy` or `columns.usual_entropy` is missing.
+            ValueError: when `columns.entropy` or `columns.mean_turn_entropy` is missing.
         """
         entropy, usual = columns.entropy, columns.mean_turn_entropy
         if entropy is None or usual is None:
-            raise ValueError("Epo: got columns without `entropy` or `usual_entropy`; need both")
+            raise ValueError("Epo: got columns without `entropy` or `mean_turn_entropy`; need both")
         compared = entropy
         if self.over == "turn":
             turn, count = spans(path_ids_of(columns, "Epo"), "turn")

@@ -44,7 +44,7 @@ class RolloutValue:
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ValueError(f"Rollouts.n: got {self.n}; need at least 1")
+            raise ValueError(f"RolloutValue.n: got {self.n}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """Play; where no path came to an end, the worth of one that failed."""
@@ -52,7 +52,7 @@ class RolloutValue:
         for end in ends:
             worth = tree.worth(end)
             if worth is None:
-                raise ValueError("Rollouts: got a search with won=None; need one that knows what an end is worth")
+                raise ValueError("RolloutValue: got a search with won=None; need one that knows what an end is worth")
             end.value = end.q = worth
         tree.side += ends
         return sum(end.value for end in ends) / len(ends) if ends else tree.lost
@@ -75,7 +75,7 @@ class OracleValue:
 
     def __post_init__(self) -> None:
         if not 0 < self.discount <= 1:
-            raise ValueError(f"Oracle.discount: got {self.discount}; need a number above 0 and up to 1")
+            raise ValueError(f"OracleValue.discount: got {self.discount}; need a number above 0 and up to 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""

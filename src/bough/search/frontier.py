@@ -82,7 +82,7 @@ class UnionOf:
 
     def __post_init__(self) -> None:
         if not self.of:
-            raise ValueError("Several.of: got none; need at least one selector")
+            raise ValueError("UnionOf.of: got none; need at least one selector")
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

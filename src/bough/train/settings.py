@@ -138,7 +138,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         if self.every < 1 or self.temperature < 0:
             raise ValueError(
-                f"Evaluation: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
+                f"CheckpointResult: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
             )
 
 
