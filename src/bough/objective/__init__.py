@@ -80,7 +80,7 @@ class LossInputs:
         old: [M], log-probability that the learner itself computes with the weights before the update; differs from
             `rollout_logprob` where the engine computes differently, or sampled with older weights. Need `OLD_LOGPROBS`.
         mean_turn_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first step. Need
-            "mean_turn_entropy".
+            `MEAN_TURN_ENTROPY`.
         values: By the name of a head. Need `CRITIC`.
         expert: [M] bool, tokens that a demonstration wrote; they have no rollout log-probability, an advantage of 1,
             and weights of their own that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
