@@ -37,7 +37,8 @@ def explorers(room: ModuleType, name: str) -> dict[str, Explorer]:
             made_one = piece()
         except TypeError:
             continue  # needs more than its defaults
-        if not wrong_kind(Explorer, type(made_one)):
+        # A demonstration has no budget of its own: it needs an oracle that solves the task.
+        if not wrong_kind(Explorer, type(made_one)) and entry.name != "Demonstration":
             made[entry.name] = made_one
     return made
 

@@ -199,7 +199,7 @@ REFUSED = [
     (
         {"explorer": puct(), "critic": ValueHead(), "staleness": 1},
         "explorer.evaluate=CriticValue: needs rollouts of the current weights; got staleness=1; set staleness=0, or "
-        "another evaluate, such as Rollouts()",
+        "another evaluate, such as RolloutValue()",
     ),
     (
         {"optimizer": Optimizer(momentum="igt"), "staleness": 1},
@@ -211,8 +211,8 @@ REFUSED = [
         "hooks[0]=Snapshots: needs an environment with an oracle; got env=Bare; give the environment a method `plan(",
     ),
     (
-        {"credit": Filtered(goals=needy(STEADY))},
-        "credit.goals=Needy: needs a steady hand; got no piece that gives it; add a Steady()",
+        {"credit": Filtered(value_targets=needy(STEADY))},
+        "credit.value_targets=Needy: needs a steady hand; got no piece that gives it; add a Steady()",
     ),
 ]
 
@@ -247,7 +247,7 @@ FITS = [
     {"optimizer": Optimizer(momentum="igt")},
     {"explorer": puct(), "critic": ValueHead()},
     {"hooks": (Snapshots(),)},
-    {"credit": Filtered(goals=needy(STEADY)), "parser": Steady()},
+    {"credit": Filtered(value_targets=needy(STEADY)), "parser": Steady()},
 ]
 
 
@@ -321,7 +321,7 @@ def test_forks_by_entropy_need_entropies() -> None:
 
 def test_credit_for_scored_actions_needs_an_explorer_that_scores() -> None:
     run = small().replace(credit=credit.SlateCredit())
-    with pytest.raises(ConfigError, match=r"credit=Slate: needs scores of actions .*; got explorer=Chains; set"):
+    with pytest.raises(ConfigError, match=r"credit=SlateCredit: needs scores of actions .*; got explorer=Chains; set"):
         check(run)
     check(run.replace(explorer=explore.Slate(quality=explore.FormatScore())))
 

@@ -50,7 +50,7 @@ class OracleMatch:
     An oracle knows one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=Proper()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=FormatScore()")})
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""

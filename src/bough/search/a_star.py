@@ -24,7 +24,7 @@ class TurnsToGo:
         hopeless: How many where it knows no way.
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as Rollouts()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     hopeless: float = 1000.0
 

@@ -9,7 +9,7 @@ from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
 
-CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as Rollouts()") for each in (CRITIC, ON_POLICY))
+CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as RolloutValue()") for each in (CRITIC, ON_POLICY))
 """Of an evaluation that asks the critic during rollouts."""
 
 
@@ -69,7 +69,7 @@ class OracleValue:
         discount: Of a turn, in (0, 1].
     """
 
-    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as Rollouts()")})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     discount: float = 0.9
 
