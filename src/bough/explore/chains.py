@@ -12,8 +12,12 @@ from bough.tree import Outcome
 class Chains:
     """`n` chains of one task, the group sampling of GRPO (arXiv 2402.03300).
 
-    A chain that fails, through a fault of the environment or the engine, is played anew from the start up to `retries`
+    A chain that fails, through a fault of the environment or the engine, is retried from the start up to `retries`
     times; the failed attempts stay in the tree as `FAILED` paths, which count nowhere.
+
+    Attributes:
+        n: Number of chains.
+        retries: How often a chain that fails by a fault is retried.
     """
 
     n: int = 8
