@@ -64,7 +64,7 @@ class SearchResult:
 
     @property
     def rate(self) -> float:
-        """Normalizer of successes, in [0, 1]."""
+        """Fraction of successes, in [0, 1]."""
         return sum(self.successes.values()) / len(self.successes)
 
 

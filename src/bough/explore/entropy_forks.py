@@ -10,6 +10,7 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
+from bough.tree.needs import ENTROPIES, FORKS, Need
 
 FIRST_TOKENS = 20
 """The entropy of a turn is the mean over its first 20 tokens."""
@@ -84,11 +85,7 @@ class EntropyForks:
         retries: How often a failed turn is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
-
-    needs: ClassVar[frozenset[str]] = frozenset({"entropy"})
-    """Completions must have entropies."""
+    needs: ClassVar[frozenset[Need]] = frozenset({ENTROPIES, FORKS})
 
     paths: int = 16
     chains: int = 8

@@ -8,6 +8,7 @@ from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +62,7 @@ class EpTree:
         retries: How often a failed piece is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 6
     spots: int = 2

@@ -8,6 +8,7 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import TRUNK, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +33,7 @@ class Forks:
         retries: How often a path that fails is retried.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 2
     draws: int = 3

@@ -10,6 +10,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +45,7 @@ class FullTree:
         retries: How often a branch that fails is retried.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     width: int = 8
     depth: int = 3

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, Hints, insist
@@ -36,8 +35,6 @@ class Guided:
         ahead: Number of the oracle's next actions in the hint.
         retries: How often an attempt that fails by a fault is retried.
     """
-
-    forks: ClassVar[bool] = False
 
     n: int = 4
     again: int = 4

@@ -1,4 +1,4 @@
-"""Forks where the most top tokens are nearly tied, kept when they differ from their parent."""
+"""Forks where the most likely tokens are nearly tied, kept when they differ from their parent."""
 
 import itertools
 from collections.abc import Coroutine, Iterator, Sequence
@@ -11,6 +11,7 @@ from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import PRUNED, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -36,7 +37,7 @@ class Row:
 class Latr:
     """LATR's growth (arXiv 2510.24302): forks at near-ties; assumes alternatives and that states step twice.
 
-    One path starts. At each of its tokens the tied ones are the most top, with probability p1, and those of the next
+    One path starts. At each of its tokens the tied ones are the most likely, with probability p1, and those of the next
     `candidates - 1` for which
 
         p > floor  and  p1 - p < gap
@@ -47,7 +48,7 @@ class Latr:
     is pruned if they are similar by any given measure: edit distance over r below `edit`, the longest suffix of one
     that is in the other over r above `suffix`, ROUGE-L above `rouge`. A window in which one of them ended its turn is
     not compared, and the branch stays. At most round(paths * share) paths live at a time; among ties at equal token
-    counts the more top candidates come first, then the older paths. After `most_tokens` tokens, or when the tree is
+    counts the more likely candidates come first, then the older paths. After `most_tokens` tokens, or when the tree is
     full and no comparison is left, every path is sampled to its end, and independent chains fill up to `paths`. Two
     windows of 5:
 
@@ -62,7 +63,7 @@ class Latr:
     The defaults are the paper's for the game of countdown; for mathematics it has floor .15, gap .25, suffix .2, rouge
     .5, no edit distance, and 1024 tokens.
 
-    The released code takes the most top token wherever it does not branch in this phase, as if it had been sampled,
+    The released code takes the most likely token wherever it does not branch in this phase, as if it had been sampled,
     and fills short groups with copies of the first path. Where it exempts mathematical symbols, it drops them from the
     list of compared branches, but not from the list of branches to prune, so it prunes others. None of that is
     reproduced: paths are samples, short groups get new ones, and only compared branches are pruned. It also decays
@@ -71,9 +72,9 @@ class Latr:
     Attributes:
         paths: Paths of a tree.
         share: Share of them that may grow from the first path; in [0, 1].
-        candidates: Number of the most top tokens that can be tied.
+        candidates: Number of the most likely tokens that can be tied.
         floor: Minimum probability of a tie, exclusive.
-        gap: Maximum difference to the most top token, exclusive.
+        gap: Maximum difference to the most likely token, exclusive.
         windows: Numbers of tokens after which branches are compared, ascending.
         edit: Branches below this edit distance are pruned; None for no such rule.
         suffix: Branches above this suffix match are pruned; None for no such rule.
@@ -82,8 +83,7 @@ class Latr:
         retries: How often a failed piece is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     paths: int = 8
     share: float = 1.0

@@ -9,6 +9,7 @@ from bough.explore.asking import LabelParser, Reader, check_places, story
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
+from bough.tree.needs import ORACLE, Need
 
 QUALITY = "quality"
 """Key in an action's info: its quality score before execution."""
@@ -49,7 +50,7 @@ class OracleMatch:
     An oracle returns one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=Proper()")})
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """-1, 0 or 1; None where the oracle has no plan."""

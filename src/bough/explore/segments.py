@@ -11,6 +11,7 @@ from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
 """The starts of a path's segments, the prompt first."""
@@ -54,8 +55,7 @@ class Segments:
         retries: How often a segment that fails is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     width: int = 16
     divergence: int = 2

@@ -15,6 +15,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import STUB, Outcome
+from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Slate:
         retries: How often failed candidates are sampled again.
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset({"quality"})
+    gives: ClassVar[frozenset[Need]] = frozenset({CANDIDATE_SCORES})
 
     quality: Quality
     candidates: int = 5

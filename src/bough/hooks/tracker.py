@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Rewarded, groups, is_replayed
+from bough.tree.needs import Need, estimate
 
 RATE = "success_rate"
 """The estimate: at every token of a tree the success rate of its task, as tracked before the tree was grown."""
@@ -47,7 +48,7 @@ class Tracker:
         explore: What keeps tasks that always, or never, succeed from being forgotten, > 0.
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset({RATE})
+    gives: ClassVar[frozenset[Need]] = frozenset({estimate(RATE)})
 
     half_nats: float = 0.06
     least: float = 0.875

@@ -26,14 +26,20 @@ class Select(Protocol):
 
 @runtime_checkable
 class Score(Protocol):
-    """Scores a node; the highest score is selected, ties go to the first found.
-
-    A class whose score of a node is constant after the round in which the node was found declares `fixed = True`.
-    Selectors then compute the score once.
-    """
+    """Scores a node; the highest score is selected, ties go to the first found."""
 
     def __call__(self, node: SearchNode) -> float:
         """The score; siblings are available through the node's parent."""
+        ...
+
+
+@runtime_checkable
+class FixedScore(Score, Protocol):
+    """A score that is constant after the round in which the node was found, so selectors compute it once."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the score is constant with the current settings."""
         ...
 
 

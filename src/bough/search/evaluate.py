@@ -7,6 +7,10 @@ from typing import ClassVar
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
+
+CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as RolloutValue()") for each in (CRITIC, ON_POLICY))
+"""Needs of an evaluation that calls the critic during rollouts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +69,7 @@ class OracleValue:
         discount: Discount of a turn, in (0, 1].
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     discount: float = 0.9
 
@@ -86,7 +90,7 @@ class CriticValue:
     The value of an ended path, for searches that need one, is that before the last token of the last action.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic"})
+    needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.

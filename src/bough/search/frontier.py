@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bough.search import Score, Select
+from bough.search import FixedScore, Score, Select
 from bough.search.node import SearchNode
 from bough.search.score import NodeValue, RatedValue
 from bough.search.tree import SearchTree
@@ -49,7 +49,7 @@ class Best:
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""
-        if not getattr(self.by, "fixed", False):
+        if not (isinstance(self.by, FixedScore) and self.by.fixed):
             return heapq.nsmallest(self.width, tree.live(), key=self._rank)
         heap: Heap = tree.notes.setdefault(("Best", id(self)), Heap())
         # A node with several expansions is pushed again.

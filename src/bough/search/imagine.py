@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
@@ -127,8 +126,6 @@ class Dreamer:
         width: Number of actions sampled at each node.
         imagine: Rates them.
     """
-
-    forks: ClassVar[bool] = False
 
     width: int = 4
     imagine: Imagine = Imagine()

@@ -15,6 +15,7 @@ from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.score import known
 from bough.search.tree import SearchTree
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +58,7 @@ class Search:
         retries: How often a request is retried when the engine broke.
     """
 
-    forks: ClassVar[bool] = True
-    """States are stepped more than once, so the environment must support it."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     select: Select
     expand: Expand = field(default_factory=Sample)

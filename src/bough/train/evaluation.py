@@ -37,7 +37,7 @@ class HeldoutResult:
 
     @property
     def rate(self) -> float:
-        """Normalizer of successes, in [0, 1]; nan when no task was played."""
+        """Fraction of successes, in [0, 1]; nan when no task was played."""
         return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
 
 

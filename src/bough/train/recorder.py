@@ -58,7 +58,7 @@ class Checkpointable(Protocol):
 
 
 MANY_CUT = 0.05
-"""Normalizer of cut actions from which an evaluation reports them in a line."""
+"""Fraction of cut actions from which an evaluation reports them in a line."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 

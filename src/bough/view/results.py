@@ -35,7 +35,7 @@ class Panel:
 
     @property
     def rate(self) -> float:
-        """Normalizer of tasks solved."""
+        """Fraction of tasks solved."""
         return sum(self.successes) / len(self.successes)
 
     def gain_over(self, earlier: "Panel") -> tuple[float, float, float] | None:
