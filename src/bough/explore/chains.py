@@ -35,9 +35,9 @@ class Chains:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        await together(rollout, (self._play(rollout, root, chain) for chain in range(self.n)))
+        await together(rollout, (self._chain(rollout, root, chain) for chain in range(self.n)))
 
-    async def _play(self, rollout: Rollout, root: Cursor, chain: int) -> None:
+    async def _chain(self, rollout: Rollout, root: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):
             if await rollout.follow(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
                 return

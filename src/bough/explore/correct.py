@@ -90,7 +90,7 @@ class Correct:
         calls = [insist(rollout, root, number=number, step=self.n, retries=self.retries) for number in range(self.n)]
         lost = [each for each in await together(rollout, calls) if each is not None and each.lost]
         places = await self._places(rollout, lost)
-        await together(rollout, [self._continue(rollout, place) for place in places])
+        await together(rollout, [self._continue(rollout, cursor) for cursor in places])
 
     async def _places(self, rollout: Rollout, lost: Sequence[Attempt]) -> list[Cursor]:
         """The cursors from which the oracle continues, each once."""
@@ -106,10 +106,10 @@ class Correct:
                 found.setdefault(each.places[step].node, each.places[step])
         return list(found.values())
 
-    async def _continue(self, rollout: Rollout, place: Cursor) -> None:
+    async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:
         """Execute the oracle's plan to the end, or to a state without a plan."""
         for again in range(self.retries + 1):
-            branch, here = self.n * (self.retries + 1) + again, place
+            branch, here = self.n * (self.retries + 1) + again, cursor
             while isinstance(here, Cursor):
                 try:
                     plan = await rollout.plan(here)

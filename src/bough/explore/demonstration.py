@@ -23,16 +23,16 @@ class Demonstration:
             EnvFault: when the environment breaks at any turn; the whole demonstration is then retried.
             ValueError: when the oracle has no plan at the start; it is then no oracle for this task.
         """
-        place = await rollout.root()
-        plan = await rollout.plan(place)
+        cursor = await rollout.root()
+        plan = await rollout.plan(cursor)
         if not plan:
             raise ValueError(
                 f"task {rollout.builder.task.id}: got no plan from the environment; need an environment with a method "
                 "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
             )
-        while isinstance(place, Cursor) and plan:
-            place = await rollout.advance(place, action=plan[0], ahead=plan)
-            if isinstance(place, Cursor):
-                plan = await rollout.plan(place)
-        if place is Outcome.FAILED:
+        while isinstance(cursor, Cursor) and plan:
+            cursor = await rollout.advance(cursor, action=plan[0], ahead=plan)
+            if isinstance(cursor, Cursor):
+                plan = await rollout.plan(cursor)
+        if cursor is Outcome.FAILED:
             raise EnvFault(str(rollout.builder.nodes[-1].info["fault"]))

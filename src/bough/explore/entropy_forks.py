@@ -183,18 +183,18 @@ class EntropyForks:
         entropy, before, after = self._entropy(rollout, piece), path.at, piece.after
         first = path.first if path.first is not None else entropy
         # In the paper the turn after an observation decides, in the released code the turn before it.
-        place = (after if isinstance(after, Cursor) else None) if self.as_released else None if path.fresh else before
+        cursor = (after if isinstance(after, Cursor) else None) if self.as_released else None if path.fresh else before
         path.first, path.fresh = first, False
         if isinstance(after, Cursor):
             path.at = after
-        if place is None:
+        if cursor is None:
             return None
-        rng = random.Random(rollout.seed("entropy forks", path.number, len(place.past)))
+        rng = random.Random(rollout.seed("entropy forks", path.number, len(cursor.past)))
         if not (may_fork and rng.random() < self.chance(entropy - first, path.streak)):
             path.streak = 0
             return None
         path.streak += 1
-        return Path(number=number, at=place, first=None if self.as_released else first, streak=path.streak)
+        return Path(number=number, at=cursor, first=None if self.as_released else first, streak=path.streak)
 
     def _entropy(self, rollout: Rollout, piece: Piece) -> float:
         assert piece.draft is not None

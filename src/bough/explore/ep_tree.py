@@ -91,22 +91,22 @@ class EpTree:
             drawn: list[tuple[int, Cursor | PendingAction]] = []
             for chain, spots in enumerate(known):
                 best = sorted(spots, key=lambda spot: -spot.surprisal)[: self.spots]
-                places = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
-                drawn += [(chain, place) for place in places for _ in range(self.forks_each)]
+                positions = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
+                drawn += [(chain, position) for position in positions for _ in range(self.forks_each)]
             await self._play(rollout, known, drawn, self.chains + number * len(drawn))
 
     async def _play(
         self, rollout: Rollout, known: list[list[Spot]], drawn: list[tuple[int, Cursor | PendingAction]], first: int
     ) -> None:
         """Sample a path from each drawn position, and add its tokens to the candidates of its chain's tree."""
-        calls = (self._path(rollout, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        calls = (self._path(rollout, position, number) for number, (_, position) in enumerate(drawn, start=first))
         for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
             known[chain] += path
 
-    async def _path(self, rollout: Rollout, place: Cursor | PendingAction, number: int) -> list[Spot]:
+    async def _path(self, rollout: Rollout, position: Cursor | PendingAction, number: int) -> list[Spot]:
         """The candidate tokens of path `number`; none when all attempts failed."""
         spots: list[Spot] = []
-        after: Cursor | PendingAction | Outcome = place
+        after: Cursor | PendingAction | Outcome = position
         branch = number
         while isinstance(after, Cursor | PendingAction):
             piece = await write_on(rollout, after, branch=branch, retries=self.retries)

@@ -56,33 +56,33 @@ class Forks:
         """Grow the tree."""
         root = await rollout.root()
         # By chain: the states at which a path of its tree can fork.
-        places = [[root] for _ in range(self.chains)]
-        await self._play(rollout, places, [(chain, root) for chain in range(self.chains)], 0)
+        cursors = [[root] for _ in range(self.chains)]
+        await self._play(rollout, cursors, [(chain, root) for chain in range(self.chains)], 0)
         for number in range(self.rounds):
             if rollout.spent:
                 break
             drawn: list[tuple[int, Cursor]] = []
-            for chain, candidates in enumerate(places):
+            for chain, candidates in enumerate(cursors):
                 rng = random.Random(rollout.seed("forks", number, chain))
-                drawn += [(chain, place) for place in rng.choices(candidates, k=self.draws)]
-            await self._play(rollout, places, drawn, self.chains + number * len(drawn))
+                drawn += [(chain, cursor) for cursor in rng.choices(candidates, k=self.draws)]
+            await self._play(rollout, cursors, drawn, self.chains + number * len(drawn))
         for node in rollout.builder.nodes:
             if node.parent == root.node:
                 node.info[TRUNK] = self._trunk(node.branch)
 
     async def _play(
-        self, rollout: Rollout, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
+        self, rollout: Rollout, cursors: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
     ) -> None:
         """Sample a path from each drawn state, and add its states to those of its chain."""
-        calls = (self._path(rollout, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        calls = (self._path(rollout, cursor, number) for number, (_, cursor) in enumerate(drawn, start=first))
         for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
-            places[chain] += path
+            cursors[chain] += path
 
-    async def _path(self, rollout: Rollout, place: Cursor, number: int) -> list[Cursor]:
+    async def _path(self, rollout: Rollout, cursor: Cursor, number: int) -> list[Cursor]:
         """The states of path `number` before its end; none when all attempts failed."""
         for attempt in range(self.retries + 1):
             # First turns have distinct branch numbers; later turns are branch 0.
-            here = await rollout.advance(place, branch=number + attempt * self.paths)
+            here = await rollout.advance(cursor, branch=number + attempt * self.paths)
             passed: list[Cursor] = []
             while isinstance(here, Cursor):
                 passed.append(here)

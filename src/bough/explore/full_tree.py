@@ -67,26 +67,26 @@ class FullTree:
         """Grow the tree."""
         live = [await rollout.root()]
         for _ in range(self.depth):
-            calls = [self._write(rollout, place, branch, 0) for place in live for branch in range(self.width)]
+            calls = [self._write(rollout, cursor, branch, 0) for cursor in live for branch in range(self.width)]
             written = await together(rollout, calls)
             groups = [written[at : at + self.width] for at in range(0, len(written), self.width)]
             chosen = await self._choose(rollout, groups)
             after = await together(rollout, [self._do(rollout, each) for each in chosen])
-            live = [place for place in after if isinstance(place, Cursor)]
-        await together(rollout, [self._continue(rollout, place) for place in live])
+            live = [cursor for cursor in after if isinstance(cursor, Cursor)]
+        await together(rollout, [self._continue(rollout, cursor) for cursor in live])
 
-    async def _write(self, rollout: Rollout, place: Cursor, branch: int, attempt: int) -> "_Branch | None":
+    async def _write(self, rollout: Rollout, cursor: Cursor, branch: int, attempt: int) -> "_Branch | None":
         """An action; None when all attempts from this one on failed, or when it does not fit a budget."""
         try:
             while attempt <= self.retries:
                 if not rollout.budget.affords(Usage(turns=1)):
                     raise BudgetExceeded("tree_turns")
-                draft = await rollout.write(place, branch=branch + attempt * self.width)
+                draft = await rollout.write(cursor, branch=branch + attempt * self.width)
                 if isinstance(draft, PendingAction):
                     return _Branch(draft=draft, number=branch, attempt=attempt)
                 attempt += 1
         except BudgetExceeded as short:
-            rollout.stop(place, short.budget)
+            rollout.stop(cursor, short.budget)
         return None
 
     async def _choose(self, rollout: Rollout, groups: "Sequence[Sequence[_Branch | None]]") -> "list[_Branch]":
@@ -99,9 +99,9 @@ class FullTree:
         if self.keep is None or len(ranked) <= self.keep:
             return [each for _, each in ranked]
         found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])
-        worth = [-float("inf") if each is None else each for each in found]
-        best = sorted(range(len(ranked)), key=lambda place: (-worth[place], ranked[place][0], place))
-        return [ranked[place][1] for place in sorted(best[: self.keep])]
+        scores = [-float("inf") if each is None else each for each in found]
+        best = sorted(range(len(ranked)), key=lambda index: (-scores[index], ranked[index][0], index))
+        return [ranked[index][1] for index in sorted(best[: self.keep])]
 
     async def _do(self, rollout: Rollout, branch: "_Branch | None") -> Cursor | Outcome:
         """The result of an action; a failed action is sampled again."""
@@ -116,9 +116,9 @@ class FullTree:
             branch = await self._write(rollout, branch.draft.cursor, branch.number, branch.attempt + 1)
         return Outcome.FAILED
 
-    async def _continue(self, rollout: Rollout, place: Cursor) -> None:
+    async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:
         for attempt in range(self.retries + 1):
-            if await rollout.follow(place, branch=attempt) is not Outcome.FAILED:
+            if await rollout.follow(cursor, branch=attempt) is not Outcome.FAILED:
                 return
 
 

@@ -66,13 +66,13 @@ class Guided:
         """The hints after a failed attempt."""
         nodes = rollout.builder.nodes
         done = [str(nodes[action].info["text"]) for action in lost.actions]
-        said = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
+        failure = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
 
-        async def hint(place: Cursor) -> str:
+        async def hint(cursor: Cursor) -> str:
             try:
-                plan: Sequence[str] | None = await rollout.plan(place)
+                plan: Sequence[str] | None = await rollout.plan(cursor)
             except EnvFault:
                 plan = None
-            return f"Do this: {', '.join(plan[: self.ahead])}" if plan else said
+            return f"Do this: {', '.join(plan[: self.ahead])}" if plan else failure
 
         return hint

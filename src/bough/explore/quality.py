@@ -85,9 +85,9 @@ class LlmJudge:
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The score of the answer."""
         here = draft.cursor
-        told = str(rollout.builder.nodes[0].info["instructions"])
-        places = story(told, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
-        text = self.prompt.format_map(places | {"action": draft.parsed.action})
+        instructions = str(rollout.builder.nodes[0].info["instructions"])
+        fields = story(instructions, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
+        text = self.prompt.format_map(fields | {"action": draft.parsed.action})
         return self.read(await rollout.ask(self.system, text, "quality", *draft.branches))
 
 

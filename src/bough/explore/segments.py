@@ -117,7 +117,7 @@ class Segments:
         """The trails that continue, each repeated by its number of branches, up to the capacity."""
         total = min(capacity, self.divergence * (len(live) + just))
         each, left = divmod(total, len(live))
-        return [trail for place, trail in enumerate(live) for _ in range(each + (place < left))]
+        return [trail for index, trail in enumerate(live) for _ in range(each + (index < left))]
 
     def _again(self, rollout: Rollout, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
         """Starts of ended paths, from which they are sampled again."""

@@ -71,21 +71,21 @@ class Slate:
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        place: Cursor | Outcome = await rollout.root()
-        while isinstance(place, Cursor):
-            place = await self._turn(rollout, place)
+        cursor: Cursor | Outcome = await rollout.root()
+        while isinstance(cursor, Cursor):
+            cursor = await self._turn(rollout, cursor)
 
-    async def _turn(self, rollout: Rollout, place: Cursor) -> Cursor | Outcome:
+    async def _turn(self, rollout: Rollout, cursor: Cursor) -> Cursor | Outcome:
         """The result of the drawn candidate."""
         for attempt in range(self.retries + 1):
             first = attempt * self.candidates
-            calls = [self._scored(rollout, place, first + number) for number in range(self.candidates)]
+            calls = [self._scored(rollout, cursor, first + number) for number in range(self.candidates)]
             drafts = [each for each in await together(rollout, calls) if each is not None]
             while drafts:
                 chances = self.chances([score for _, score in drafts])
                 for (draft, _), chance in zip(drafts, chances, strict=True):
                     rollout.builder.nodes[draft.node].info["pick"] = chance
-                rng = random.Random(rollout.seed("slate", *place.branches, attempt, len(drafts)))
+                rng = random.Random(rollout.seed("slate", *cursor.branches, attempt, len(drafts)))
                 (taken,) = rng.choices(range(len(drafts)), weights=chances)
                 draft, _ = drafts.pop(taken)
                 try:
@@ -100,12 +100,12 @@ class Slate:
                 break
         return Outcome.TRUNCATED
 
-    async def _scored(self, rollout: Rollout, place: Cursor, branch: int) -> tuple[PendingAction, float] | None:
+    async def _scored(self, rollout: Rollout, cursor: Cursor, branch: int) -> tuple[PendingAction, float] | None:
         """A candidate and its score."""
         try:
-            draft = await rollout.write(place, branch=branch)
+            draft = await rollout.write(cursor, branch=branch)
         except BudgetExceeded as short:
-            rollout.stop(place, short.budget)
+            rollout.stop(cursor, short.budget)
             return None
         score = await rate(rollout, self.quality, draft) if isinstance(draft, PendingAction) else None
         return None if score is None or not isinstance(draft, PendingAction) else (draft, score)

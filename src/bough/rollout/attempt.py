@@ -36,9 +36,9 @@ class Attempt:
         return self.outcome in COUNTED and not self.success
 
 
-async def attempt(rollout: Rollout, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
+async def attempt(rollout: Rollout, cursor: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
     """Roll out from a cursor to the end; `branch` is the branch of the first turn, later turns are branch 0."""
-    places, actions, here, leaf = list[Cursor](), list[int](), place, place.node
+    places, actions, here, leaf = list[Cursor](), list[int](), cursor, cursor.node
     while True:
         places.append(here)
         first = branch if len(places) == 1 else 0
@@ -54,16 +54,16 @@ async def attempt(rollout: Rollout, place: Cursor, *, branch: int, hints: Hints 
 
 
 async def insist(
-    rollout: Rollout, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
+    rollout: Rollout, cursor: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
 ) -> Attempt | None:
     """Roll out a path, and retry it when it fails; None when all attempts failed.
 
     The branches of the attempts are `number`, `number + step`, `number + 2 * step`, and so on.
     """
     for again in range(retries + 1):
-        played = await attempt(rollout, place, branch=number + again * step, hints=hints)
-        if played.outcome is not Outcome.FAILED:
-            return played
+        result = await attempt(rollout, cursor, branch=number + again * step, hints=hints)
+        if result.outcome is not Outcome.FAILED:
+            return result
     return None
 
 

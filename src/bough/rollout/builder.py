@@ -82,10 +82,10 @@ class TreeBuilder:
     def done(self) -> Tree:
         """Freeze the tree. Nodes are sorted depth first and siblings by branch, whatever the order of completion."""
         order = self._order()
-        place = {-1: -1} | {old: new for new, old in enumerate(order)}
+        index = {-1: -1} | {old: new for new, old in enumerate(order)}
         nodes = [self.nodes[old] for old in order]
         columns = {
-            "parent": [place[node.parent] for node in nodes],
+            "parent": [index[node.parent] for node in nodes],
             "kind": [node.kind for node in nodes],
             "span": np.cumsum([0, *(len(node.tokens) for node in nodes)]),
             "token": [token for node in nodes for token in node.tokens],

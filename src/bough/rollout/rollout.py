@@ -78,10 +78,10 @@ class Rollout:
             )
         info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
         node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
-        place = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
+        cursor = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
         start = self.builder.task.start
         for number, action in enumerate(start):
-            after = await self.advance(place, action=action, source=Source.REPLAYED, ahead=start[number:])
+            after = await self.advance(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
             if after is Outcome.FAILED:
                 raise EnvFault(str(self.builder.nodes[-1].info["fault"]))
             if isinstance(after, Outcome):
@@ -89,8 +89,8 @@ class Rollout:
                     f"task {self.builder.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
                     f"({after.name}); need a start that leaves at least one turn within the limits of a path and a tree"
                 )
-            place = after
-        return place
+            cursor = after
+        return cursor
 
     @property
     def sampling(self) -> Sampling:
@@ -149,10 +149,10 @@ class Rollout:
 
     async def follow(self, cursor: Cursor, *, branch: int = 0) -> Outcome:
         """Sample from `cursor` to the end of the path; `branch` is that of the first turn, later turns are branch 0."""
-        place = await self.advance(cursor, branch=branch)
-        while isinstance(place, Cursor):
-            place = await self.advance(place)
-        return place
+        after = await self.advance(cursor, branch=branch)
+        while isinstance(after, Cursor):
+            after = await self.advance(after)
+        return after
 
     async def write(
         self,
@@ -262,7 +262,7 @@ class Rollout:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    async def score(self, said: PendingAction | tuple[str, str, str]) -> tuple[float, ...]:
+    async def score(self, item: PendingAction | tuple[str, str, str]) -> tuple[float, ...]:
         """Log-probability of each token of an action, [tokens], nats, under the policy at temperature 1.
 
         The source of the action does not matter. Given (system, text, answer) as in `ask`, it scores the tokens of the
@@ -272,7 +272,7 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
         """
-        read, tokens, branches = self._writer.reads(said)
+        read, tokens, branches = self._writer.reads(item)
         async with self.budget.holding(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self._deadlines.until(
@@ -391,8 +391,8 @@ class Rollout:
 
     def _exhausted(self, cursor: Cursor) -> str:
         """The name of the first exhausted budget of the path, or ""."""
-        limits, played = self.limits, len(cursor.past) - len(self.builder.task.start)
-        spent = {"turns": (played, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
+        limits, turns = self.limits, len(cursor.past) - len(self.builder.task.start)
+        spent = {"turns": (turns, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
         return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:

@@ -166,12 +166,12 @@ class Writer:
         return completion
 
     def reads(
-        self, said: PendingAction | tuple[str, str, str]
+        self, item: PendingAction | tuple[str, str, str]
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The prompt of an action or an answer, its tokens, and its branches."""
-        if isinstance(said, PendingAction):
-            return said.cursor.text, said.tokens, said.branches
-        (system, text, answer), renderer = said, self.agent.renderer
+        if isinstance(item, PendingAction):
+            return item.cursor.text, item.tokens, item.branches
+        (system, text, answer), renderer = item, self.agent.renderer
         tokens = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
         return renderer.render(system, (), text), tokens, ()
 

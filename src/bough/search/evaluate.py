@@ -50,10 +50,10 @@ class RolloutValue:
         """Roll out; the value of a failed path where no rollout reached an end."""
         ends = [end for end in await tree.together(tree.follow(node) for _ in range(self.n)) if end is not None]
         for end in ends:
-            worth = tree.worth(end)
-            if worth is None:
+            value = tree.worth(end)
+            if value is None:
                 raise ValueError("RolloutValue: got a search with won=None; need a search with a value for success")
-            end.value = end.q = worth
+            end.value = end.q = value
         tree.side += ends
         return sum(end.value for end in ends) / len(ends) if ends else tree.lost
 

@@ -91,10 +91,10 @@ class Imagine:
             if step.outcome.value or turn + 1 == self.depth:
                 break
             text, name = self.next.format_map(_story(state)), ("imagined action", run, turn)
-            said = await asked(tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling)
-            if said is None:
+            answer = await asked(tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling)
+            if answer is None:
                 return tree.lost
-            action = said
+            action = answer
         text = self.prompt.format_map(_story(state))
         values = await tree.together(
             asked(tree, child, "imagined", run, number, system=JUDGE, text=text, read=self.read, sampling=self.sampling)

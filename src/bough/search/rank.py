@@ -93,10 +93,10 @@ class Pairwise:
         async def better(one: SearchNode, two: SearchNode) -> SearchNode | None:
             text = self.prompt.format_map(fields | {"actions": numbered((one, two))})
             name = ("pair", one.number, two.number)
-            said = await asked(
+            order = await asked(
                 tree, node, *name, system=self.system, text=text, read=Choice(count=2), sampling=self.sampling
             )
-            return None if said is None else (one, two)[said[0]]
+            return None if order is None else (one, two)[order[0]]
 
         won = await tree.together(better(one, two) for one, two in permutations(children, 2))
         return [sum(winner is child for winner in won) / (2 * (len(children) - 1)) for child in children]

@@ -61,12 +61,12 @@ class SearchTree:
             anywhere: Whether any node may be the answer: then the node of the highest own value.
         """
         ends = self.ends()
-        places = [node for node in self.nodes if not node.ended and self._reachable(node)]
+        inner = [node for node in self.nodes if not node.ended and self._reachable(node)]
         if anywhere:
             # Values of descendants do not rate the answer at a node.
-            some = [node for node in (*places, *ends) if node.parent is not None and not math.isnan(node.value)]
+            some = [node for node in (*inner, *ends) if node.parent is not None and not math.isnan(node.value)]
             return max(some, key=lambda node: node.value, default=self.root)
-        return best(ends) or best(places) or next(iter(ends), self.root)
+        return best(ends) or best(inner) or next(iter(ends), self.root)
 
     def worth(self, node: SearchNode) -> float | None:
         """The value of an ended path; None where it must be evaluated."""
