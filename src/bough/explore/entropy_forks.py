@@ -13,7 +13,7 @@ from bough.rollout.together import together
 from bough.tree.needs import ENTROPIES, FORKS, Need
 
 FIRST_TOKENS = 20
-"""The entropy of a turn is the mean over its first 20 tokens."""
+"""The entropy of a turn is computed from its first 20 tokens."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -169,7 +169,7 @@ class Latr:
             row.parent = None
             return False
         ours, other = draft.tokens[row.born :], parent_draft.tokens[row.born :]
-        # The last token of a complete action is not compared.
+        # The last token of a complete parent action is not compared.
         length = min(len(ours), len(other) - parent_draft.complete)
         for window in self.windows[row.judged :]:
             if length < window:

@@ -41,8 +41,8 @@ class SearchTree:
         self.spent = False
         self.faults = 0
         self.notes: dict[object, Any] = {}
-        self._written: dict[int, int] = {}
-        self._came: dict[int, Cursor | Outcome] = {}
+        self._next_branch: dict[int, int] = {}
+        self._results: dict[int, Cursor | Outcome] = {}
         self._open = {0: self.root}
 
     def live(self) -> list[SearchNode]:
@@ -119,8 +119,8 @@ class SearchTree:
         self.nodes.append(node)
         self._open[node.number] = node
         parent.children.append(node)
-        if draft.node in self._came:
-            self._arrive(node, self._came[draft.node])
+        if draft.node in self._results:
+            self._arrive(node, self._results[draft.node])
         above: SearchNode | None = parent
         while above is not None and above.closed and not above.pruned:
             above.closed, above = False, above.parent
@@ -146,12 +146,12 @@ class SearchTree:
 
         The action need not be a node yet; a node made from it later is executed from the start.
         """
-        if draft.node not in self._came:
+        if draft.node not in self._results:
             at = await self.paid(self.rollout.act(draft))
             if at is None:
                 return None
-            self._came[draft.node] = at
-        return self._came[draft.node]
+            self._results[draft.node] = at
+        return self._results[draft.node]
 
     def observation(self, draft: PendingAction) -> str | None:
         """The observation after an action; None before it is executed, or when that failed."""
@@ -228,8 +228,8 @@ class SearchTree:
 
     def _branch(self, node: SearchNode) -> int:
         """The number of the next branch at a node."""
-        number = self._written.get(node.number, 0)
-        self._written[node.number] = number + 1
+        number = self._next_branch.get(node.number, 0)
+        self._next_branch[node.number] = number + 1
         return number
 
     def _info(self, node: SearchNode) -> dict[str, object]:
