@@ -57,8 +57,7 @@ class Correct:
         a b c X d    failed, X is the first wrong step    ->    a b c t t
 
     The oracle's actions are marked `TEACHER`. The group is mixed. With an advantage rule that compares paths, the steps
-    up to the branch get credit
-    for the branch that succeeds. The rest of the failure gets a negative advantage. The
+    up to the branch get credit for the branch that succeeds. The rest of the failure gets a negative advantage. The
     oracle's actions have no log-probabilities, so losses over samples skip them; `demonstrations.from_trees=true`
     imitates them, with an objective such as `SftMix`. Two failures with the same wrong state are corrected once.
 
