@@ -143,6 +143,6 @@ def test_forks_share_half_a_path() -> None:
 
 def test_ranges() -> None:
     for name in ("chains", "spots", "rounds", "forks_each", "retries"):
-        with pytest.raises(ValueError, match=rf"Surprisal\.{name}: got -1; need at least"):
+        with pytest.raises(ValueError, match=rf"EpTree\.{name}: got -1; need at least"):
             EpTree(**{name: -1})
     assert EpTree(rounds=0).paths == 6

@@ -108,5 +108,5 @@ def test_budgets_are_exact() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match=r"Imagine\.depth: got 0"):
         Imagine(depth=0)
-    with pytest.raises(ValueError, match=r"Imagine\.next: got the places \['action'\]"):
+    with pytest.raises(ValueError, match=r"Imagine\.next: got the placeholders \['action'\]"):
         Imagine(next="{action}")
