@@ -1,7 +1,7 @@
-"""Threads that compute gradients of one batch together, each on a part of it.
+"""CPU threads that compute the gradients of one batch together, each on its own trees.
 
-Two threads that each compute all of a half are faster than one whose every operation is spread over two: only large
-matrix products gain from that, and each waits for its slower half.
+Two threads with half of the trees each are faster than one thread whose operations use two cores: only large matrix
+products gain from the second core inside one operation.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -26,15 +26,15 @@ class CpuWorker:
     """The models of one thread.
 
     Attributes:
-        policy: The policy's weights, and gradients of its own.
-        critic: The same of the critic, if there is one.
+        policy: Shares the policy's weights; has its own gradients.
+        critic: Shares the critic's weights; has its own gradients. None without a critic.
     """
 
     policy: Policy
     critic: Critic | None
 
     def weights(self) -> list[nn.Parameter]:
-        """What is trained."""
+        """The trained parameters."""
         return [*self.policy.parameters().values(), *(() if self.critic is None else self.critic.parameters())]
 
 
@@ -42,10 +42,10 @@ class CpuWorkers:
     """Threads that each compute a part of a batch; a single worker runs in the calling thread."""
 
     def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
-        """Get so many ready.
+        """Create `count` workers.
 
         Raises:
-            ValueError: when there are several, and the policy is not on a CPU.
+            ValueError: when `count` is above 1 and the policy is not on a CPU.
         """
         if count > 1 and policy.device.type != "cpu":
             raise ValueError(
@@ -67,13 +67,13 @@ class CpuWorkers:
         max_tokens: int,
         model: Forward | None = None,
     ) -> list[Result]:
-        """Run `work` on every worker's part of a forest; returns the results in a fixed order.
+        """Run `work` on every worker's part of a packed prefix tree; returns the results in a fixed order.
 
         Args:
-            work: What is done with a share.
-            forest: What is read.
-            max_tokens: Most tokens of a stretch.
-            model: Reads in the policy's stead; without gradients, as all read with the same.
+            work: Function of a worker and its forward pass.
+            forest: The packed prefix trees.
+            max_tokens: Maximum tokens of a chunk.
+            model: Computes the forward pass, without gradients; None for each worker's policy.
         """
         models = [model or worker.policy for worker in self._workers]
         if self._pool is None:
@@ -92,14 +92,14 @@ class CpuWorkers:
         try:
             return [each.result() for each in found]
         finally:
-            # Also on an error or an interrupt: a thread that still runs would leave gradients behind.
+            # Also on an error or an interrupt: a thread that still runs would add gradients later.
             wait(found)
-            # Threads that begin later have as many as the last that said a number.
+            # torch gives new threads the thread count of the latest `set_num_threads` call.
             torch.set_num_threads(threads)
 
     @contextmanager
     def gathered(self) -> Generator[None]:
-        """In the end all gradients are the policy's and the critic's own."""
+        """On exit, adds the gradients of all workers to the policy and the critic."""
         own, *others = self._weights
         try:
             yield

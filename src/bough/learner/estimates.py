@@ -23,18 +23,18 @@ def appraise(
     temperature: float,
     micro_tokens: int,
 ) -> list[Rewarded]:
-    """The same trees with estimates: a critic's values by head, the "reference" log-probabilities.
+    """Return the trees with estimates: a critic's values by head, the "reference" log-probabilities.
 
     With `bootstrap` the critic also values the final states of truncated paths, in the same forward pass.
 
     Args:
         rewarded: The trees.
-        policy: Whose hidden states the critic reads.
+        policy: Computes the hidden states for the critic.
         critic: None for no values.
         bootstrap: Whether to set `Rewarded.end_values`.
-        reference: None for no log-probabilities of it.
+        reference: None for no reference log-probabilities.
         temperature: Divides the logits.
-        micro_tokens: Most tokens of one forward pass.
+        micro_tokens: Maximum tokens of one forward pass.
     """
     lengths = [len(each.tree.token) for each in rewarded]
     batch = pack([Credited(rewarded=each, path_advantage=np.zeros(count_path_tokens(each.tree))) for each in rewarded])
@@ -70,7 +70,7 @@ def appraise(
 def _end_values(
     rewarded: Sequence[Rewarded], ends: Sequence[Mapping[int, Ints]], values: Mapping[str, Floats]
 ) -> list[dict[str, Floats]]:
-    """For each tree `Rewarded.end_values`, from the concatenated values of all `ends`."""
+    """`Rewarded.end_values` of each tree, from the concatenated values of all `ends`."""
     begin = np.cumsum([0, *map(len, ends)]).tolist()
     found: list[dict[str, Floats]] = []
     for i, (each, leaves) in enumerate(zip(rewarded, ends, strict=True)):

@@ -1,4 +1,4 @@
-"""The update: from a batch and an objective to new weights. Does not know which algorithm made the batch."""
+"""The update: computes new weights from a batch and an objective, independent of the algorithm."""
 
 import math
 import warnings
@@ -38,7 +38,7 @@ class Diverged(RuntimeError):
 
 
 class Learner:
-    """An optimizer on a policy, in updates that may be split into micro-batches at will: the gradient is the same."""
+    """Optimizes a policy with an objective; the gradient does not depend on the split into micro-batches."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class Learner:
         self.settings = settings
         self.critic = critic
         self.updates = 0
-        """Optimizer steps done."""
+        """Number of optimizer steps so far."""
         self.merges = True
-        """Whether rows that begin alike are read as one tree."""
+        """Whether rows with a common prefix are packed into one tree."""
         self.extent = Extent()
-        """How large the pieces were that were read so far; measured where there is a budget of memory."""
+        """Maximum chunk sizes so far; measured only with a memory budget."""
         self._checked = False
         self._arithmetic = policy.arithmetic()
         self._total = total_updates
@@ -76,12 +76,12 @@ class Learner:
         seed: int,
         context: ObjectiveContext = NO_CONTEXT,
     ) -> dict[str, float]:
-        """Every epoch and part of a batch, one optimizer step each.
+        """Take one optimizer step for every epoch and mini-batch.
 
         Returns:
             Means over the steps of the losses and of the objective's metrics; `policy/gap`, the mean absolute
             difference in nats between the engine's and the learner's log-probabilities before the first step, over
-            what was sampled last.
+            the tokens sampled last.
 
         Raises:
             Diverged: when a loss, a gradient or an updated weight is not finite.
@@ -113,8 +113,8 @@ class Learner:
         if not reads_forests(self.policy, batch, temperature=self._temperature):
             self.merges = False
             warnings.warn(
-                "the policy reads a small tree otherwise than its paths one by one: it is trained path by path, at the "
-                "cost of all their tokens. Its layers do more than causal attention and work on single tokens",
+                "the policy's log-probabilities on packed trees differ from those on single paths: it is trained path by path, "
+                "at the cost of all their tokens. Its layers do more than causal attention and per-token operations",
                 stacklevel=2,
             )
 
@@ -137,7 +137,7 @@ class Learner:
         # Clipping would break the sum of gradient changes in N-HARPG.
         norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
         if self.critic is not None:
-            # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
+            # Clipped separately: an untrained critic's large error must not scale down the policy's gradient.
             metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
             self._optimizers.zero_grad()
@@ -160,16 +160,16 @@ class Learner:
         context: ObjectiveContext = NO_CONTEXT,
         old: Tensor | None = None,
     ) -> dict[str, float]:
-        """Add the gradient of the objective over a whole batch, page by page, to the parameters.
+        """Add the gradient of the objective over a whole batch, chunk by chunk, to the parameters.
 
-        An objective over tokens is a sum over pages. One over paths sees everything at once: the log-probs of the whole
-        batch are computed first, the loss gives their gradient, and a second look carries it to the weights.
+        A token objective is a sum over chunks. A path objective needs all log-probabilities at once: they are computed
+        first, the loss gives their gradient, and a second forward and backward pass propagates it to the weights.
 
         Args:
-            batch: Of one optimizer step.
+            batch: The mini-batch of one optimizer step.
             objective: The loss.
             normalizer: Computes the weight of each token.
-            context: For the objective.
+            context: Passed to the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
         needs, forest = objective.needs, self._forest(batch)
@@ -210,12 +210,12 @@ class Learner:
         return {**metrics, "policy/gap": gap}
 
     def _forest(self, batch: Batch) -> PackedPrefixTree:
-        # What a budget of memory allows is counted with all tokens trained.
+        # The memory budget assumes that all tokens of a chunk are trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
         return replace(batch.forest(merge=self.merges), effort=effort)
 
     def _saving(self, batch: Batch, forest: PackedPrefixTree) -> float:
-        """How many times the arithmetic would be needed to read every path by itself."""
+        """Ratio of arithmetic: every path separately over packed trees."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
             count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))
@@ -226,7 +226,7 @@ class Learner:
     def _over_tokens(
         self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective
     ) -> tuple[dict[str, float], float]:
-        """Add loss and gradient of each page; returns metrics, and the sum of the gaps."""
+        """Add loss and gradient of each chunk; returns metrics, and the sum of the gaps."""
 
         def work(worker: CpuWorker, reading: ChunkedForward) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
@@ -246,7 +246,7 @@ class Learner:
     def _over_paths(
         self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
     ) -> tuple[dict[str, float], float]:
-        """The loss of all paths from the outputs of a first pass, then its gradient page by page."""
+        """The loss of all paths from the outputs of a first pass, then its gradient chunk by chunk."""
         outputs = self._survey(forest, batch, objective.needs)
         leaves = [leaf.requires_grad_() for leaf in outputs.columns()]
         whole = with_outputs(inputs, outputs, objective.needs)
@@ -275,7 +275,7 @@ class Learner:
             self.extent = extent
 
     def divergence(self, batch: Batch) -> float:
-        """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
+        """Divergence of the policy from the sampling policy of a batch: the mean over its tokens of the k3 estimate.
 
         With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
         the expectation is KL(before || now). Tokens of earlier steps do not count.
@@ -297,12 +297,12 @@ class Learner:
         return self._optimizers.state()
 
     def load_state(self, state: Mapping[str, Tensor], updates: int) -> None:
-        """Go on from `state` after `updates` optimizer steps."""
+        """Restore `state` after `updates` optimizer steps."""
         self.updates = updates
         self._optimizers.load_state(state)
 
     def logprobs(self, batch: Batch) -> Tensor:
-        """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
+        """[M]: the policy's log-probabilities of the trained tokens of a batch, without gradients."""
         return self._survey(self._forest(batch), batch, frozenset()).logprob
 
     def _look(self, worker: CpuWorker, page: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
@@ -343,7 +343,7 @@ def _gap(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
 
 
 def _descend(objective: Objective, columns: LossInputs) -> dict[str, float]:
-    """Backpropagate the loss of some columns; returns its metrics."""
+    """Backpropagate the loss of some inputs; returns its metrics."""
     loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
     named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}

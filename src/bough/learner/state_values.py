@@ -1,4 +1,4 @@
-"""A critic at work while trees grow: what places are worth, many at once."""
+"""State values from a critic during search, in batched forward passes."""
 
 import asyncio
 from itertools import accumulate
@@ -12,19 +12,19 @@ from bough.policy.policy import Policy
 
 
 class Valuer:
-    """Says what a place is worth to a value head, from the tokens that the policy reads there.
+    """Computes the value of a state with a value head, from the policy's hidden states.
 
-    What is asked for at the same time is answered by one pass.
+    Concurrent requests share one forward pass.
     """
 
     def __init__(self, policy: Policy, critic: Critic, *, micro_tokens: int, alone: bool = False) -> None:
-        """Take a critic; its first head is asked.
+        """Use the first head of a critic.
 
         Args:
-            policy: Whose hidden states the critic reads.
+            policy: Computes the hidden states.
             critic: The heads.
-            micro_tokens: Most tokens of one pass.
-            alone: Whether every place has a pass of its own, so that no answer depends on what else is asked.
+            micro_tokens: Maximum tokens of one pass.
+            alone: Whether every state has its own pass, so that no value depends on concurrent requests.
         """
         self._policy = policy
         self._critic = critic
@@ -33,7 +33,7 @@ class Valuer:
         self._asked: list[tuple[tuple[int, ...], asyncio.Future[float]]] = []
 
     async def __call__(self, tokens: tuple[int, ...]) -> float:
-        """The value of the place in which `tokens` are read."""
+        """The value of the state after `tokens`."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[float] = loop.create_future()
         if not self._asked:
@@ -42,7 +42,7 @@ class Valuer:
         return await answer
 
     def _answer(self) -> None:
-        """Answer everything that was asked since the last time."""
+        """Compute the values of all pending requests."""
         asked, self._asked = self._asked, []
         while asked:
             ends = list(accumulate(len(tokens) for tokens, _ in asked))
