@@ -167,7 +167,7 @@ def appetite(policy: Policy) -> Appetite:
 def _moments(policy: Policy, sizes: Sequence[int], watch: "_Watch", *, narrow: bool) -> Moments:
     few, more = sizes[0] // 8, sizes[0] // 4
     found = [_held(policy, size, watch, trained=few, narrow=narrow) for size in sizes]
-    # When the last layer runs for all tokens, predicting states are only gathered. (Each measured text fragments the heap.)
+    # A pass with the whole last layer only gathers predicting states. (Each measured text fragments the heap.)
     found += [_held(policy, sizes[0], watch, trained=more, narrow=True)] if narrow else []
     if len({len(held) for held, _ in found}) > 1:
         # The two sequences of events differ; with two predicting tokens they are always distinguishable.
@@ -211,7 +211,7 @@ def _held(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow:
 
 
 def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> Callable[[], None]:
-    """A forward and backward pass of `size` tokens, `trained` of them trained; with `narrow`, the last layer only for these."""
+    """A forward and backward pass of `size` tokens with `trained` trained ones; `narrow`: the last layer only for these."""
     after = np.arange(size - trained, size, dtype=np.int64) + 1
     text = np.zeros(size, dtype=np.int64)
     forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
@@ -270,7 +270,7 @@ class Memory:
         return self.bytes(extent, self.cache_tokens)
 
     def account(self) -> str:
-        """Memory by purpose with the smallest chunks, GiB; the keys and values of preceding text count to the chunks."""
+        """Memory by purpose with the smallest chunks, GiB; keys and values of preceding text count to the chunks."""
         parts = {**self.always, "the engine's cache": self.appetite.pair_bytes * self.cache_tokens}
         parts[f"chunks of {LEAST_TOKENS} tokens after texts of {self.path_tokens}"] = self.most(LEAST_TOKENS) - sum(
             parts.values()

@@ -37,21 +37,21 @@ TASKS = 2
 """Tasks of the synthetic group."""
 
 TURNS = 2
-"""Most turns of its paths."""
+"""Maximum number of turns of its paths."""
 
 ACTIONS = 4
-"""Most different actions that the scripted engine writes."""
+"""Maximum number of different actions of the scripted engine."""
 
 CALLS = 64
-"""Most engine calls, and most environment steps, of one of its trees."""
+"""Maximum number of engine calls, and of environment steps, of one of its trees."""
 
 
 async def dry_pass(runtime: Runtime) -> None:
-    """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
+    """Run a synthetic group from rewards to the gradient, so that incompatible pieces fail before the warm-up.
 
-    The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
-    the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer state
-    and random generators do not change. Advisers do not run.
+    The run's explorer grows trees of its first tasks in its environment. A scripted engine returns admissible actions
+    of the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer
+    state and random generators do not change. Hooks do not run.
 
     Raises:
         StageError: when a piece returns a value that the next stage cannot use.
@@ -114,7 +114,7 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
 
 
 async def _value(tokens: tuple[int, ...]) -> float:
-    """A stand-in for the critic, which would run the policy."""
+    """Replaces the critic, which would run the policy."""
     return len(tokens) % 2 / 2
 
 
@@ -199,7 +199,7 @@ def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]
 
 
 def _taught(tree: Tree) -> Tree:
-    """The tree with its sampled tokens marked as a teacher's, for objectives that need experts."""
+    """The tree with its sampled tokens marked as a teacher's, for objectives that need demonstrations."""
     unknown = np.full(len(tree.token), np.nan, dtype=DTYPES["logprob"])
     source = np.where(tree.source == Source.SAMPLED, Source.TEACHER, tree.source).astype(DTYPES["source"])
     version = np.full_like(tree.policy_version, -1)
