@@ -48,7 +48,7 @@ def test_a_sync_that_arrives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("front", "rate", "told"),
     [
-        (Unsynced, 1e-2, "differ from the learner's by .* The engine did not take the new weights"),
+        (Unsynced, 1e-2, "differ from the learner's by .* The engine did not load the new weights"),
         (Unsynced, 1e-7, "are exactly the old ones although the weights changed; the sync delivered nothing"),
         (Other, 1e-3, "differ from the learner's by .* or computes another model"),
     ],

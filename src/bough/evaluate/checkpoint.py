@@ -1,4 +1,4 @@
-"""Evaluating a run's checkpoint on tasks it never trained on."""
+"""Evaluates a run's checkpoint on held-out tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ class CheckpointResult:
 
 
 def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> CheckpointResult:
-    """Play the held-out tasks of a run with one of its checkpoints.
+    """Sample one path for every held-out task of a run with one of its checkpoints.
 
     Args:
         path: The run directory; nothing in it is changed.
-        step: The checkpoint; the newest whole one if None.
+        step: The checkpoint; the newest complete one if None.
         changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Trees as data for others: pairs that a loss would learn, examples, values, labels of steps, mistakes put right."""
+"""Exports trees as data sets: preference pairs, examples, values, step labels, revised mistakes."""
 
 import json
 from collections import Counter
@@ -36,11 +36,11 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What was found in trees.
+    """The rows of an export.
 
     Attributes:
         rows: Lines of JSON, file by file and tree by tree.
-        left_out: How many of what could not be said or taught nothing, by reason.
+        left_out: Counts of skipped items by reason.
     """
 
     rows: tuple[Row, ...]
@@ -49,7 +49,7 @@ class Exported:
 
 @dataclass(slots=True, kw_only=True)
 class _Sieve:
-    """Rows, and what fell through."""
+    """Collects rows, and counts skipped ones."""
 
     teller: Transcriber
     apart: PairFilter
@@ -57,7 +57,7 @@ class _Sieve:
     left_out: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, make: Callable[..., Row], *told: object) -> None:
-        """Keep a row, if it can be said."""
+        """Add a row, or count the reason why it is not representable."""
         try:
             self.rows.append(make(self.teller, *told))
         except NotRepresentable as why:
@@ -74,36 +74,35 @@ def export(
     trees: Path | None = None,
     out: Path | None = None,
 ) -> Exported:
-    """Mine the trees of a run. Each file of trees is a batch: credited and admitted as the run does, or as changed.
+    """Export the trees of a run. Each file of trees is a batch: credited and filtered as in the run, or as changed.
 
-    The rows are what TRL (0.24) calls prompt-preference, prompt-completion and stepwise supervision, as text with the
-    chat's marks in it, or as messages; beside them stands the task's id, and a number.
+    The rows are TRL's (0.24) prompt-preference, prompt-completion and stepwise supervision formats, as text with chat
+    template tokens, or as messages. Each row also has the task's id, and a number.
 
-        pairs       {"prompt", "chosen", "rejected", "gap"}         what the `pairs` of the run's objective compares
-        examples    {"prompt", "completion", "weight"}              each turn that gains, by how much
-        values      {"prompt", "value", "head"}                     what value heads should have said
+        pairs       {"prompt", "chosen", "rejected", "gap"}         the preference pairs of the run's objective
+        examples    {"prompt", "completion", "weight"}              turns with positive advantage, and its mean
+        values      {"prompt", "value", "head"}                     targets of value heads
         steps       {"prompt", "completions", "labels", "scores"}   paths, and whether each turn's advantage is above 0
-        revisions   {"prompt", "completion", "gap"}                 what `Revise` makes of mistakes; the run's, if any
+        revisions   {"prompt", "completion", "gap"}                 mistakes revised by `Revise`; the run's, if any
 
-    Turns are exact: what was read, and what was written there. Sides of several turns hold what the environment said in
-    between, of which Bough's losses learn nothing and others may: take pairs of turns where that matters. Completions
-    of revisions hold that, too: as text they come with "input_ids" and "completion_mask", the tokens and which of them
-    are learned, by which TRL goes; as messages take `assistant_only_loss`.
+    Turns are exact: the tokens of the prompt, and the sampled tokens. Sides of several turns include the observations
+    in between. Bough's losses mask them, other libraries may not: use pairs of turns where that matters. Completions of
+    revisions include observations as well. As text they have "input_ids" and "completion_mask", the tokens and the loss
+    mask that TRL uses; as messages use `assistant_only_loss`.
 
     Args:
         target: The run directory, whose tokenizer made the tokens.
         changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
         what: One of the five.
         messages: Whether prompts, completions and sides are lists of messages; steps are always text.
-        apart: How different the sides of pairs must be; pairs that differ by too little in value are not looked at
-            (`Pairs.gap`).
+        apart: Required difference of the sides of pairs, applied after the minimum value difference (`Pairs.gap`).
         trees: A file of trees, or a folder; the run's own if None. Trees without rewards get the run's.
-        out: A JSONL file to write, whole or not at all.
+        out: A JSONL file; it is written completely or not at all.
 
     Raises:
         StoreError: when there are no trees, or the disk is full.
-        ConfigError: when the rule needs what files of trees don't hold, or the run has nothing of the kind.
-        ValueError: when nothing was found; says why.
+        ConfigError: when the rule needs data that files of trees do not contain, or the run has nothing of the kind.
+        ValueError: when there are no rows; has the reasons.
     """
     if what not in _KINDS:
         raise ConfigError(f"what: {unknown(what, _KINDS)}")
@@ -119,7 +118,7 @@ def export(
             sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
             _KINDS[what](sieve, kept, run)
     if not sieve.rows:
-        told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "nothing to look at"
+        told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "no trees"
         raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
     if out is not None:
         write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sieve.rows).encode())
@@ -140,7 +139,7 @@ def _files(place: Path) -> list[Path]:
 
 
 def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
-    """The credited trees of a file that the run's filters admit, and the number of dropped groups by reason."""
+    """The credited trees of a file that pass the run's filters, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.loop import apply_filters, reward
 
@@ -161,7 +160,7 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
-    """What would be learned from; goals are not needed, and what critics thought is not there."""
+    """The batch of the trees, without value targets, because files of trees contain no critic values."""
     from bough.batch import pack
 
     return pack([replace(each, value_targets={}) for each in kept], paths=paths)
@@ -169,11 +168,11 @@ def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Places:
-    """Where the tokens of some trees are.
+    """The position of each token of some trees.
 
     Attributes:
-        tree: [T] int64, over all trees.
-        node: [T] int64, in its tree.
+        tree: [T] int64, index of the tree.
+        node: [T] int64, index of the node in its tree.
     """
 
     tree: Ints
@@ -190,7 +189,7 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     pairs = next(_pairs_of(run.loss), None)
     if pairs is None:
         raise ConfigError(
-            f"objective={type(run.method.objective).__name__}: compares nothing; need one with pairs, such as "
+            f"objective={type(run.method.objective).__name__}: has no pairs; need one with pairs, such as "
             "objective='Dpo(pairs=Pairs(unit=turn))'"
         )
     if not kept:
@@ -223,7 +222,7 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 
 
 def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
-    """The turns of each bundle as nodes of a tree, the last of each turn."""
+    """The turns of each set as nodes of a tree, the last node of each turn."""
     assert batch.path_index is not None
     places, turn_of = _Places.of(kept), batch.path_index.turn
     last = torch.searchsorted(turn_of, torch.arange(len(pairs.candidates.path_ids.path_of_turn)), right=True) - 1
@@ -238,15 +237,15 @@ def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequenc
 def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
     prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
-        raise NotRepresentable("its sides were written after different texts")
+        raise NotRepresentable("its sides have different prompts")
     if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
-        raise NotRepresentable("its sides are too much alike")
+        raise NotRepresentable("its sides are too similar")
     chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
 
 
 def _pairs_of(piece: object) -> Iterator[Pairs]:
-    """What an objective compares, or those inside it do."""
+    """The preference pairs of an objective, or of the objectives inside it."""
     if isinstance(piece, Pairs):
         yield piece
     elif isinstance(piece, tuple):
@@ -272,7 +271,7 @@ def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             tree = int(view.tree[view.path[at]])
             sieve.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
         else:
-            sieve.left_out["turns without gain"] += 1
+            sieve.left_out["turns without a positive advantage"] += 1
 
 
 def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
@@ -283,7 +282,7 @@ def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
 def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     if kept and not any(each.value_targets for each in kept):
         raise ConfigError(
-            f"credit={type(run.method.credit).__name__}: has no goals for value heads; need a rule that does, such as "
+            f"credit={type(run.method.credit).__name__}: has no value targets; need a rule that does, such as "
             "credit='Searched(head=value)'"
         )
     for each in kept:
@@ -316,13 +315,13 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             at = slice(*view.start[number : number + 2].tolist())
             nodes = view.node[at].tolist()
             if leaf in each.excluded_leaves or not nodes:
-                sieve.left_out["paths without turns, or that nothing learns from"] += 1
+                sieve.left_out["paths without turns, or excluded from the loss"] += 1
                 continue
             sieve.add(_path, each.tree, nodes, advantage[at].tolist())
 
 
 def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
-    """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
+    """A path as steps; each contains an action and, except the first, the observation before it."""
     prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
     said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
     ends = [0, *(len(text) for text in said)]

@@ -141,10 +141,10 @@ class SnapshotsState:
 
 
 def part(value: NDArray[np.float64], clusters: int) -> NDArray[np.int64]:
-    """[n] int64: the cluster of each of n values, 0 for the lowest, by exact 1-D k-means; fewer for fewer distinct values.
+    """[n] int64: the cluster of each of n values, 0 for the lowest, by exact 1-D k-means.
 
     Clusters are intervals of the sorted values: the best k clusters of the first j values end with an interval that
-    follows the best k - 1 clusters of the values before it.
+    follows the best k - 1 clusters of the values before it. There are at most as many clusters as distinct values.
     """
     kinds, which = np.unique(value, return_inverse=True)
     weight = np.bincount(which).astype(np.float64)

@@ -167,7 +167,7 @@ class TrackerState:
         if not np.all((returns >= 0.0) & (returns <= 1.0)):
             raise ValueError(
                 f"Tracker: got a return of {returns[np.argmax(np.abs(returns - 0.5))]:g} (task {task}); need returns "
-                "from 0 to 1. Take rewards whose sum is in that range, or a credit rule that compares the paths of a group"
+                "from 0 to 1. Take rewards that sum to that, or a credit rule that compares the paths of a group"
             )
         known = self.records.get(task)
         if known is None:

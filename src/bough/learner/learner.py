@@ -113,7 +113,7 @@ class Learner:
         if not reads_forests(self.policy, batch, temperature=self._temperature):
             self.merges = False
             warnings.warn(
-                "the policy's log-probabilities on packed trees differ from those on single paths: it is trained path by path, "
+                "packed trees and single paths have different log-probabilities: the policy is trained path by path, "
                 "at the cost of all their tokens. Its layers do more than causal attention and per-token operations",
                 stacklevel=2,
             )

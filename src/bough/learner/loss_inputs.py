@@ -55,6 +55,7 @@ def before_forward(
     """The inputs of an objective that the batch determines; `with_outputs` adds the model's outputs.
 
     Until then `logprob` holds the rollout's log-probabilities.
+
     Args:
         batch: M trained tokens.
         needs: The objective's.

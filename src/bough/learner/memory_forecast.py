@@ -211,7 +211,7 @@ def _held(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow:
 
 
 def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> Callable[[], None]:
-    """A forward and backward pass of `size` tokens with `trained` trained ones; `narrow`: the last layer only for these."""
+    """A forward and backward pass of `size` tokens, `trained` of them trained; `narrow`: last layer only for these."""
     after = np.arange(size - trained, size, dtype=np.int64) + 1
     text = np.zeros(size, dtype=np.int64)
     forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))

@@ -89,8 +89,8 @@ class Revise:
     def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[Tree]:
         """Make all revised paths, each a separate tree.
 
-        Trained tokens are marked `TEACHER`, earlier ones `FORCED`, so losses treat the path as a demonstration. The info of
-        the prompt contains the return difference of the good and the bad path as "gap".
+        Trained tokens are marked `TEACHER`, earlier ones `FORCED`, so losses treat the path as a demonstration. The
+        info of the prompt contains the return difference of the good and the bad path as "gap".
 
         Args:
             rewarded: Trees.

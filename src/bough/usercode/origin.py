@@ -1,4 +1,4 @@
-"""Where an exception was raised: its class, its text, and the file and line of the user's code."""
+"""Describes where an exception was raised: its class, its text, and the file and line of the user's code."""
 
 import os
 import sysconfig
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MOST_CHARACTERS = 2000
-"""Longer texts of exceptions are cut."""
+"""Maximum length of the text of an exception."""
 
 MOST_CAUSES = 3
 
@@ -46,7 +46,7 @@ def describe(error: BaseException) -> str:
 
 
 def shorten(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The first `most` characters of a longer text, and its length; shorter texts unchanged."""
+    """A text cut to `most` characters with a note of its length; shorter texts are unchanged."""
     return text if len(text) <= most else f"{text[:most]}... (cut: {len(text):,} characters)"
 
 

@@ -1,4 +1,4 @@
-"""Which curves a report shows, made from the rows of `metrics.jsonl`."""
+"""Builds the charts of a report from the rows of `metrics.jsonl`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ Row: TypeAlias = Mapping[str, Value]
 
 
 def curves(rows: Sequence[Row]) -> list[Chart]:
-    """The charts for which there is anything to show.
+    """The charts with at least one value.
 
     Args:
         rows: One a step, with "step", "phase" ("warmup" or "rl") and metrics by name; steps ascend over the run.
@@ -32,7 +32,7 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))
-    # The losses of imitation and of policy optimization have nothing in common, so they do not share an axis.
+    # The losses of imitation and of policy optimization are not comparable, so they do not share an axis.
     for phase, title in (("warmup", "Loss of the warm-up"), ("rl", "Loss of reinforcement learning")):
         charts.append(_chart(title, [row for row in rows if row.get("phase") == phase], {"loss/total": "loss"}))
     lost = {"groups/dropped": "groups dropped", "paths/failed": "paths failed"}

@@ -8,7 +8,7 @@ from bough.view.choose import Group, returns, successes
 from bough.view.numbers import short, signed, typeset
 
 CHIP_LETTERS, CHIPS, TEXT_LETTERS = 24, 40, 4000
-"""How much of an action stands on a chip, how many chips on a line, how much of a text in a report."""
+"""Maximum length of an action on a chip, number of chips on a line, length of a text in a report."""
 
 
 def outline(name: str, why: str, group: Group) -> str:
@@ -88,7 +88,7 @@ def _row(at: int, turn: Turn, strongest: float) -> str:
     rebuilt = f'<p class="tag">context rebuilt</p><pre>{_text(turn.rebuilt)}</pre>' if turn.rebuilt else ""
     answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
     paid = "".join(f"<div>{escape(name)} {typeset(signed(value))}</div>" for name, value in turn.rewards.items())
-    # Branches that disagree at shared tokens are told apart: their mean may be 0 while both sides pull.
+    # Opposite advantages at shared tokens are shown separately: their mean may be 0.
     sides = (
         f"<small>{typeset(f'{signed(turn.positive)} / {signed(turn.negative)}')}</small>"
         if turn.positive and turn.negative
