@@ -92,9 +92,9 @@ def search_tasks(
     from bough.evaluate import search, summary
     from bough.view import counter
 
-    who, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
+    run_or_path, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
     with counter(f"{explorer} on {target}") as tell:
-        found = search(who, edits, step=step, out=out, tell=tell)
+        found = search(run_or_path, edits, step=step, out=out, tell=tell)
     typer.echo(summary(found))
     if out is not None:
         typer.echo(f"trees: {out / 'trees'}")

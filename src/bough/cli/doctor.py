@@ -78,7 +78,7 @@ def _disk() -> Finding:
         with tempfile.NamedTemporaryFile(dir=Path.cwd()):
             pass
     except OSError as error:
-        return Finding(about="disk", text=f"{Path.cwd()} cannot be written to ({error}); go elsewhere", good=False)
+        return Finding(about="disk", text=f"{Path.cwd()} cannot be written to ({error}); use another", good=False)
     return Finding(about="disk", text=f"{free_gib:.1f} GiB free in {Path.cwd()}", good=free_gib > 1)
 
 

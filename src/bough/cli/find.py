@@ -143,7 +143,7 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
     if room is None:
         known = list(names(*rooms))
         raise ConfigError(
-            f"{what}: {unknown(name, known, otherwise='there is none like it')}; `bough list {rooms[0]}` shows all, "
+            f"{what}: {unknown(name, known, otherwise='there is no similar name')}; `bough list {rooms[0]}` shows all, "
             f"path/to/file.py:{default} is one of your own"
         )
     module = importlib.import_module(f"bough.{room}.{name}")

@@ -201,12 +201,12 @@ class _Counted:
             self._tell(self._done, self._of)
 
 
-def _folder(run: Run, out: Path | None, who: str) -> PartialTrees | None:
+def _folder(run: Run, out: Path | None, agent: str) -> PartialTrees | None:
     """The folder of the trees; each folder belongs to one search."""
     if out is None:
         return None
     # Compared after a JSON round trip, which turns tuples into lists.
-    about = cast("dict[str, object]", json.loads(json.dumps({"agent": who, "run": dump(run)})))
+    about = cast("dict[str, object]", json.loads(json.dumps({"agent": agent, "run": dump(run)})))
     there = RunDirectory(path=out)
     if there.config.is_file():
         if there.read_config() != about:
@@ -259,9 +259,9 @@ def summary(found: SearchResult) -> str:
     notes = [
         failed_note(found.failures),
         f"paths of these tasks that failed: {found.faults:,}" if found.faults else "",
-        f"questions without an answer that can be read: {found.unanswered:,}" if found.unanswered else "",
+        f"queries without a parsable answer: {found.unanswered:,}" if found.unanswered else "",
         cut_note(found.actions),
         invalid_note(found.actions),
     ]
-    told = f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task"
-    return "\n".join([told, *(note for note in notes if note)])
+    result = f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task"
+    return "\n".join([result, *(note for note in notes if note)])

@@ -48,18 +48,18 @@ class Exported:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Sieve:
+class _Collector:
     """Collects rows, and counts skipped ones."""
 
-    teller: Transcriber
+    transcriber: Transcriber
     apart: PairFilter
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
-    def add(self, make: Callable[..., Row], *told: object) -> None:
+    def add(self, make: Callable[..., Row], *arguments: object) -> None:
         """Add a row, or count the reason why it is not representable."""
         try:
-            self.rows.append(make(self.teller, *told))
+            self.rows.append(make(self.transcriber, *arguments))
         except NotRepresentable as why:
             self.left_out[str(why)] += 1
 
@@ -111,18 +111,18 @@ def export(
     files = _files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         run = override(load_run(directory), changes)
-        teller = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
-        sieve = _Sieve(teller=teller, apart=apart)
+        transcriber = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        collector = _Collector(transcriber=transcriber, apart=apart)
         for file in files:
-            kept, dropped = _admit(run, file)
-            sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-            _KINDS[what](sieve, kept, run)
-    if not sieve.rows:
-        told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "no trees"
-        raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
+            kept, dropped = _filtered(run, file)
+            collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+            _KINDS[what](collector, kept, run)
+    if not collector.rows:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in collector.left_out.items()) or "no trees"
+        raise ValueError(f"{target}: got no {what} ({reasons}); need another credit, other pairs, or other trees")
     if out is not None:
-        write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sieve.rows).encode())
-    return Exported(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
+        write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in collector.rows).encode())
+    return Exported(rows=tuple(collector.rows), left_out=dict(collector.left_out))
 
 
 def _renderer(run: Run, directory: RunDirectory) -> Any:
@@ -138,7 +138,7 @@ def _files(place: Path) -> list[Path]:
     return found
 
 
-def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
+def _filtered(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     """The credited trees of a file that pass the run's filters, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.loop import apply_filters, reward
@@ -167,7 +167,7 @@ def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Places:
+class _Positions:
     """The position of each token of some trees.
 
     Attributes:
@@ -179,13 +179,13 @@ class _Places:
     node: Ints
 
     @classmethod
-    def of(cls, kept: Sequence[Credited]) -> "_Places":
+    def of(cls, kept: Sequence[Credited]) -> "_Positions":
         lengths = [len(each.tree.token) for each in kept]
         nodes = [token_node(each.tree) for each in kept]
         return cls(tree=np.repeat(np.arange(len(kept)), lengths), node=np.concatenate([np.zeros(0, np.int64), *nodes]))
 
 
-def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _pairs(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     pairs = next(_pairs_of(run.loss), None)
     if pairs is None:
         raise ConfigError(
@@ -205,16 +205,16 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
         negative=batch.negative,
         loss_weight=nothing,
     )
-    found = pairs(by_path(columns, batch, Normalizer()), "mine")
+    found = pairs(by_path(columns, batch, Normalizer()), "export")
     candidates = found.candidates
     thing, sizes = "tasks" if pairs.unit == "path" else "places", candidates.group.bincount()
     alone = int((sizes < 2).sum())
     tied = len(sizes) - alone - int((candidates.group[found.won].bincount() > 0).sum())
-    sieve.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
-    sieve.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
+    collector.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
+    collector.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
     winners, losers = (_sides(side, found, batch, kept) for side in (found.winner, found.loser))
     for winner, loser, gap in zip(winners, losers, found.gap.numpy().tolist(), strict=True):
-        sieve.add(_pair, winner, loser, gap, sieve.apart)
+        collector.add(_pair, winner, loser, gap, collector.apart)
 
 
 _Side: TypeAlias = tuple[Tree, list[int]]
@@ -224,7 +224,7 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
     """The turns of each set as nodes of a tree, the last node of each turn."""
     assert batch.path_index is not None
-    places, turn_of = _Places.of(kept), batch.path_index.turn
+    places, turn_of = _Positions.of(kept), batch.path_index.turn
     last = torch.searchsorted(turn_of, torch.arange(len(pairs.candidates.path_ids.path_of_turn)), right=True) - 1
     token = batch.origin[batch.path_index.trained[last]].numpy()
     sides: list[_Side] = []
@@ -234,13 +234,13 @@ def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequenc
     return sides
 
 
-def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
-    prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
+def _pair(transcriber: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
+    prompt, other = (transcriber.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
         raise NotRepresentable("its sides have different prompts")
-    if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
+    if apart.filters and not apart(transcriber.said(*winner), transcriber.said(*loser)):
         raise NotRepresentable("its sides are too similar")
-    chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
+    chosen, rejected = transcriber.wrote(*winner), transcriber.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
 
 
@@ -256,7 +256,7 @@ def _pairs_of(piece: object) -> Iterator[Pairs]:
             yield from _pairs_of(getattr(piece, each.name))
 
 
-def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _examples(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     del run
     batch, view = _packed(kept, paths=False), path_view([each.rewarded for each in kept])
     trained = np.zeros(len(view.sampled), dtype=np.bool_)
@@ -269,17 +269,17 @@ def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for at in once[count[once] > 0].tolist():
         if weight[at] > 0:
             tree = int(view.tree[view.path[at]])
-            sieve.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
+            collector.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
         else:
-            sieve.left_out["turns without a positive advantage"] += 1
+            collector.left_out["turns without a positive advantage"] += 1
 
 
-def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
-    prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
+def _example(transcriber: Transcriber, tree: Tree, node: int, weight: float) -> Row:
+    prompt, completion = transcriber.read(tree, int(turn_start(tree)[node])), transcriber.wrote(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
 
 
-def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _values(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     if kept and not any(each.value_targets for each in kept):
         raise ConfigError(
             f"credit={type(run.method.credit).__name__}: has no value targets; need a rule that does, such as "
@@ -288,21 +288,21 @@ def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
         tree, nodes = each.tree, token_node(each.tree)
         seen: set[tuple[str, int, int]] = set()
-        for name, goal in each.value_targets.items():
-            for token in np.flatnonzero(~np.isnan(goal)).tolist():
+        for name, values in each.value_targets.items():
+            for token in np.flatnonzero(~np.isnan(values)).tolist():
                 node = int(nodes[token])
                 written = token - int(tree.span[node])
                 place = (name, int(tree.parent[node]) if not written else node, written)
                 if place not in seen:
                     seen.add(place)
-                    sieve.add(_value, tree, node, written, float(goal[token]), name)
+                    collector.add(_value, tree, node, written, float(values[token]), name)
 
 
-def _value(teller: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
-    return {"prompt": teller.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
+def _value(transcriber: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
+    return {"prompt": transcriber.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
 
 
-def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _steps(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
         advantage = each.turn_advantage
         if advantage is None:
@@ -315,17 +315,17 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             at = slice(*view.start[number : number + 2].tolist())
             nodes = view.node[at].tolist()
             if leaf in each.excluded_leaves or not nodes:
-                sieve.left_out["paths without turns, or excluded from the loss"] += 1
+                collector.left_out["paths without turns, or excluded from the loss"] += 1
                 continue
-            sieve.add(_path, each.tree, nodes, advantage[at].tolist())
+            collector.add(_path, each.tree, nodes, advantage[at].tolist())
 
 
-def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
+def _path(transcriber: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
     """A path as steps; each contains an action and, except the first, the observation before it."""
-    prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
-    said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
-    ends = [0, *(len(text) for text in said)]
-    completions = [said[-1][begin:end] for begin, end in pairwise(ends)]
+    prompt = transcriber.read(tree, int(turn_start(tree)[nodes[0]]))
+    texts = [transcriber.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
+    ends = [0, *(len(text) for text in texts)]
+    completions = [texts[-1][begin:end] for begin, end in pairwise(ends)]
     return {
         "prompt": prompt,
         "completions": completions,
@@ -335,25 +335,25 @@ def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]
     }
 
 
-def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
-    teller = sieve.teller
-    reader = Reader(renderer=teller.renderer, context=run.world.context, parser=run.world.parser)
+def _revisions(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
+    transcriber = collector.transcriber
+    reader = Reader(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
     for tree in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
-        sieve.add(_revision, tree)
+        collector.add(_revision, tree)
 
 
-def _revision(teller: Transcriber, tree: Tree) -> Row:
+def _revision(transcriber: Transcriber, tree: Tree) -> Row:
     taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
-    prompt, completion = teller.read(tree, taught[0]), teller.wrote(tree, taught, by=Source.TEACHER)
+    prompt, completion = transcriber.read(tree, taught[0]), transcriber.wrote(tree, taught, by=Source.TEACHER)
     row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}
-    if teller.messages:
+    if transcriber.messages:
         return row
     last = slice(int(tree.span[int(text_start(tree)[taught[-1]])]), int(tree.span[taught[-1] + 1]))
     learned = np.isin(token_node(tree), taught).astype(int)
     return row | {"input_ids": tree.token[last].tolist(), "completion_mask": learned[last].tolist()}
 
 
-_KINDS: Mapping[str, Callable[[_Sieve, Sequence[Credited], Run], None]] = {
+_KINDS: Mapping[str, Callable[[_Collector, Sequence[Credited], Run], None]] = {
     "pairs": _pairs,
     "examples": _examples,
     "values": _values,

@@ -71,14 +71,14 @@ class ExItState:
     ) -> list[Task]:
         """The tasks, some of them replaced by histories."""
         del teacher
-        luck = np.random.default_rng(seed)
-        replaced = [place for place in range(len(tasks)) if luck.random() < self._settings.chance]
+        rng = np.random.default_rng(seed)
+        replaced = [place for place in range(len(tasks)) if rng.random() < self._settings.chance]
         known = list(self.kept.values())
         replaced = replaced[: len(known)]
         begun = list(tasks)
         if replaced:
             weight = np.asarray([priority for _, priority in known])
-            drawn = luck.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
+            drawn = rng.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
             for place, at in zip(replaced, drawn.tolist(), strict=True):
                 begun[place] = known[at][0]
         self._used += len(replaced)
@@ -86,11 +86,11 @@ class ExItState:
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Store the histories of the batch, and return the batch unchanged."""
-        luck = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed)
         for group in groups([each for each in rewarded if not is_replayed(each.tree)]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
-                self._keep(group, float(returns.var()) if returns.max() > returns.min() else 0.0, luck)
+                self._keep(group, float(returns.var()) if returns.max() > returns.min() else 0.0, rng)
         lowest = sorted(self.kept, key=lambda name: self.kept[name][1])
         for name in lowest[: max(0, len(self.kept) - self._settings.keep)]:
             del self.kept[name]
@@ -120,7 +120,7 @@ class ExItState:
         tasks = [Task.read(row) for row in json.loads(state["tasks"].tobytes())]
         self.kept = {task.id: (task, at) for task, at in zip(tasks, state["priority"].tolist(), strict=True)}
 
-    def _keep(self, group: Sequence[Rewarded], priority: float, luck: np.random.Generator) -> None:
+    def _keep(self, group: Sequence[Rewarded], priority: float, rng: np.random.Generator) -> None:
         """Store or update the history of a group."""
         task = group[0].tree.task
         self.kept.pop(task.id, None)
@@ -129,10 +129,10 @@ class ExItState:
         if task.start:
             self.kept[task.id] = (task, priority)
         ends = [(each.tree, int(leaf)) for each in group for leaf in counted(each.tree)]
-        tree, leaf = ends[int(luck.integers(len(ends)))]
+        tree, leaf = ends[int(rng.integers(len(ends)))]
         begun, done = len(task.start), _actions(tree, leaf)
         if len(done) - begun > 1:
-            history = task.after(done[begun : begun + int(luck.integers(1, len(done) - begun))])
+            history = task.after(done[begun : begun + int(rng.integers(1, len(done) - begun))])
             self.kept[history.id] = (history, priority)
 
 

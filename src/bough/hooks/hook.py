@@ -131,8 +131,8 @@ class Hooks:
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         """[n]: the normalised product of the weights of all task samplers; None without samplers."""
-        said = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, TaskSampler)}
-        weights = [_weights(name, each, len(tasks)) for name, each in said.items() if each is not None]
+        by_hook = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, TaskSampler)}
+        weights = [_weights(name, each, len(tasks)) for name, each in by_hook.items() if each is not None]
         if not weights:
             return None
         weight = np.prod(weights, axis=0)
@@ -170,13 +170,13 @@ def _weights(name: str, returned: object, count: int) -> Floats:
 class HookState:
     """The state of a hook, as the tensors of a checkpoint."""
 
-    def __init__(self, adviser: BatchHook) -> None:
-        self._adviser = adviser
+    def __init__(self, hook: BatchHook) -> None:
+        self._hook = hook
 
     def state(self) -> dict[str, Tensor]:
         """A copy of the state."""
-        return {name: torch.as_tensor(np.array(value)) for name, value in self._adviser.state().items()}
+        return {name: torch.as_tensor(np.array(value)) for name, value in self._hook.state().items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
         """Restore the result of `state`."""
-        self._adviser.load_state({name: value.numpy() for name, value in state.items()})
+        self._hook.load_state({name: value.numpy() for name, value in state.items()})

@@ -42,9 +42,9 @@ class PickPaths:
         if self.keep < 1:
             raise ValueError(f"PickPaths.keep: got {self.keep}; need at least 1")
 
-    def pick(self, returns: Sequence[float], luck: np.random.Generator) -> list[int]:
+    def pick(self, returns: Sequence[float], rng: np.random.Generator) -> list[int]:
         """Indices of the selected paths, ascending."""
-        order: list[int] = luck.permutation(len(returns)).tolist()
+        order: list[int] = rng.permutation(len(returns)).tolist()
         good = [path for path in order if returns[path] > self.worth]
         bad = [path for path in order if returns[path] <= self.worth]
         if self.choice == "random":
@@ -72,8 +72,8 @@ class PickPathsState:
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The trees with the selected paths."""
-        luck = np.random.default_rng(seed)
-        picked = [each if is_replayed(each.tree) else self._cut(each, luck) for each in rewarded]
+        rng = np.random.default_rng(seed)
+        picked = [each if is_replayed(each.tree) else self._cut(each, rng) for each in rewarded]
         self._kept += sum(len(counted(each.tree)) for each in picked)
         return picked
 
@@ -91,8 +91,8 @@ class PickPathsState:
         """Do nothing: there is no state."""
         del state
 
-    def _cut(self, rewarded: Rewarded, luck: np.random.Generator) -> Rewarded:
+    def _cut(self, rewarded: Rewarded, rng: np.random.Generator) -> Rewarded:
         ends: Ints = counted(rewarded.tree)
         if len(ends) <= self._settings.keep:
             return rewarded
-        return keep_paths(rewarded, ends[self._settings.pick(rewarded.returns().tolist(), luck)])
+        return keep_paths(rewarded, ends[self._settings.pick(rewarded.returns().tolist(), rng)])

@@ -105,13 +105,13 @@ class SnapshotsState:
             )
         found = self.snapshots()
         label = part(np.asarray([value for _, value in found]), settings.clusters)
-        luck = np.random.default_rng(seed)
+        rng = np.random.default_rng(seed)
         left = list[int]()
         begun: list[Task] = []
         for _ in tasks:
             left = left or list(range(len(found)))
-            cluster = luck.choice(np.unique(label[left]))
-            member = int(luck.choice([at for at in left if label[at] == cluster]))
+            cluster = rng.choice(np.unique(label[left]))
+            member = int(rng.choice([at for at in left if label[at] == cluster]))
             left.remove(member)
             begun.append(found[member][0])
         self._used += len(begun)

@@ -125,10 +125,10 @@ class SuccessReplayState:
         words: dict[str, Any] = json.loads(state["words"].tobytes())
         place = {name: number for number, name in enumerate(words["channels"])}
         self.kept = {}
-        for at, said in enumerate(words["paths"]):
-            tree = cut_tree(state, at, Task.read(said["task"]), said["info"])
+        for at, line in enumerate(words["paths"]):
+            tree = cut_tree(state, at, Task.read(line["task"]), line["info"])
             rows = rows_of(state, "channel", at)
-            channels = {name: state[f"channel_{place[name]}"][rows] for name in said["channels"]}
+            channels = {name: state[f"channel_{place[name]}"][rows] for name in line["channels"]}
             self.kept.setdefault(tree.task.id, []).append(Rewarded(tree=tree, channels=channels))
 
     def _failed(self, group: Sequence[Rewarded]) -> bool:

@@ -63,7 +63,7 @@ class CpuWorkers:
     def read(
         self,
         work: Callable[[CpuWorker, ChunkedForward], Result],
-        forest: PackedPrefixTree,
+        packed: PackedPrefixTree,
         max_tokens: int,
         model: Forward | None = None,
     ) -> list[Result]:
@@ -71,24 +71,24 @@ class CpuWorkers:
 
         Args:
             work: Function of a worker and its forward pass.
-            forest: The packed prefix trees.
+            packed: The packed prefix trees.
             max_tokens: Maximum tokens of a chunk.
             model: Computes the forward pass, without gradients; None for each worker's policy.
         """
         models = [model or worker.policy for worker in self._workers]
         if self._pool is None:
-            return [work(self._workers[0], ChunkedForward(models[0].hidden, forest, max_tokens))]
-        shares = self._deal(forest.chunk_groups(max_tokens, len(models)))
-        readings = [
-            ChunkedForward(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)
+            return [work(self._workers[0], ChunkedForward(models[0].hidden, packed, max_tokens))]
+        shares = self._deal(packed.chunk_groups(max_tokens, len(models)))
+        forwards = [
+            ChunkedForward(each.hidden, packed, max_tokens, share) for each, share in zip(models, shares, strict=True)
         ]
         threads = torch.get_num_threads()
 
-        def own(worker: CpuWorker, reading: ChunkedForward) -> Result:
+        def run_with_threads(worker: CpuWorker, forward: ChunkedForward) -> Result:
             torch.set_num_threads(max(1, threads // len(models)))
-            return work(worker, reading)
+            return work(worker, forward)
 
-        found = [self._pool.submit(own, *each) for each in zip(self._workers, readings, strict=True)]
+        found = [self._pool.submit(run_with_threads, *each) for each in zip(self._workers, forwards, strict=True)]
         try:
             return [each.result() for each in found]
         finally:
@@ -104,11 +104,11 @@ class CpuWorkers:
         try:
             yield
             for other in others:
-                for mine, weight in zip(own, other, strict=True):
-                    if mine.grad is None:
-                        mine.grad = weight.grad
+                for total, weight in zip(own, other, strict=True):
+                    if total.grad is None:
+                        total.grad = weight.grad
                     elif weight.grad is not None:
-                        mine.grad += weight.grad
+                        total.grad += weight.grad
         finally:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None

@@ -39,27 +39,27 @@ def appraise(
     lengths = [len(each.tree.token) for each in rewarded]
     batch = pack([Credited(rewarded=each, path_advantage=np.zeros(count_path_tokens(each.tree))) for each in rewarded])
     heads = () if critic is None else critic.settings.heads
-    thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
+    estimates = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
     if reference is not None:
-        thought["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
+        estimates["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
     batch = batch.to(policy.device)
-    forest, origin = batch.forest(), batch.origin.cpu().numpy()
+    packed, origin = batch.forest(), batch.origin.cpu().numpy()
     ends = [truncated_states(each.tree) if bootstrap else dict[int, Ints]() for each in rewarded]
     states = [state for leaves in ends for state in leaves.values()]
-    said, after = dict[str, Tensor](), dict[str, Floats]()
+    predicted, after = dict[str, Tensor](), dict[str, Floats]()
     if critic is not None:
-        values = values_of(policy, critic, batch.forest(states=states) if states else forest, micro_tokens)
-        said |= {name: value[: len(origin)] for name, value in values.items()}
+        values = values_of(policy, critic, batch.forest(states=states) if states else packed, micro_tokens)
+        predicted |= {name: value[: len(origin)] for name, value in values.items()}
         if bootstrap:
             after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
     if reference is not None:
-        reading = read(reference, forest, micro_tokens)
-        said["reference"] = token_outputs_of_batch(reference, batch, reading, temperature=temperature).logprob
-    for name, values in said.items():
-        thought[name][origin] = values.float().cpu().numpy()
+        forward = read(reference, packed, micro_tokens)
+        predicted["reference"] = token_outputs_of_batch(reference, batch, forward, temperature=temperature).logprob
+    for name, values in predicted.items():
+        estimates[name][origin] = values.float().cpu().numpy()
     end = np.cumsum([0, *lengths]).tolist()
     cut: list[dict[str, Floats]] = [
-        {name: column[end[i] : end[i + 1]] for name, column in thought.items()} for i in range(len(rewarded))
+        {name: column[end[i] : end[i + 1]] for name, column in estimates.items()} for i in range(len(rewarded))
     ]
     return [
         replace(each, estimates={**each.estimates, **own}, end_values=own_ends)

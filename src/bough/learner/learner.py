@@ -143,7 +143,7 @@ class Learner:
             self._optimizers.zero_grad()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
-                "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
+                "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or check the range of rewards"
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
         self._optimizers.step(rate)
@@ -172,23 +172,23 @@ class Learner:
             context: Passed to the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
-        needs, forest = objective.needs, self._forest(batch)
+        needs, packed = objective.needs, self._pack(batch)
         inputs = before_forward(
             batch,
             needs,
             context,
             loss_weight=loss_weights(batch, normalizer),
             old=old,
-            reference=self._reference(context.reference, batch, forest) if "reference" in needs else None,
+            reference=self._reference(context.reference, batch, packed) if "reference" in needs else None,
         )
         if self.settings.memory_gib is not None:
-            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.cpu_workers)
+            self.extent |= Extent.of(packed, self.settings.micro_tokens, self.settings.cpu_workers)
         with self._workers.gathered():
             if "paths" in needs:
-                metrics, gap = self._over_paths(forest, batch, inputs, objective, normalizer)
+                metrics, gap = self._over_paths(packed, batch, inputs, objective, normalizer)
             else:
-                metrics, gap = self._over_tokens(forest, batch, inputs, objective)
-        sizes = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
+                metrics, gap = self._over_tokens(packed, batch, inputs, objective)
+        sizes = {"update/tokens": float(len(packed)), "update/saving": self._saving(batch, packed)}
         return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
     def _gradient_change(
@@ -209,57 +209,59 @@ class Learner:
         gap = float((here - batch.rollout_logprob)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
         return {**metrics, "policy/gap": gap}
 
-    def _forest(self, batch: Batch) -> PackedPrefixTree:
+    def _pack(self, batch: Batch) -> PackedPrefixTree:
         # The memory budget assumes that all tokens of a chunk are trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
         return replace(batch.forest(merge=self.merges), effort=effort)
 
-    def _saving(self, batch: Batch, forest: PackedPrefixTree) -> float:
+    def _saving(self, batch: Batch, packed: PackedPrefixTree) -> float:
         """Ratio of arithmetic: every path separately over packed trees."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
             count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))
-            for tokens, pairs in ((forest.path_tokens, forest.path_pairs), (len(forest), forest.pairs))
+            for tokens, pairs in ((packed.path_tokens, packed.path_pairs), (len(packed), packed.pairs))
         )
         return paths / max(1, tree)
 
     def _over_tokens(
-        self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective
+        self, packed: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective
     ) -> tuple[dict[str, float], float]:
         """Add loss and gradient of each chunk; returns metrics, and the sum of the gaps."""
 
-        def work(worker: CpuWorker, reading: ChunkedForward) -> tuple[dict[str, float], float]:
+        def work(worker: CpuWorker, forward: ChunkedForward) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
-            for page in reading.backward():
-                outputs = self._look(worker, page, batch, objective.needs)
-                gap += _gap(outputs, batch, page.trained)
-                some = with_outputs(inputs.select(page.trained), outputs, objective.needs)
-                _add(metrics, _descend(objective, some))
+            for chunk in forward.backward():
+                outputs = self._outputs(worker, chunk, batch, objective.needs)
+                gap += _gap(outputs, batch, chunk.trained)
+                some = with_outputs(inputs.select(chunk.trained), outputs, objective.needs)
+                _add(metrics, _backpropagate(objective, some))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
-        for metrics, gap in self._workers.read(work, forest, self.settings.micro_tokens):
+        for metrics, gap in self._workers.read(work, packed, self.settings.micro_tokens):
             _add(totals, metrics)
             gaps += gap
         return totals, gaps
 
     def _over_paths(
-        self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
+        self, packed: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
     ) -> tuple[dict[str, float], float]:
         """The loss of all paths from the outputs of a first pass, then its gradient chunk by chunk."""
-        outputs = self._survey(forest, batch, objective.needs)
+        outputs = self._outputs_of_batch(packed, batch, objective.needs)
         leaves = [leaf.requires_grad_() for leaf in outputs.columns()]
         whole = with_outputs(inputs, outputs, objective.needs)
-        metrics = _descend(objective, by_path(whole, batch, normalizer))
+        metrics = _backpropagate(objective, by_path(whole, batch, normalizer))
         gradients = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
-        def work(worker: CpuWorker, reading: ChunkedForward) -> None:
-            for page in reading.backward():
-                columns = self._look(worker, page, batch, objective.needs).columns()
-                of_page = [each[page.trained].to(column.dtype) for each, column in zip(gradients, columns, strict=True)]
-                torch.autograd.backward(columns, of_page)
+        def work(worker: CpuWorker, forward: ChunkedForward) -> None:
+            for chunk in forward.backward():
+                columns = self._outputs(worker, chunk, batch, objective.needs).columns()
+                of_chunk = [
+                    each[chunk.trained].to(column.dtype) for each, column in zip(gradients, columns, strict=True)
+                ]
+                torch.autograd.backward(columns, of_chunk)
 
-        self._workers.read(work, forest, self.settings.micro_tokens)
+        self._workers.read(work, packed, self.settings.micro_tokens)
         return metrics, _gap(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
     def rehearse(
@@ -303,34 +305,34 @@ class Learner:
 
     def logprobs(self, batch: Batch) -> Tensor:
         """[M]: the policy's log-probabilities of the trained tokens of a batch, without gradients."""
-        return self._survey(self._forest(batch), batch, frozenset()).logprob
+        return self._outputs_of_batch(self._pack(batch), batch, frozenset()).logprob
 
-    def _look(self, worker: CpuWorker, page: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
-        return token_outputs(worker.policy, page, batch, **self._wanted(worker, needs))
+    def _outputs(self, worker: CpuWorker, chunk: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        return token_outputs(worker.policy, chunk, batch, **self._output_options(worker, needs))
 
-    def _survey(self, forest: PackedPrefixTree, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
-        def work(worker: CpuWorker, reading: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
-            return token_outputs_per_chunk(worker.policy, batch, reading, **self._wanted(worker, needs))
+    def _outputs_of_batch(self, packed: PackedPrefixTree, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+            return token_outputs_per_chunk(worker.policy, batch, forward, **self._output_options(worker, needs))
 
-        return in_order([*chain(*self._workers.read(work, forest, self.settings.micro_tokens))])
+        return in_order([*chain(*self._workers.read(work, packed, self.settings.micro_tokens))])
 
-    def _wanted(self, worker: CpuWorker, needs: frozenset[Need]) -> "_Wanted":
+    def _output_options(self, worker: CpuWorker, needs: frozenset[Need]) -> "_OutputOptions":
         critic = worker.critic if "values" in needs else None
         return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
 
-    def _reference(self, reference: Forward | None, batch: Batch, forest: PackedPrefixTree) -> Tensor:
+    def _reference(self, reference: Forward | None, batch: Batch, packed: PackedPrefixTree) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
 
-        def work(worker: CpuWorker, reading: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+        def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
             del worker
-            return token_outputs_per_chunk(reference, batch, reading, temperature=self._temperature)
+            return token_outputs_per_chunk(reference, batch, forward, temperature=self._temperature)
 
-        found = self._workers.read(work, forest, self.settings.micro_tokens, reference)
+        found = self._workers.read(work, packed, self.settings.micro_tokens, reference)
         return in_order([*chain(*found)]).logprob
 
 
-class _Wanted(TypedDict):
+class _OutputOptions(TypedDict):
     temperature: float
     entropy: bool
     critic: Critic | None
@@ -342,7 +344,7 @@ def _gap(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
     return float(apart[batch.fresh[trained]].abs().sum())
 
 
-def _descend(objective: Objective, columns: LossInputs) -> dict[str, float]:
+def _backpropagate(objective: Objective, columns: LossInputs) -> dict[str, float]:
     """Backpropagate the loss of some inputs; returns its metrics."""
     loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]

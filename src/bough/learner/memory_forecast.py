@@ -56,16 +56,16 @@ class Extent:
     kept: int = 0
 
     @staticmethod
-    def of(forest: PackedPrefixTree, max_tokens: int, cpu_workers: int = 1) -> "Extent":
+    def of(packed: PackedPrefixTree, max_tokens: int, cpu_workers: int = 1) -> "Extent":
         """The extent for chunks of at most `max_tokens` tokens and `cpu_workers` workers."""
-        chapters = forest.chunk_groups(max_tokens, cpu_workers)
-        stretches = [each for some in chapters for each in some]
-        bounds = np.searchsorted(np.sort(forest.at), [each.first for each in stretches] + [len(forest)])
+        groups = packed.chunk_groups(max_tokens, cpu_workers)
+        chunks = [each for some in groups for each in some]
+        bounds = np.searchsorted(np.sort(packed.at), [each.first for each in chunks] + [len(packed)])
         return Extent(
-            tokens=max((len(each) for each in stretches), default=0),
+            tokens=max((len(each) for each in chunks), default=0),
             trained=int(np.diff(bounds).max(initial=0)),
-            past=max((len(each.past) for each in stretches), default=0),
-            kept=max((len(forest.shared_tokens(some)) for some in chapters), default=0),
+            past=max((len(each.past) for each in chunks), default=0),
+            kept=max((len(packed.shared_tokens(some)) for some in groups), default=0),
         )
 
     def __or__(self, other: "Extent") -> "Extent":
@@ -145,18 +145,18 @@ class Moments:
 def appetite(policy: Policy) -> Appetite:
     """Measure the forward and backward pass of a few short texts. Leaves no gradients behind."""
     sizes = SIZES["cuda" if policy.device.type == "cuda" else "cpu"]
-    watch = _Watch()
-    _reading(policy, sizes[0], watch)()  # one-time allocations; later passes add to existing gradients
-    sizes = sizes if watch.windows else sizes[:2]
-    whole = _moments(policy, sizes, watch, narrow=False)
-    narrow = _moments(policy, sizes, watch, narrow=True) if policy.skips_last_layer else whole
+    probe = _Probe()
+    _update_of(policy, sizes[0], probe)()  # one-time allocations; later passes add to existing gradients
+    sizes = sizes if probe.windows else sizes[:2]
+    whole = _moments(policy, sizes, probe, narrow=False)
+    narrow = _moments(policy, sizes, probe, narrow=True) if policy.skips_last_layer else whole
     for weight in policy.parameters().values():
         weight.grad = None
     weight, width = policy.head()[0], policy.dtype.itemsize
     return Appetite(
         whole=whole,
         narrow=narrow,
-        pair_bytes=width * sum(watch.pairs.values()),
+        pair_bytes=width * sum(probe.pairs.values()),
         hidden_bytes=width * weight.shape[1],
         words=(weight.shape[0], weight.shape[1]),
         number_bytes=width,
@@ -164,13 +164,13 @@ def appetite(policy: Policy) -> Appetite:
     )
 
 
-def _moments(policy: Policy, sizes: Sequence[int], watch: "_Watch", *, narrow: bool) -> Moments:
+def _moments(policy: Policy, sizes: Sequence[int], probe: "_Probe", *, narrow: bool) -> Moments:
     few, more = sizes[0] // 8, sizes[0] // 4
-    found = [_held(policy, size, watch, trained=few, narrow=narrow) for size in sizes]
+    found = [_held(policy, size, probe, trained=few, narrow=narrow) for size in sizes]
     # A pass with the whole last layer only gathers predicting states. (Each measured text fragments the heap.)
-    found += [_held(policy, sizes[0], watch, trained=more, narrow=True)] if narrow else []
+    found += [_held(policy, sizes[0], probe, trained=more, narrow=True)] if narrow else []
     if len({len(held) for held, _ in found}) > 1:
-        # The two sequences of events differ; with two predicting tokens they are always distinguishable.
+        # Sizes differ in their events; only the logits and the maximum correspond in all of them.
         found = [(np.asarray([held[logits], held.max()]), 0) for held, logits in found]
     held = np.stack([held for held, _ in found])
     gathered = np.full(held.shape[1], float(policy.dtype.itemsize * policy.head()[0].shape[1]))
@@ -179,7 +179,7 @@ def _moments(policy: Policy, sizes: Sequence[int], watch: "_Watch", *, narrow: b
     return Moments(held=np.concatenate([by_size, each[None]]), logits=found[0][1])
 
 
-class _Watch:
+class _Probe:
     """Wraps attention and records its window and key-value sizes. Reduces windows so that short texts exceed them.
 
     Attributes:
@@ -191,47 +191,49 @@ class _Watch:
         self.windows = False
         self.pairs: dict[int, int] = {}
 
-    def over(self, attend: Attend) -> Attend:
+    def wrap(self, attend: Attend) -> Attend:
         """The same attention with recording."""
 
-        def watched(
+        def probed(
             layer: int, query: Tensor, key: Tensor, value: Tensor, scale: float, *, window: int | None = None
         ) -> Tensor:
             self.windows |= window is not None
             self.pairs[layer] = key.shape[0] * (key.shape[2] + value.shape[2])
             return attend(layer, query, key, value, scale, window=None if window is None else 1)
 
-        return watched
+        return probed
 
 
-def _held(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> tuple[Floats, int]:
+def _held(policy: Policy, size: int, probe: _Probe, *, trained: int = 1, narrow: bool = False) -> tuple[Floats, int]:
     """[E], bytes held after each allocation and release; index of the event that allocates the logits."""
-    update = _reading(policy, size, watch, trained=trained, narrow=narrow)
+    update = _update_of(policy, size, probe, trained=trained, narrow=narrow)
     return allocations(update, policy.device, mark=LOGITS)
 
 
-def _reading(policy: Policy, size: int, watch: _Watch, *, trained: int = 1, narrow: bool = False) -> Callable[[], None]:
+def _update_of(
+    policy: Policy, size: int, probe: _Probe, *, trained: int = 1, narrow: bool = False
+) -> Callable[[], None]:
     """A forward and backward pass of `size` tokens, `trained` of them trained; `narrow`: last layer only for these."""
     after = np.arange(size - trained, size, dtype=np.int64) + 1
     text = np.zeros(size, dtype=np.int64)
-    forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
+    packed = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
     # Logits are counted separately.
     target = torch.zeros(1, dtype=torch.int64, device=policy.device)
 
     def read(tokens: Tensor, positions: Tensor, attend: Attend, wanted: Tensor | None, last: Attend | None) -> Tensor:
         del last  # the mask-free last layer needs longer texts
         if narrow or wanted is None:
-            return policy.hidden(tokens, positions, watch.over(attend), wanted)
-        return policy.hidden(tokens, positions, watch.over(attend))[wanted]
+            return policy.hidden(tokens, positions, probe.wrap(attend), wanted)
+        return policy.hidden(tokens, positions, probe.wrap(attend))[wanted]
 
     weight, bias = policy.head()
 
     def update() -> None:
-        for page in ChunkedForward(read, forest, size).backward():
+        for chunk in ChunkedForward(read, packed, size).backward():
             with record_function(LOGITS):
-                logprob, _ = chosen_logprobs(page.hidden[:1], weight, target, bias)
+                logprob, _ = chosen_logprobs(chunk.hidden[:1], weight, target, bias)
             logprob.sum().backward()  # pyright: ignore[reportUnknownMemberType]
-            del page, logprob
+            del chunk, logprob
 
     return update
 
@@ -258,8 +260,8 @@ class Memory:
 
     def bytes(self, extent: Extent, cache_tokens: int) -> int:
         """Bytes with chunks of that extent and so many tokens in the engine's cache."""
-        reading = self.cpu_workers * self.appetite.bytes(extent, entropy=self.entropy)
-        return sum(self.always.values()) + self.appetite.pair_bytes * cache_tokens + reading
+        chunks = self.cpu_workers * self.appetite.bytes(extent, entropy=self.entropy)
+        return sum(self.always.values()) + self.appetite.pair_bytes * cache_tokens + chunks
 
     def most(self, tokens: int) -> int:
         """Maximum bytes with chunks of so many tokens.

@@ -26,8 +26,8 @@ def reads_forests(model: Forward, batch: Batch, *, temperature: float) -> bool:
         return True
     tree = some.forest()
     logprobs = [
-        token_outputs_of_batch(model, some, read(model, forest, most), temperature=temperature).logprob
-        for forest, most in ((tree, max(1, len(tree) // 2)), (some.forest(merge=False), tree.path_tokens))
+        token_outputs_of_batch(model, some, read(model, packed, most), temperature=temperature).logprob
+        for packed, most in ((tree, max(1, len(tree) // 2)), (some.forest(merge=False), tree.path_tokens))
     ]
     return bool((logprobs[0] - logprobs[1]).abs().max() <= TOLERANCE.get(model.head()[0].dtype, 0.2))
 

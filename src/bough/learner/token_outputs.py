@@ -57,7 +57,7 @@ class TokenOutputs:
 
 def token_outputs(
     model: Forward,
-    page: ChunkOutput,
+    chunk: ChunkOutput,
     batch: Batch,
     *,
     temperature: float,
@@ -68,22 +68,22 @@ def token_outputs(
 
     Args:
         model: Its head computes the logits.
-        page: The chunk's hidden states.
+        chunk: The chunk's hidden states.
         batch: The target tokens.
         temperature: Divides the logits.
         entropy: Whether to compute entropies.
         critic: Maps the model's hidden states to values.
     """
     weight, bias = model.head()
-    target = batch.target[page.trained]
-    logprob, nats = chosen_logprobs(page.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
-    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
+    target = batch.target[chunk.trained]
+    logprob, nats = chosen_logprobs(chunk.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
+    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(chunk.hidden))
 
 
 def token_outputs_of_batch(
     model: Forward,
     batch: Batch,
-    reading: ChunkedForward,
+    forward: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
@@ -94,13 +94,13 @@ def token_outputs_of_batch(
     Args:
         model: Its head computes the logits.
         batch: The target tokens.
-        reading: The model's forward pass over the batch's packed prefix tree.
+        forward: The model's forward pass over the batch's packed prefix tree.
         temperature: Divides the logits.
         entropy: Whether to compute entropies.
         critic: Maps the model's hidden states to values.
     """
     return in_order(
-        token_outputs_per_chunk(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic)
+        token_outputs_per_chunk(model, batch, forward, temperature=temperature, entropy=entropy, critic=critic)
     )
 
 
@@ -108,7 +108,7 @@ def token_outputs_of_batch(
 def token_outputs_per_chunk(
     model: Forward,
     batch: Batch,
-    reading: ChunkedForward,
+    forward: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
@@ -118,38 +118,38 @@ def token_outputs_per_chunk(
     # A chunk without trained tokens gives every column its dtype, also when it is the only one.
     blank = ChunkOutput(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
-        (page.trained, token_outputs(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
-        for page in chain([blank], reading.forward())
+        (chunk.trained, token_outputs(model, chunk, batch, temperature=temperature, entropy=entropy, critic=critic))
+        for chunk in chain([blank], forward.forward())
     ]
 
 
 @torch.no_grad()
-def values_of(model: Forward, critic: Critic, forest: PackedPrefixTree, max_tokens: int) -> dict[str, Tensor]:
+def values_of(model: Forward, critic: Critic, packed: PackedPrefixTree, max_tokens: int) -> dict[str, Tensor]:
     """By head, [M]: a critic's values at the M predicting positions of a packed prefix tree.
 
     Args:
         model: Computes the hidden states.
         critic: Maps hidden states to values.
-        forest: The tokens of the forward pass.
+        packed: The tokens of the forward pass.
         max_tokens: Maximum tokens of one forward pass.
     """
     nothing = model.head()[0][:0]
-    pages = [ChunkOutput(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
-    pages += read(model, forest, max_tokens).forward()
-    order = torch.cat([page.trained for page in pages]).argsort()
-    values = [critic(page.hidden) for page in pages]
+    chunks = [ChunkOutput(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
+    chunks += read(model, packed, max_tokens).forward()
+    order = torch.cat([chunk.trained for chunk in chunks]).argsort()
+    values = [critic(chunk.hidden) for chunk in chunks]
     return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
 
 
-def in_order(pages: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
+def in_order(chunks: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
     """The outputs at all trained tokens of a batch, from its chunks in any order."""
-    order = torch.cat([trained for trained, _ in pages]).argsort()
-    columns = zip(*(seen.columns() for _, seen in pages), strict=True)
+    order = torch.cat([trained for trained, _ in chunks]).argsort()
+    columns = zip(*(outputs.columns() for _, outputs in chunks), strict=True)
     logprob, *others = (torch.cat(column)[order] for column in columns)
-    nats = others.pop(0) if pages[0][1].entropy is not None else None
-    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
+    nats = others.pop(0) if chunks[0][1].entropy is not None else None
+    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(chunks[0][1].values, others, strict=True)))
 
 
-def read(model: Forward, forest: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
+def read(model: Forward, packed: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
     """A model's forward pass over a packed prefix tree, in chunks of at most `max_tokens` tokens."""
-    return ChunkedForward(model.hidden, forest, max_tokens)
+    return ChunkedForward(model.hidden, packed, max_tokens)

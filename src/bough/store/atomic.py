@@ -119,5 +119,5 @@ def _errno(error: Exception) -> int | None:
     """The operating system's error number; safetensors mentions it only in its message."""
     if isinstance(error, OSError):
         return error.errno
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told.group(1)) if told else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match.group(1)) if match else None

@@ -68,8 +68,8 @@ class Canary:
     def _learner(self, policy: Policy) -> Tensor:
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
-        forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
-        (page,) = ChunkedForward(policy.hidden, forest, len(text)).forward()
+        packed = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
+        (chunk,) = ChunkedForward(policy.hidden, packed, len(text)).forward()
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
-        return chosen_logprobs(page.hidden, weight, target, bias=bias)[0].float().cpu()
+        return chosen_logprobs(chunk.hidden, weight, target, bias=bias)[0].float().cpu()

@@ -194,7 +194,7 @@ def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]
     if wrong:
         raise ConfigError(
             f"objective={type(run.method.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss "
-            "with a finite gradient: look at the objective's settings and at the size of the rewards"
+            "with a finite gradient: check the objective's settings and the size of the rewards"
         )
 
 

@@ -35,8 +35,8 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     if any(len(counted(tree)) for tree in trees):
         return
     ends = [(tree, int(leaf)) for tree in trees for leaf in leaves(tree)]
-    told = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
-    faults = [*unstarted.values(), *told] or ["no fault was recorded"]
+    recorded = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
+    faults = [*unstarted.values(), *recorded] or ["no fault was recorded"]
     raise NoLearningSignal(
         f"none of {len(ends) + len(unstarted)} paths came to a regular end; need at least one to learn from. "
         f"The last fault: {faults[-1]}"
@@ -71,11 +71,11 @@ def check_signal(pulse: HealthState, health: Health) -> None:
     if not is_flat(pulse, health) or is_solved(pulse, health):
         return
     if pulse.unsolved == pulse.flat:
-        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or pay"
-        why += " partial progress"
+        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or"
+        why += " reward partial progress"
     else:
-        why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or look at"
-        why += " the rewards in the report's trees"
+        why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or"
+        why += " check the rewards in the report's trees"
     raise NoLearningSignal(f"{pulse.flat} batches in a row had no advantage: {why}")
 
 

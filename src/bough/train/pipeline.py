@@ -68,8 +68,8 @@ class PrefetchedRollouts:
             "trees": [(tree.task.record(), tree.info) for tree in trees],
             "unstarted": dict(self._grown.unstarted),
         }
-        said = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
-        columns = join_trees(trees) | {"words": said}
+        encoded = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
+        columns = join_trees(trees) | {"words": encoded}
         return {name: torch.as_tensor(np.array(column)) for name, column in columns.items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:

@@ -75,7 +75,7 @@ class Revise:
 
     def __post_init__(self) -> None:
         if not self.thought.strip():
-            raise ValueError(f"Revise.thought: got {self.thought!r}; need something to say")
+            raise ValueError(f"Revise.thought: got {self.thought!r}; need a text that is not blank")
         if not 0 <= self.gap < math.inf or math.isnan(self.least) or math.isnan(self.below):
             raise ValueError(
                 f"Revise: got least={self.least}, gap={self.gap}, below={self.below}; need numbers, and gap 0 or more"
@@ -101,29 +101,29 @@ class Revise:
         """
         made: dict[bytes, Tree] = {}
         for each in compute_credit(self.blame, rewarded):
-            for slip in self._slips(each):
-                tree = _tell(each.tree, slip, self, reader)
+            for mistake in self._mistakes(each):
+                tree = _revised(each.tree, mistake, self, reader)
                 if tree is not None:
                     made.setdefault(tree.token.tobytes(), tree)
         return list(made.values())
 
-    def _slips(self, credited: Credited) -> list["_Slip"]:
+    def _mistakes(self, credited: Credited) -> list["_Mistake"]:
         """Every first wrong step of a tree, with the better path."""
         paths = self._paths(credited)
-        good = [each for each in paths if each.worth > self.least]
-        found: dict[object, _Slip] = {}
+        good = [each for each in paths if each.value > self.least]
+        found: dict[object, _Mistake] = {}
         for bad in paths:
-            better = [(each, _parting(each, bad)) for each in good if each.worth - bad.worth > self.gap]
-            parted = [(since, each.worth, -len(each.turns), each) for each, since in better if since is not None]
-            if not parted:
+            better = [(each, _first_difference(each, bad)) for each in good if each.value - bad.value > self.gap]
+            diverging = [(since, each.value, -len(each.turns), each) for each, since in better if since is not None]
+            if not diverging:
                 continue
-            since, _, _, near = max(parted, key=lambda each: each[:3])
+            since, _, _, near = max(diverging, key=lambda each: each[:3])
             later = range(since, len(bad.turns))
             wrong = next((turn for turn in later if bad.credit[turn] < self.below - ROUNDING), len(bad.turns) - 1)
             if wrong + 1 < len(bad.seen):
                 # Equal texts in equal positions are one mistake, however often they were sampled.
                 key = tuple(bad.turns[: wrong + 1]), tuple(bad.seen[: wrong + 2])
-                found.setdefault(key, _Slip(bad=bad, wrong=wrong, good=near, since=since))
+                found.setdefault(key, _Mistake(bad=bad, wrong=wrong, good=near, since=since))
         return list(found.values())
 
     def _paths(self, credited: Credited) -> list["_Path"]:
@@ -149,7 +149,7 @@ class Revise:
                         turns=[tuple(turn.tolist()) for turn in tokens[at]],
                         credit=advantage[at].tolist(),
                         seen=seen,
-                        worth=float(view.returns[number]),
+                        value=float(view.returns[number]),
                     )
                 )
         return found
@@ -164,18 +164,18 @@ class _Path:
         turns: The tokens of each turn.
         credit: The advantage of each turn.
         seen: The observation before each turn and, if the environment answered the last one, after it.
-        worth: The return.
+        value: The return.
     """
 
     leaf: int
     turns: list[tuple[int, ...]]
     credit: list[float]
     seen: list[str]
-    worth: float
+    value: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Slip:
+class _Mistake:
     """A mistake, and a better path.
 
     Attributes:
@@ -191,17 +191,17 @@ class _Slip:
     since: int
 
 
-def _parting(one: _Path, other: _Path) -> int | None:
+def _first_difference(one: _Path, other: _Path) -> int | None:
     """The first turn in which two paths' actions differ; None when they differ only by chance or at the end."""
-    for turn, (mine, theirs) in enumerate(zip(one.turns, other.turns, strict=False)):
-        if mine != theirs:
+    for turn, (action, other_action) in enumerate(zip(one.turns, other.turns, strict=False)):
+        if action != other_action:
             return turn
         if one.seen[turn + 1 : turn + 2] != other.seen[turn + 1 : turn + 2]:
             return None
     return None
 
 
-class _Writer:
+class _PathBuilder:
     """Builds a tree of one path."""
 
     def __init__(self, tree: Tree, info: dict[str, object], reader: Reader) -> None:
@@ -209,9 +209,9 @@ class _Writer:
         self.longest = self._length = len(tree.tokens_of(0))
         self._tree, self._reader = tree, reader
         self._past: list[Turn] = []
-        told = {"text": tree.info[0].get("text", ""), "instructions": tree.info[0].get("instructions", "")}
-        self._system = str(told["instructions"])
-        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=told | info))
+        prompt = {"text": tree.info[0].get("text", ""), "instructions": tree.info[0].get("instructions", "")}
+        self._system = str(prompt["instructions"])
+        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=prompt | info))
 
     def turn(self, seen: str, tokens: Sequence[int], source: Source) -> NodeDraft:
         """Add an action after an observation; returns its node."""
@@ -238,19 +238,19 @@ class _Writer:
         return node
 
 
-def _tell(tree: Tree, slip: _Slip, rule: Revise, reader: Reader) -> Tree | None:
+def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tree | None:
     """The path with the mistake and its correction; None when it exceeds the maximum length."""
-    bad, good = slip.bad, slip.good
-    writer = _Writer(tree, {"gap": good.worth - bad.worth}, reader)
-    for turn in range(slip.wrong + 1):
-        writer.turn(bad.seen[turn], bad.turns[turn], Source.FORCED)
-    last = writer.turn(bad.seen[slip.wrong + 1], reader.renderer.write(rule.thought), Source.TEACHER)
-    for turn in range(slip.since, len(good.turns)):
-        seen = rule.reply if turn == slip.since and rule.reply is not None else good.seen[turn]
-        last = writer.turn(seen, good.turns[turn], Source.TEACHER)
+    bad, good = mistake.bad, mistake.good
+    path = _PathBuilder(tree, {"gap": good.value - bad.value}, reader)
+    for turn in range(mistake.wrong + 1):
+        path.turn(bad.seen[turn], bad.turns[turn], Source.FORCED)
+    last = path.turn(bad.seen[mistake.wrong + 1], reader.renderer.write(rule.thought), Source.TEACHER)
+    for turn in range(mistake.since, len(good.turns)):
+        seen = rule.reply if turn == mistake.since and rule.reply is not None else good.seen[turn]
+        last = path.turn(seen, good.turns[turn], Source.TEACHER)
     outcome = Outcome(int(tree.outcome[good.leaf]))
     if len(good.seen) > len(good.turns):
-        writer.end(good.seen[-1], tree.info[good.leaf].get("success"), outcome)
+        path.end(good.seen[-1], tree.info[good.leaf].get("success"), outcome)
     else:
         last.outcome = outcome
-    return None if reader.room is not None and writer.longest > reader.room else writer.builder.done()
+    return None if reader.room is not None and path.longest > reader.room else path.builder.done()

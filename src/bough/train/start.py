@@ -149,8 +149,8 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
         except BaseException as error:
             # The error is raised; a failure to write its report is ignored.
             with suppress(Exception):
-                told = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
-                write_run_report(run, directory, f"The run stopped early: {told}")
+                reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
+                write_run_report(run, directory, f"The run stopped early: {reason}")
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
             if steps := Checkpoints(directory=directory.checkpoints).steps():

@@ -38,11 +38,11 @@ def describe(error: BaseException) -> str:
     With the environment variable BOUGH_DEBUG the whole traceback follows. Worker processes call it before they send
     an error, since tracebacks are not pickled.
     """
-    told = "; caused by ".join(_line(each) for each in _chain(error))
+    texts = "; caused by ".join(_line(each) for each in _chain(error))
     if not os.environ.get("BOUGH_DEBUG"):
-        return told
+        return texts
     trace = "".join(traceback.format_exception(error))
-    return f"{told}\n{shorten(trace, 20 * MOST_CHARACTERS)}"
+    return f"{texts}\n{shorten(trace, 20 * MOST_CHARACTERS)}"
 
 
 def shorten(text: str, most: int = MOST_CHARACTERS) -> str:

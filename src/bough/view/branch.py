@@ -153,15 +153,15 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> 
     entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
     paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
     action = text_of(credited, last) if acts else None
-    said = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
+    texts = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
     positive, negative = (float(side[tokens][learns].mean()) if learns.any() else 0.0 for side in sides)
     return Turn(
         action=action,
         written=str(tree.info[last].get("raw", action or "")),
         source=Source(int(tree.source[last])).name.lower(),
         valid=bool(tree.info[last].get("valid", True)),
-        answer="\n".join(said[Kind.OBSERVATION]),
-        rebuilt="\n".join(said[Kind.EDIT]),
+        answer="\n".join(texts[Kind.OBSERVATION]),
+        rebuilt="\n".join(texts[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},
         positive=positive,
         negative=negative,

@@ -77,7 +77,7 @@ class Live:
             # A failed print must not stop the run; metrics.jsonl has the same values.
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
             with suppress(OSError):
-                print(f"standard output cannot be written ({error}); the run goes on without lines", file=sys.stderr)
+                print(f"standard output cannot be written ({error}); the run continues without it", file=sys.stderr)
 
     def _panel(self) -> "rich.panel.Panel":
         from bough.view.panel import panel

@@ -72,7 +72,7 @@ def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
     rows = "".join(_row(at, turn, strongest) for at, turn in enumerate(turns, start=done + 1))
     return (
         '<div class="scroll"><table class="turns"><thead><tr><th>turn</th>'
-        '<th title="written by the policy">assistant</th><th title="written by the environment">user</th>'
+        '<th title="sampled by the policy">assistant</th><th title="from the environment">user</th>'
         '<th>reward</th><th>advantage</th><th title="log-probability of the action, nats">log p</th>'
         '<th title="mean over the tokens of the action, nats">entropy</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
@@ -80,7 +80,7 @@ def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
 
 
 def _row(at: int, turn: Turn, strongest: float) -> str:
-    tags = [] if turn.valid else ["not understood"]
+    tags = [] if turn.valid else ["invalid"]
     tags += [] if turn.source == "sampled" or turn.action is None else [turn.source]
     tags += [] if turn.written.strip() == (turn.action or "") else [f"action: {turn.action or '(empty)'}"]
     marks = "".join(f'<span class="tag">{_text(tag)}</span>' for tag in tags)

@@ -149,7 +149,7 @@ def _groups(groups: Sequence[Group]) -> str:
     count = f"{len(groups):,} group{'s' if len(groups) > 1 else ''}"
     return (
         f'<section><h2>Trees</h2><p class="lead">Chosen from {count}. Each line is a path: its actions in order, green '
-        "where the credit pushes them up, red where it pushes them down. Unfold a line to follow it turn by turn.</p>"
+        "for a positive advantage, red for a negative one. Unfold a line to see it turn by turn.</p>"
         f"{''.join(drawn)}</section>"
     )
 

@@ -76,11 +76,11 @@ def results(panels: Sequence[Panel]) -> str:
     if not panels:
         return ""
     changes = [_change(after, before) for before, after in pairwise(panels)]
-    titles, told = "", "Intervals are Wilson's."
+    titles, note = "", "Intervals are Wilson's."
     if changes:
         changes.insert(0, '<td class="none">\u2013</td><td></td>')
         titles = "<th>change</th><th>95% interval</th>"
-        told = (
+        note = (
             "Intervals of rates are Wilson's. Changes are from the row above, on the same tasks, with Newcombe's "
             "interval for paired proportions."
         )
@@ -88,7 +88,7 @@ def results(panels: Sequence[Panel]) -> str:
     return (
         '<section><h2>Held-out success</h2><div class="scroll"><table class="results"><thead><tr><th></th>'
         '<th>solved</th><th>success</th><th>95% interval</th><th class="whisker"><span>0%</span><span>100%</span></th>'
-        f'{titles}</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">{told}</p></section>'
+        f'{titles}</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">{note}</p></section>'
     )
 
 
