@@ -45,9 +45,9 @@ def test_choices() -> None:
 
 
 def test_what_can_not_be() -> None:
-    with pytest.raises(ValueError, match=r"Words\.worth: got \{\}"):
+    with pytest.raises(ValueError, match=r"PathTokens\.worth: got \{\}"):
         LabelParser(worth={})
-    with pytest.raises(ValueError, match=r"Number: got low=1\.0, high=1\.0"):
+    with pytest.raises(ValueError, match=r"NumberParser: got low=1\.0, high=1\.0"):
         NumberParser(low=1.0, high=1.0)
 
 

@@ -84,7 +84,7 @@ def test_an_answer_that_does_not_come_is_a_fault() -> None:
             await asked("", "anybody?")
 
     asyncio.run(main())
-    with pytest.raises(ValueError, match=r"Aside\.deadline_s: got 0\.0"):
+    with pytest.raises(ValueError, match=r"DirectLlmCall\.deadline_s: got 0\.0"):
         aside(Scripted(script=lambda _: (STOP,)), deadline_s=0.0)
 
 

@@ -175,5 +175,5 @@ def test_prompts_are_checked() -> None:
         Siblings(text="{kind}")
     with pytest.raises(ValueError, match=r"Reflections\.keep: got 0"):
         Reflections(keep=0)
-    with pytest.raises(ValueError, match=r"Kind\.kinds: got \('one',\)"):
+    with pytest.raises(ValueError, match=r"KindHint\.kinds: got \('one',\)"):
         KindHint(kinds=("one",))

@@ -101,8 +101,8 @@ class Parsed:
 class Parser(Protocol):
     """Finds the action in what the policy wrote. Never fails: text without the right form still gives an action.
 
-    One that finds more than the action names it in a constant `marks` (see `marks_of`), so that a run whose other
-    pieces need what it does not give ends before its first rollout.
+    A parser that finds more than the action declares it in a constant `gives`, as `frozenset({annotation("NAME")})` of
+    `bough.tree.needs`, with the names in `Parsed.marks` and `Parsed.spans`.
     """
 
     def __call__(self, text: str) -> Parsed:
@@ -130,11 +130,6 @@ class PromptedParser(Parser, Protocol):
         ...
 
 
-def marks_of(parser: Parser) -> frozenset[str]:
-    """What a parser finds besides the action, by the names under which it is in `Parsed.marks` and `Parsed.spans`."""
-    return frozenset(getattr(parser, "marks", ()))
-
-
 def full_instructions(instructions: str, parser: Parser) -> str:
     """What the agent is told first: the environment's instructions, then the form of its answers."""
     return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, PromptedParser) else instructions
@@ -160,6 +155,5 @@ __all__ = [
     "Tagged",
     "Turn",
     "Window",
-    "marks_of",
     "full_instructions",
 ]

@@ -10,8 +10,8 @@ from bough.tree import Credited, Rewarded, StageError, describe
 class Credit(Protocol):
     """Turns rewards into one advantage per sampled token. Sees the whole batch; trees of one task form a group.
 
-    A rule that cannot do with rewards and paths alone says so in a field or constant `needs` (see `needs_of`), so that
-    a run which does not have it ends before its first rollout.
+    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
+    that does not give it raises a ConfigError before its first rollout.
     """
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
@@ -51,16 +51,14 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
     return cast("list[Credited]", items)
 
 
-def needs_of(rule: Credit) -> frozenset[str]:
-    """What a rule needs beyond rewards and paths.
+@runtime_checkable
+class Compares(Protocol):
+    """A rule whose advantages are relative to something else than a task's other paths."""
 
-    "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": the critic's values of the final
-    states of truncated paths (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
-    "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
-    "channel.NAME": a reward that pays this channel.
-    """
-    return frozenset(getattr(rule, "needs", ()))
+    @property
+    def compares(self) -> Literal["task", "batch", "nothing"]:
+        """See `compares_with`."""
+        ...
 
 
 def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
@@ -71,7 +69,7 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     A batch of paths that are all alike gets zero, a path alone in its task may not. "nothing": a number given from
     outside, such as a critic's value.
     """
-    return getattr(rule, "compares", "task")
+    return rule.compares if isinstance(rule, Compares) else "task"
 
 
 from bough.credit.archer import Archer  # noqa: E402
@@ -150,7 +148,6 @@ __all__ = [
     "dr_grpo",
     "lite_ppo",
     "loop",
-    "needs_of",
     "ntpo",
     "opo",
     "rec",

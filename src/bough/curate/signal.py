@@ -24,7 +24,7 @@ class NonZeroAdvantage:
 
     def __post_init__(self) -> None:
         if not self.tolerance >= 0:
-            raise ValueError(f"Signal.tolerance: got {self.tolerance}; need 0 or more")
+            raise ValueError(f"NonZeroAdvantage.tolerance: got {self.tolerance}; need 0 or more")
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
         """Keep the groups with a non-zero advantage."""

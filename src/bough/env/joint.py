@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from bough.env import Branching, Env, Oracle, Split, State, Step
+from bough.env import Branching, Env, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
+from bough.tree.needs import ORACLE, Need
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
 RESULT = re.compile(r"\$(\d+)")
@@ -51,10 +52,10 @@ class ParallelCalls:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"Joint.most: got {self.most}; need at least 1")
+            raise ValueError(f"ParallelCalls.most: got {self.most}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
-                f"Joint.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
+                f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
                 "states are values (copy)"
             )
 
@@ -70,6 +71,11 @@ class ParallelCalls:
             f"{self.env.instructions}\nYou may do up to {self.most} things at a time, a line each, with numbers: "
             '"1: this", "2: that". What needs the result of another says so: "3 after 1, 2: compare $1 with $2".'
         ).strip()
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The inner environment's oracle."""
+        return env_gives(self.env) & {ORACLE}
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """The inner environment's tasks."""
@@ -163,7 +169,9 @@ def _outer(inner: State) -> State:
 
 def _inner(state: State) -> State:
     if not isinstance(state.value, State):
-        raise TypeError(f"Joint: got a state with a value of type {type(state.value).__name__}; need one of its own")
+        raise TypeError(
+            f"ParallelCalls: got a state with a value of type {type(state.value).__name__}; need one of its own"
+        )
     return state.value
 
 

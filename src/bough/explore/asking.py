@@ -36,7 +36,9 @@ class LabelParser:
 
     def __post_init__(self) -> None:
         if not self.worth or not all(self.worth):
-            raise ValueError(f"Words.worth: got {dict(self.worth)}; need at least one word, and none that is empty")
+            raise ValueError(
+                f"PathTokens.worth: got {dict(self.worth)}; need at least one word, and none that is empty"
+            )
 
     def __call__(self, text: str) -> float | None:
         """What the answer is worth."""
@@ -66,7 +68,7 @@ class NumberParser:
 
     def __post_init__(self) -> None:
         if not self.low < self.high:
-            raise ValueError(f"Number: got low={self.low}, high={self.high}; need high above low")
+            raise ValueError(f"NumberParser: got low={self.low}, high={self.high}; need high above low")
 
     def __call__(self, text: str) -> float | None:
         """What the answer is worth."""

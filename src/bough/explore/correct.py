@@ -10,6 +10,7 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, ORACLE, Need
 
 
 @runtime_checkable
@@ -32,7 +33,7 @@ class FirstOracleMistake:
         invalid: Whether an invalid action is wrong. Where it only costs a turn, it may not be.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE})
 
     invalid: bool = True
 
@@ -71,10 +72,7 @@ class Correct:
         retries: How often a chain that fails by a fault is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
-
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS, ORACLE})
 
     n: int = 8
     most: int = 2

@@ -51,7 +51,7 @@ class DirectLlmCall:
 
     def __post_init__(self) -> None:
         if not self.deadline_s > 0:
-            raise ValueError(f"Aside.deadline_s: got {self.deadline_s}; need more than 0 seconds")
+            raise ValueError(f"DirectLlmCall.deadline_s: got {self.deadline_s}; need more than 0 seconds")
 
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
         """See `Ask`."""

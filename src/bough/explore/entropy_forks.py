@@ -10,6 +10,7 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
+from bough.tree.needs import ENTROPIES, FORKS, Need
 
 FIRST_TOKENS = 20
 """A turn's entropy is that of so many of its tokens."""
@@ -85,11 +86,7 @@ class EntropyForks:
         retries: How often what fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
-
-    needs: ClassVar[frozenset[str]] = frozenset({"entropy"})
-    """It decides by what completions say of their entropy."""
+    needs: ClassVar[frozenset[Need]] = frozenset({ENTROPIES, FORKS})
 
     paths: int = 16
     chains: int = 8

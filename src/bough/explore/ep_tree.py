@@ -8,6 +8,7 @@ from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +63,7 @@ class EpTree:
         retries: How often what fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 6
     spots: int = 2
@@ -124,7 +124,7 @@ def _spots(rollout: Rollout, draft: PendingAction) -> list[Spot]:
     logprobs = rollout.builder.nodes[draft.node].logprobs
     if logprobs is None:
         raise ValueError(
-            "Surprisal: got tokens without log-probabilities; need an engine that says them and a temperature above 0"
+            "EpTree: got tokens without log-probabilities; need an engine that says them and a temperature above 0"
         )
     first = len(draft.tokens) - len(logprobs)
     return [Spot(draft=draft, at=at, surprisal=-logprob) for at, logprob in enumerate(logprobs, start=first)]

@@ -8,6 +8,7 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import TRUNK, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +35,7 @@ class Forks:
         retries: How often a path that fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 2
     draws: int = 3

@@ -10,6 +10,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +45,7 @@ class FullTree:
         retries: How often a branch that fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     width: int = 8
     depth: int = 3
@@ -57,11 +57,11 @@ class FullTree:
     def __post_init__(self) -> None:
         if self.width < 1 or self.depth < 0 or self.retries < 0:
             raise ValueError(
-                f"Levels: got width={self.width}, depth={self.depth}, retries={self.retries}; need width >= 1 and the "
+                f"FullTree: got width={self.width}, depth={self.depth}, retries={self.retries}; need width >= 1 and the "
                 "others >= 0"
             )
         if self.keep is not None and self.keep < 1:
-            raise ValueError(f"Levels.keep: got {self.keep}; need at least 1, or None")
+            raise ValueError(f"FullTree.keep: got {self.keep}; need at least 1, or None")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

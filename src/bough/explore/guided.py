@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, Hints, insist
@@ -37,8 +36,6 @@ class Guided:
         ahead: Actions of an oracle's plan that are told.
         retries: How often an attempt that fails by a fault is tried again.
     """
-
-    forks: ClassVar[bool] = False
 
     n: int = 4
     again: int = 4

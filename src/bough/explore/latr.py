@@ -11,6 +11,7 @@ from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import PRUNED, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -82,8 +83,7 @@ class Latr:
         retries: How often what fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     paths: int = 8
     share: float = 1.0
@@ -102,9 +102,9 @@ class Latr:
             if getattr(self, name) < least:
                 raise ValueError(f"Lookahead.{name}: got {getattr(self, name)}; need at least {least}")
         if not 0 <= self.share <= 1:
-            raise ValueError(f"Lookahead.share: got {self.share}; need a number from 0 to 1")
+            raise ValueError(f"Latr.share: got {self.share}; need a number from 0 to 1")
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
-            raise ValueError(f"Lookahead.windows: got {self.windows}; need at least one number above 0, ascending")
+            raise ValueError(f"Latr.windows: got {self.windows}; need at least one number above 0, ascending")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""

@@ -9,6 +9,7 @@ from bough.explore.asking import LabelParser, Reader, check_places, story
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
+from bough.tree.needs import ORACLE, Need
 
 QUALITY = "quality"
 """In the info of an action that was judged before it was done: how good it was found."""
@@ -49,7 +50,7 @@ class OracleMatch:
     An oracle knows one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=Proper()")})
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """-1, 0 or 1; None where the oracle knows no way."""
@@ -111,7 +112,7 @@ class EarlyAnswerBonus:
 
     def __post_init__(self) -> None:
         if self.turns < 1:
-            raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
+            raise ValueError(f"EarlyAnswerBonus.turns: got {self.turns}; need at least 1")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""

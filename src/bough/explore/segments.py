@@ -11,6 +11,7 @@ from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
 """Where the segments of a path begin, the prompt first."""
@@ -54,8 +55,7 @@ class Segments:
         retries: How often a segment that fails is tried again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     width: int = 16
     divergence: int = 2

@@ -15,6 +15,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import STUB, Outcome
+from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Slate:
         retries: How often candidates that fail are written again.
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset({"quality"})
+    gives: ClassVar[frozenset[Need]] = frozenset({CANDIDATE_SCORES})
 
     quality: Quality
     candidates: int = 5
@@ -56,10 +57,10 @@ class Slate:
     def __post_init__(self) -> None:
         if self.candidates < 1 or self.retries < 0:
             raise ValueError(
-                f"Slate: got candidates={self.candidates}, retries={self.retries}; need candidates >= 1, retries >= 0"
+                f"SlateCredit: got candidates={self.candidates}, retries={self.retries}; need candidates >= 1, retries >= 0"
             )
         if not 0 < self.temperature < math.inf:
-            raise ValueError(f"Slate.temperature: got {self.temperature}; need a number above 0")
+            raise ValueError(f"SlateCredit.temperature: got {self.temperature}; need a number above 0")
 
     def chances(self, scores: Sequence[float]) -> list[float]:
         """How likely each of some candidates is taken."""

@@ -2,11 +2,11 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,14 +17,16 @@ from bough.credit import compute_credit
 from bough.export.pair_filter import ANY, PairFilter
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
-from bough.objective import LossInputs, Normalizer, Objective, Pairs
+from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise
 from bough.train.run import Run
+from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
 from bough.tree import Credited, Ints, Source, Tree, path_view, text_start, token_node, turn_start
+from bough.tree.needs import pieces
 from bough.usercode.origin import place
 
 if TYPE_CHECKING:
@@ -126,8 +128,10 @@ def export(
 
 
 def _renderer(run: Run, directory: RunDirectory) -> Any:
-    make = getattr(run.world.policy, "renderer", None)
-    return make(directory.policy) if make else run.world.policy.build((), directory.policy).renderer
+    recipe = run.world.policy
+    if isinstance(recipe, RendererRecipe):
+        return recipe.renderer(directory.policy)
+    return recipe.build((), directory.policy).renderer
 
 
 def _files(place: Path) -> list[Path]:
@@ -186,7 +190,7 @@ class _Positions:
 
 
 def _pairs(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
-    pairs = next(_pairs_of(run.loss), None)
+    pairs = next((each.value for each in pieces(run.loss) if isinstance(each.value, Pairs)), None)
     if pairs is None:
         raise ConfigError(
             f"objective={type(run.method.objective).__name__}: has no pairs; need one with pairs, such as "
@@ -242,18 +246,6 @@ def _pair(transcriber: Transcriber, winner: _Side, loser: _Side, gap: float, apa
         raise NotRepresentable("its sides are too similar")
     chosen, rejected = transcriber.wrote(*winner), transcriber.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
-
-
-def _pairs_of(piece: object) -> Iterator[Pairs]:
-    """The preference pairs of an objective, or of the objectives inside it."""
-    if isinstance(piece, Pairs):
-        yield piece
-    elif isinstance(piece, tuple):
-        for each in cast("tuple[object, ...]", piece):
-            yield from _pairs_of(each)
-    elif isinstance(piece, Objective) and is_dataclass(piece):
-        for each in fields(piece):
-            yield from _pairs_of(getattr(piece, each.name))
 
 
 def _examples(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:

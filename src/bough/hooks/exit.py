@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +37,6 @@ class ExIt:
         keep: Maximum number of histories, >= 1.
         chance: Probability that a task is replaced, in [0, 1].
     """
-
-    gives: ClassVar[frozenset[str]] = frozenset()
 
     keep: int = 256
     chance: float = 0.5

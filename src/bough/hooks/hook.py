@@ -79,8 +79,8 @@ class TaskRewriter(Protocol):
 class HookRecipe(Protocol):
     """The settings of a hook: a frozen dataclass.
 
-    A constant `gives: ClassVar[frozenset[str]]` names the estimates that the hook adds. A rule that needs an estimate
-    ("adviser.NAME" in its `needs`) is refused in a run without a hook that gives it.
+    A hook that adds estimates declares them in a constant `gives: ClassVar[frozenset[Need]]`, as
+    `frozenset({estimate("NAME")})`. A rule that needs an estimate which no hook gives is refused.
     """
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> BatchHook:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,6 @@ class PickPaths:
         choice: The selection rule.
         worth: Return above which a path succeeds.
     """
-
-    gives: ClassVar[frozenset[str]] = frozenset()
 
     keep: int = 16
     choice: Literal["random", "success", "balanced"] = "success"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Rewarded, Task
+from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Snapshots:
             discount: Discount per turn, in (0, 1].
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset()
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE})
 
     episodes: int = 10
     every: int = 1

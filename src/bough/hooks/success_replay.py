@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,8 +54,6 @@ class SuccessReplay:
         spread: Standard deviation below which a group's returns count as equal (0.05), > 0.
         low: Mean below which a group has failed (0.2).
     """
-
-    gives: ClassVar[frozenset[str]] = frozenset()
 
     keep: int = 8
     worth: float = 0.1

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Rewarded, groups, is_replayed
+from bough.tree.needs import Need, estimate
 
 RATE = "success_rate"
 """Name of the estimate: at every token of a tree, the tracked success rate of its task before the rollout."""
@@ -47,7 +48,7 @@ class Tracker:
         explore: Added weight, so that tasks that always or never succeed are still drawn, > 0.
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset({RATE})
+    gives: ClassVar[frozenset[Need]] = frozenset({estimate(RATE)})
 
     half_nats: float = 0.06
     least: float = 0.875

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.spans import path_ids_of, span_sums
+from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
 class Harpg(torch.optim.Optimizer):
@@ -161,8 +162,7 @@ class Displaced:
     @property
     def needs(self) -> frozenset[Need]:
         """The objective's needs, paths, and the log-probabilities under the sampling weights."""
-        own: frozenset[Need] = frozenset({"paths", "old"})
-        return self._objective.needs | own
+        return needs_of(self._objective) | {PATHS, OLD_LOGPROBS}
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""

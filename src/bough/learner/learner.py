@@ -31,6 +31,7 @@ from bough.objective import Loss, LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import StageError, describe
+from bough.tree.needs import CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
 class Diverged(RuntimeError):
@@ -90,7 +91,7 @@ class Learner:
             self._check(batch)
         totals: dict[str, float] = {}
         steps = 0
-        old = self.logprobs(batch) if "old" in objective.needs else None
+        old = self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         for epoch in range(self.settings.epochs):
             for part in batch.minibatches(self.settings.minibatches, seed + epoch):
                 own = None if old is None else old[part.trained]
@@ -134,11 +135,10 @@ class Learner:
             metrics = self.backward(batch, objective, normalizer, context=context, old=old)
         else:
             metrics = self._gradient_change(batch, objective, normalizer, along, context=context)
-        # Clipping would break the sum of gradient changes in N-HARPG.
-        norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
+        norm = self._clip(self._weights.values(), self.settings.policy_clip_norm)
         if self.critic is not None:
             # Clipped separately: an untrained critic's large error must not scale down the policy's gradient.
-            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
+            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters(), self.settings.clip_norm)
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
             self._optimizers.zero_grad()
             raise Diverged(
@@ -172,19 +172,19 @@ class Learner:
             context: Passed to the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
-        needs, packed = objective.needs, self._pack(batch)
+        needs, packed = needs_of(objective), self._pack(batch)
         inputs = before_forward(
             batch,
             needs,
             context,
             loss_weight=loss_weights(batch, normalizer),
             old=old,
-            reference=self._reference(context.reference, batch, packed) if "reference" in needs else None,
+            reference=self._reference(context.reference, batch, packed) if REFERENCE in needs else None,
         )
         if self.settings.memory_gib is not None:
             self.extent |= Extent.of(packed, self.settings.micro_tokens, self.settings.cpu_workers)
         with self._workers.gathered():
-            if "paths" in needs:
+            if PATHS in needs:
                 metrics, gap = self._over_paths(packed, batch, inputs, objective, normalizer)
             else:
                 metrics, gap = self._over_tokens(packed, batch, inputs, objective)
@@ -231,9 +231,9 @@ class Learner:
         def work(worker: CpuWorker, forward: ChunkedForward) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
             for chunk in forward.backward():
-                outputs = self._outputs(worker, chunk, batch, objective.needs)
+                outputs = self._outputs(worker, chunk, batch, needs_of(objective))
                 gap += _gap(outputs, batch, chunk.trained)
-                some = with_outputs(inputs.select(chunk.trained), outputs, objective.needs)
+                some = with_outputs(inputs.select(chunk.trained), outputs, needs_of(objective))
                 _add(metrics, _backpropagate(objective, some))
             return metrics, gap
 
@@ -247,15 +247,15 @@ class Learner:
         self, packed: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
     ) -> tuple[dict[str, float], float]:
         """The loss of all paths from the outputs of a first pass, then its gradient chunk by chunk."""
-        outputs = self._outputs_of_batch(packed, batch, objective.needs)
+        outputs = self._outputs_of_batch(packed, batch, needs_of(objective))
         leaves = [leaf.requires_grad_() for leaf in outputs.columns()]
-        whole = with_outputs(inputs, outputs, objective.needs)
+        whole = with_outputs(inputs, outputs, needs_of(objective))
         metrics = _backpropagate(objective, by_path(whole, batch, normalizer))
         gradients = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
         def work(worker: CpuWorker, forward: ChunkedForward) -> None:
             for chunk in forward.backward():
-                columns = self._outputs(worker, chunk, batch, objective.needs).columns()
+                columns = self._outputs(worker, chunk, batch, needs_of(objective)).columns()
                 of_chunk = [
                     each[chunk.trained].to(column.dtype) for each, column in zip(gradients, columns, strict=True)
                 ]
@@ -268,10 +268,10 @@ class Learner:
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, context: ObjectiveContext = NO_CONTEXT
     ) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
-        extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
+        extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         try:
             metrics = self.backward(batch, objective, normalizer, context=context, old=old)
-            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
+            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values(), self.settings.clip_norm)}
         finally:
             self._optimizers.zero_grad()
             self.extent = extent
@@ -285,9 +285,9 @@ class Learner:
         moved = (self.logprobs(batch) - batch.rollout_logprob)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
-    def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
-        """Scale a gradient down to the norm `most`, `clip_norm` by default; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
+    def _clip(self, weights: Iterable[Tensor], most: float) -> float:
+        """Scale a gradient down to the norm `most`; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), most))
 
     def finite(self) -> bool:
         """Whether all trained weights are finite."""
@@ -317,8 +317,8 @@ class Learner:
         return in_order([*chain(*self._workers.read(work, packed, self.settings.micro_tokens))])
 
     def _output_options(self, worker: CpuWorker, needs: frozenset[Need]) -> "_OutputOptions":
-        critic = worker.critic if "values" in needs else None
-        return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
+        critic = worker.critic if CRITIC in needs else None
+        return {"temperature": self._temperature, "entropy": ENTROPY in needs, "critic": critic}
 
     def _reference(self, reference: Forward | None, batch: Batch, packed: PackedPrefixTree) -> Tensor:
         if reference is None:

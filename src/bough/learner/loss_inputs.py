@@ -8,6 +8,7 @@ from torch import Tensor
 from bough.batch import Batch
 from bough.learner.token_outputs import Forward, TokenOutputs
 from bough.objective import LossInputs, Need, Normalizer, PathIds, ValueInputs
+from bough.tree.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +69,7 @@ def before_forward(
     entropy = context.mean_turn_entropy
     if entropy is not None:
         entropy = torch.cat([entropy, unknown.new_full((1,), torch.nan)])[batch.turn.clamp(max=len(entropy))]
-    elif "mean_turn_entropy" in needs:
+    elif MEAN_TURN_ENTROPY in needs:
         entropy = unknown
     return LossInputs(
         logprob=batch.rollout_logprob,
@@ -83,7 +84,7 @@ def before_forward(
             name: ValueInputs(value=unknown, old=batch.old_values[name], target=target, scale=scale.get(name, 1.0))
             for name, target in batch.value_targets.items()
         },
-        expert=batch.expert if "experts" in needs else None,
+        expert=batch.expert if DEMONSTRATIONS in needs else None,
         progress=context.progress,
     )
 
@@ -94,7 +95,7 @@ def with_outputs(inputs: LossInputs, outputs: TokenOutputs, needs: frozenset[Nee
     Raises:
         ValueError: when the objective needs the values of a critic, and there is none.
     """
-    if "values" in needs and not outputs.values:
+    if CRITIC in needs and not outputs.values:
         raise ValueError("got an objective on values, and no critic; need `critic=ValueHead()` in the run")
     unknown = torch.full_like(outputs.logprob, torch.nan).detach()
     blank = ValueInputs(value=unknown, old=unknown, target=unknown)

@@ -1,6 +1,6 @@
 """The memory budget of a run: forecasts memory, sets the chunk size, and logs the measured peak."""
 
-from bough.engine import Engine
+from bough.engine import Caching, Engine
 from bough.learner.memory_forecast import Extent, foresee, nbytes
 from bough.learner.memory_meter import Gauge
 from bough.learner.optimizer import Optimizer
@@ -41,7 +41,7 @@ class MemoryBudget:
         """
         weights, copies = nbytes(policy.weights().values()), dict[str, int]()
         self._engine = engine
-        if (most := getattr(engine, "cache_tokens", None)) is not None:
+        if isinstance(engine, Caching):
             copies["the engine's copy"] = weights
         there = weights + sum(copies.values())
         if reference:
@@ -51,7 +51,7 @@ class MemoryBudget:
         self._memory = foresee(
             policy,
             copies=copies,
-            cache_tokens=most or 0,
+            cache_tokens=engine.cache_tokens if isinstance(engine, Caching) else 0,
             entropy=entropy,
             cpu_workers=settings.cpu_workers,
         )
@@ -63,7 +63,8 @@ class MemoryBudget:
 
     def note(self, extent: Extent) -> dict[str, float]:
         """Metrics: the forecast for such chunks and the engine's present cache, and the measured peak."""
-        foreseen = self._memory.bytes(extent, getattr(self._engine, "cached_tokens", 0))
+        cached = self._engine.cached_tokens if isinstance(self._engine, Caching) else 0
+        foreseen = self._memory.bytes(extent, cached)
         peak = self._gauge.peak()
         found = {} if peak is None else {"memory/peak_gib": peak / GIB}
         return {"memory/predicted_gib": foreseen / GIB, **found}

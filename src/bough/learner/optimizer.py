@@ -4,6 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+from bough.tree.needs import ON_POLICY, PATHS, Need
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
@@ -52,6 +54,19 @@ class Optimizer:
     memory_gib: float | None = None
     recompute: bool = False
     cpu_workers: int = 1
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """For gradients at the sampling weights, samples of the current weights; for Hessian-vector products, paths."""
+        if self.momentum == "adam":
+            return frozenset()
+        sampled = ON_POLICY.or_else("optimizer.momentum='adam'")
+        return frozenset({sampled, PATHS} if self.momentum == "harpg" else {sampled})
+
+    @property
+    def policy_clip_norm(self) -> float:
+        """`clip_norm`, or inf with "harpg": clipping breaks its sum of gradient changes."""
+        return math.inf if self.momentum == "harpg" else self.clip_norm
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):

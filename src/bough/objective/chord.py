@@ -7,6 +7,7 @@ from typing import Literal
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +32,8 @@ class Chord:
         objective: For what was sampled.
         peak: Highest mu, in [0, 1].
         valley: mu at the end, in [0, peak].
-        warm: Normalizer of the training in which mu rises.
-        decay: Normalizer of the training in which it falls.
+        warm: Fraction of the training in which mu rises.
+        decay: Fraction of the training in which it falls.
         phi: How demonstrated tokens are weighed.
     """
 
@@ -55,8 +56,13 @@ class Chord:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and demonstrations."""
-        return frozenset({*self.objective.needs, "experts"})
+        """Demonstrations."""
+        return frozenset({DEMONSTRATIONS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
+        return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The mixture at the present progress."""

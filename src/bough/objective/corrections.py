@@ -13,6 +13,7 @@ nobody sampled, are left alone.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from jaxtyping import Bool, Float
 
@@ -21,6 +22,7 @@ from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
+from bough.tree.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRATIONS, gives_of, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Tis:
         cap: Largest weight, > 0; 2 is customary.
     """
 
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+
     objective: Objective = PpoClip()
     cap: float = 2.0
 
@@ -49,8 +53,13 @@ class Tis:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and old log-probabilities."""
-        return frozenset({*self.objective.needs, "old"})
+        """Old log-probabilities."""
+        return frozenset({OLD_LOGPROBS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The objective on corrected columns."""
@@ -77,6 +86,8 @@ class Mis:
         high: Largest weight, >= 1; 5 in the paper.
     """
 
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+
     objective: Objective = PpoClip()
     low: float = 0.5
     high: float = 5.0
@@ -86,8 +97,13 @@ class Mis:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and old log-probabilities."""
-        return frozenset({*self.objective.needs, "old"})
+        """Old log-probabilities."""
+        return frozenset({OLD_LOGPROBS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The objective on corrected columns."""
@@ -121,6 +137,8 @@ class Reject:
         veto: Smallest weight of a single token, in [0, 1); 1e-4 in CM2 and verl.
     """
 
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+
     objective: Objective = PpoClip()
     over: Span = "sequence"
     low: float = 0.99
@@ -134,8 +152,13 @@ class Reject:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, old log-probabilities, and paths."""
-        return frozenset({*self.objective.needs, "old", "paths"})
+        """Old log-probabilities and paths."""
+        return frozenset({OLD_LOGPROBS, PATHS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The objective on what is left."""
@@ -150,6 +173,12 @@ class Reject:
         scale = torch.where(_sampled(columns), weights.sum() / left.where(left > 0, 1.0), 1.0)
         kept = take(_anchored(columns, self.objective, columns.loss_weight * scale), ~rejected)
         return _report(self.objective(kept), columns, gap, {"gap_rejected": rejected})
+
+
+def _gives(objective: Objective) -> frozenset[Need]:
+    """What an objective gives inside a correction: a correction leaves demonstrations alone if columns mark them."""
+    given = gives_of(objective)
+    return given if SEPARATE_DEMONSTRATIONS in given else frozenset()
 
 
 def _check_range(piece: str, low: float, high: float) -> None:
@@ -177,7 +206,7 @@ def _outside(gap: Float[Tensor, " n"], low: float, high: float) -> Bool[Tensor, 
 
 def _anchored(columns: LossInputs, objective: Objective, loss_weight: Float[Tensor, " M"]) -> LossInputs:
     """The inputs with other weights, and `old` for `rollout_logprob` unless the objective needs "old" itself."""
-    if columns.old is None or "old" in objective.needs:
+    if columns.old is None or OLD_LOGPROBS in needs_of(objective):
         return replace(columns, loss_weight=loss_weight)
     return replace(
         columns, loss_weight=loss_weight, rollout_logprob=columns.old.where(_sampled(columns), columns.rollout_logprob)

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.spans import path_ids_of, span_means, spans
+from bough.tree.needs import ENTROPY, MEAN_TURN_ENTROPY, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,18 +64,18 @@ class Epo:
     @property
     def needs(self) -> frozenset[Need]:
         """Entropies, those of earlier steps, and paths for means over turns."""
-        known: tuple[Need, ...] = ("entropy", "mean_turn_entropy")
-        return frozenset(known) if self.over == "token" else frozenset({*known, "paths"})
+        known = (ENTROPY, MEAN_TURN_ENTROPY)
+        return frozenset(known) if self.over == "token" else frozenset({*known, PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The bonus, less the penalty.
 
         Raises:
-            ValueError: when `columns.entropy` or `columns.usual_entropy` is missing.
+            ValueError: when `columns.entropy` or `columns.mean_turn_entropy` is missing.
         """
         entropy, usual = columns.entropy, columns.mean_turn_entropy
         if entropy is None or usual is None:
-            raise ValueError("Epo: got columns without `entropy` or `usual_entropy`; need both")
+            raise ValueError("Epo: got columns without `entropy` or `mean_turn_entropy`; need both")
         compared = entropy
         if self.over == "turn":
             turn, count = spans(path_ids_of(columns, "Epo"), "turn")

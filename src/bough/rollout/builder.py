@@ -45,7 +45,9 @@ class TreeBuilder:
     def add(self, node: NodeDraft) -> int:
         """Add a node and return its number, by which children name it. Its fields may still change until `done`."""
         if not -1 <= node.parent < len(self.nodes) or (node.parent < 0) != (not self.nodes):
-            raise ValueError(f"Growth.add: got parent {node.parent} with {len(self.nodes)} nodes; need a node there is")
+            raise ValueError(
+                f"TreeBuilder.add: got parent {node.parent} with {len(self.nodes)} nodes; need a node there is"
+            )
         self.nodes.append(node)
         return len(self.nodes) - 1
 
@@ -59,7 +61,7 @@ class TreeBuilder:
         node = self.nodes[number]
         if node.kind is not Kind.ACTION or not 0 < at < len(node.tokens):
             raise ValueError(
-                f"Growth.split: got token {at} of a node of kind {node.kind.name} with {len(node.tokens)} tokens; need "
+                f"TreeBuilder.split: got token {at} of a node of kind {node.kind.name} with {len(node.tokens)} tokens; need "
                 "an ACTION, and some tokens on either side"
             )
         first = replace(

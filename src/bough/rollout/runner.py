@@ -23,9 +23,19 @@ class Explorer(Protocol):
         ...
 
 
+@runtime_checkable
+class CountsPaths(Protocol):
+    """An explorer that grows a fixed number of paths."""
+
+    @property
+    def paths(self) -> int | None:
+        """The number of paths of a tree; None when its settings leave it open."""
+        ...
+
+
 def paths_of(explorer: Explorer) -> int | None:
-    """The number of paths of a tree: the explorer's field or property `paths`; None for an explorer without it."""
-    return getattr(explorer, "paths", None)
+    """The number of paths of a tree; None for an explorer that does not say (`CountsPaths`)."""
+    return explorer.paths if isinstance(explorer, CountsPaths) else None
 
 
 @runtime_checkable

@@ -26,14 +26,20 @@ class Select(Protocol):
 
 @runtime_checkable
 class Score(Protocol):
-    """Says how promising a node is; the highest is taken, the first found of equals.
-
-    One whose word on a node does not change after the round in which it was found says so with a constant `fixed =
-    True`, so that selectors ask once.
-    """
+    """Says how promising a node is; the highest is taken, the first found of equals."""
 
     def __call__(self, node: SearchNode) -> float:
         """A number; its siblings can be looked at through its parent."""
+        ...
+
+
+@runtime_checkable
+class FixedScore(Score, Protocol):
+    """A score that does not change after the round in which the node was found, so that selectors compute it once."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the settings make it so."""
         ...
 
 

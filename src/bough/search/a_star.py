@@ -13,6 +13,7 @@ from bough.search.prune import DedupeStates
 from bough.search.score import AStarCost, known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
+from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +24,7 @@ class TurnsToGo:
         hopeless: How many where it knows no way.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as Rollouts()")})
 
     hopeless: float = 1000.0
 

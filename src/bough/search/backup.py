@@ -28,7 +28,7 @@ class MeanBackup:
     Attributes:
         gamma: Discount of a turn, in (0, 1].
         own: Whether the value of an inner node itself counts.
-        inertia: Normalizer of the q before in the q after, with `own=False`, in [0, 1).
+        inertia: Weight of the q before in the q after, with `own=False`, in [0, 1).
     """
 
     gamma: float = 1.0
@@ -37,10 +37,10 @@ class MeanBackup:
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
-            raise ValueError(f"Mean.gamma: got {self.gamma}; need a number above 0 and up to 1")
+            raise ValueError(f"MeanBackup.gamma: got {self.gamma}; need a number above 0 and up to 1")
         if not 0 <= self.inertia < 1 or (self.own and self.inertia):
             raise ValueError(
-                f"Mean.inertia: got {self.inertia} with own={self.own}; need a number from 0 to below 1, and own=false"
+                f"MeanBackup.inertia: got {self.inertia} with own={self.own}; need a number from 0 to below 1, and own=false"
             )
 
     def __call__(self, node: SearchNode) -> None:
@@ -72,7 +72,7 @@ class MaxBackup:
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
-            raise ValueError(f"Max.gamma: got {self.gamma}; need a number above 0 and up to 1")
+            raise ValueError(f"MaxBackup.gamma: got {self.gamma}; need a number above 0 and up to 1")
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -97,7 +97,7 @@ class SoftmaxBackup:
 
     def __post_init__(self) -> None:
         if not self.sharpness > 0:
-            raise ValueError(f"Soft.sharpness: got {self.sharpness}; need a number above 0")
+            raise ValueError(f"SoftmaxBackup.sharpness: got {self.sharpness}; need a number above 0")
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -130,7 +130,7 @@ class SumBackup:
 
     def __post_init__(self) -> None:
         if not self.decay >= 0:
-            raise ValueError(f"Add.decay: got {self.decay}; need 0 or more")
+            raise ValueError(f"SumBackup.decay: got {self.decay}; need 0 or more")
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
@@ -163,7 +163,7 @@ class AdvantageBackup:
 
     def __post_init__(self) -> None:
         if not 0 < self.gamma <= 1:
-            raise ValueError(f"Gain.gamma: got {self.gamma}; need a number above 0 and up to 1")
+            raise ValueError(f"AdvantageBackup.gamma: got {self.gamma}; need a number above 0 and up to 1")
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""

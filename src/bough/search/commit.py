@@ -10,6 +10,7 @@ from bough.search.node import SearchNode
 from bough.search.score import QValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree, best
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Commit:
         moves: Most searches.
     """
 
-    forks: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     search: Search = field(default_factory=best_first)
     to: Literal["way", "action"] = "way"

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
+from bough.search.evaluate import CRITIC_NEEDS
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,7 @@ class CriticTurns:
         least: The least value that is told apart, in (0, 1).
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic"})
+    needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
     discount: float = 0.9
     least: float = 1e-3

@@ -128,7 +128,7 @@ def choose(
 
     Args:
         walks: The places from the root to each leaf, at least one leaf.
-        gains: Normalizer of each leaf.
+        gains: Share of each leaf.
         kinds: Cluster of each leaf, 0 to K - 1.
         cost: Of all places together.
         spread: Of all clusters together.

@@ -7,6 +7,10 @@ from typing import ClassVar
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
+
+CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as Rollouts()") for each in (CRITIC, ON_POLICY))
+"""Of an evaluation that asks the critic during rollouts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +44,7 @@ class RolloutValue:
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ValueError(f"Rollouts.n: got {self.n}; need at least 1")
+            raise ValueError(f"RolloutValue.n: got {self.n}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """Play; where no path came to an end, the worth of one that failed."""
@@ -48,7 +52,7 @@ class RolloutValue:
         for end in ends:
             worth = tree.worth(end)
             if worth is None:
-                raise ValueError("Rollouts: got a search with won=None; need one that knows what an end is worth")
+                raise ValueError("RolloutValue: got a search with won=None; need one that knows what an end is worth")
             end.value = end.q = worth
         tree.side += ends
         return sum(end.value for end in ends) / len(ends) if ends else tree.lost
@@ -65,13 +69,13 @@ class OracleValue:
         discount: Of a turn, in (0, 1].
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as Rollouts()")})
 
     discount: float = 0.9
 
     def __post_init__(self) -> None:
         if not 0 < self.discount <= 1:
-            raise ValueError(f"Oracle.discount: got {self.discount}; need a number above 0 and up to 1")
+            raise ValueError(f"OracleValue.discount: got {self.discount}; need a number above 0 and up to 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
@@ -86,7 +90,7 @@ class CriticValue:
     The value of an ended path, for searches that need one, is that before the last token of the last action.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic"})
+    needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.

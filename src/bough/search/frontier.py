@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bough.search import Score, Select
+from bough.search import FixedScore, Score, Select
 from bough.search.node import SearchNode
 from bough.search.score import NodeValue, RatedValue
 from bough.search.tree import SearchTree
@@ -50,7 +50,7 @@ class Best:
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""
-        if not getattr(self.by, "fixed", False):
+        if not (isinstance(self.by, FixedScore) and self.by.fixed):
             return heapq.nsmallest(self.width, tree.live(), key=self._rank)
         heap: Heap = tree.notes.setdefault(("Best", id(self)), Heap())
         # What is written on at in several goes comes up again.
@@ -82,7 +82,7 @@ class UnionOf:
 
     def __post_init__(self) -> None:
         if not self.of:
-            raise ValueError("Several.of: got none; need at least one selector")
+            raise ValueError("UnionOf.of: got none; need at least one selector")
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

@@ -97,7 +97,7 @@ class KindHint:
 
     def __post_init__(self) -> None:
         if len(self.kinds) < 2:
-            raise ValueError(f"Kind.kinds: got {self.kinds}; need at least two")
+            raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
         check_places("Kind.prompt", self.prompt, "kinds")
         check_places("Kind.text", self.text, "kind")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
@@ -125,8 +124,6 @@ class Dreamer:
         width: How many actions of the policy are considered at each place.
         imagine: How they are rated.
     """
-
-    forks: ClassVar[bool] = False
 
     width: int = 4
     imagine: Imagine = Imagine()

@@ -28,7 +28,7 @@ class BeamWidth:
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise ValueError(f"Keep.width: got {self.width}; need at least 1")
+            raise ValueError(f"BeamWidth.width: got {self.width}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -110,7 +110,7 @@ class LimitRepeats:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"Repeated.most: got {self.most}; need at least 1")
+            raise ValueError(f"LimitRepeats.most: got {self.most}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -134,7 +134,7 @@ class DedupeSimilar:
 
     def __post_init__(self) -> None:
         if not 0 <= self.most < 1:
-            raise ValueError(f"Alike.most: got {self.most}; need 0 or more, and less than 1")
+            raise ValueError(f"DedupeSimilar.most: got {self.most}; need 0 or more, and less than 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""

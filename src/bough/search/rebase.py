@@ -38,7 +38,7 @@ class RebaseAllocation:
     def __post_init__(self) -> None:
         if self.width < 1 or not self.temperature > 0:
             raise ValueError(
-                f"Deal: got width={self.width}, temperature={self.temperature}; need at least 1, and more than 0"
+                f"RebaseAllocation: got width={self.width}, temperature={self.temperature}; need at least 1, and more than 0"
             )
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:

@@ -148,7 +148,7 @@ class AStarCost:
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= 1:
-            raise ValueError(f"Way.weight: got {self.weight}; need a number from 0 to 1")
+            raise ValueError(f"AStarCost.weight: got {self.weight}; need a number from 0 to 1")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""

@@ -15,6 +15,7 @@ from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.score import known
 from bough.search.tree import SearchTree
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +59,7 @@ class Search:
         retries: How often the engine is asked again where it broke.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     select: Select
     expand: Expand = field(default_factory=Sample)

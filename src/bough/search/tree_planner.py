@@ -13,6 +13,7 @@ from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
+from bough.tree.needs import FORKS, Need
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"
@@ -90,7 +91,7 @@ class TreePlanner:
         decide: What is asked at a fork; besides these {failures} and {choices}, which it needs.
     """
 
-    forks: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     plans: int = 25
     votes: int = 1

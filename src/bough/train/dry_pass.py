@@ -11,12 +11,13 @@ import torch
 from bough.batch import pack
 from bough.config.config import ConfigError
 from bough.context import PromptedParser
-from bough.credit import compute_credit, needs_of
+from bough.credit import compute_credit
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import paths_of
 from bough.train.loop import apply_filters, reward
+from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
 from bough.tree import (
@@ -32,6 +33,7 @@ from bough.tree import (
     derive,
     spread_paths,
 )
+from bough.tree.needs import DEMONSTRATIONS, FINAL_VALUES, PATHS, REFERENCE, Estimate, names_of, needs_of
 
 TASKS = 2
 """Tasks of the synthetic group."""
@@ -65,10 +67,9 @@ async def dry_pass(runtime: Runtime) -> None:
             # Every path failed; the first step raises the error.
             return
         generator = np.random.default_rng(derive(run.seed, "dry pass"))
-        rewarded = [
-            _with_estimates(run, _with_returns(each), generator)
-            for each in reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
-        ]
+        paid = reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
+        check_channels(run, frozenset(paid[0].channels))
+        rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
         credited = compute_credit(run.method.credit, rewarded)
         _check_group(run, credited)
         kept, _ = apply_filters(credited, run.world.filters)
@@ -142,11 +143,10 @@ def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator
     """The tree with the estimates that the rule needs: values in [0, 1), reference log-probabilities near `logprob`."""
     needs, size = needs_of(run.method.credit), len(rewarded.tree.token)
     heads = () if run.method.critic is None else run.method.critic.heads
-    given = [name for need in sorted(needs) for room, _, name in [need.partition(".")] if room == "adviser"]
-    made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *given)}
-    if "reference" in needs:
+    made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *names_of(needs, Estimate))}
+    if REFERENCE in needs:
         made["reference"] = rewarded.tree.logprob - 0.1 * generator.random(size)
-    ends = {name: generator.random(rewarded.tree.nodes) for name in heads} if "bootstrap" in needs else {}
+    ends = {name: generator.random(rewarded.tree.nodes) for name in heads} if FINAL_VALUES in needs else {}
     return replace(
         rewarded, estimates={name: column.astype(np.float32) for name, column in made.items()}, end_values=ends
     )
@@ -181,14 +181,14 @@ def _with_advantage(credited: Credited) -> Credited:
 
 def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
-    run, needs = runtime.run, runtime.run.loss.needs
-    shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []
-    batch = pack(credited, paths="paths" in needs, experts=shown)
+    run, needs = runtime.run, needs_of(runtime.run.loss)
+    shown = [_taught(tree) for tree in trees[:1]] if DEMONSTRATIONS in needs else []
+    batch = pack(credited, paths=PATHS in needs, experts=shown)
     if not len(batch.at):
         return
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % runtime.policy.vocab_tokens).to(runtime.policy.device)
-    context = ObjectiveContext(reference=runtime.policy if "reference" in needs else None)
+    context = ObjectiveContext(reference=runtime.policy if REFERENCE in needs else None)
     metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:

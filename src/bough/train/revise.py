@@ -8,9 +8,10 @@ import numpy as np
 
 from bough.config.finite import INFINITE
 from bough.context import Context, Parser, Renderer, Turn
-from bough.credit import Credit, Searched, compute_credit, needs_of
+from bough.credit import Credit, Searched, compute_credit
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, path_view
+from bough.tree.needs import needs_of
 
 ROUNDING = 1e-9
 """Smaller decreases of a value are rounding differences between orders of summation."""
@@ -80,9 +81,9 @@ class Revise:
             raise ValueError(
                 f"Revise: got least={self.least}, gap={self.gap}, below={self.below}; need numbers, and gap 0 or more"
             )
-        if needs := needs_of(self.blame):
+        if texts := [need.text for need in needs_of(self.blame)]:
             raise ValueError(
-                f"Revise.blame: got {type(self.blame).__name__}, which needs {', '.join(sorted(needs))}; need a rule "
+                f"Revise.blame: got {type(self.blame).__name__}, which needs {', '.join(sorted(texts))}; need a rule "
                 "that does with rewards and paths, such as Searched() or Process()"
             )
 

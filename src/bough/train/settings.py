@@ -11,9 +11,19 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
 from bough.train.revise import Revise
+from bough.tree.needs import (
+    DEMONSTRATIONS,
+    ON_POLICY,
+    ORACLE,
+    REVISED_PATHS,
+    SEPARATE_DEMONSTRATIONS,
+    TEACHER_TURNS,
+    Need,
+)
 
 if TYPE_CHECKING:
     from bough.engine.model import Model
+    from bough.policy.chat import ChatRenderer
     from bough.policy.policy import Policy
 
 
@@ -23,6 +33,15 @@ class PolicyRecipe(Protocol):
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> "Policy":
         """Build the policy. `texts` are texts of the environment; `assets` is a folder for files of the run."""
+        ...
+
+
+@runtime_checkable
+class RendererRecipe(Protocol):
+    """A policy recipe that can build the renderer without the model."""
+
+    def renderer(self, assets: Path) -> "ChatRenderer":
+        """The renderer of the policy whose files are in `assets`."""
         ...
 
 
@@ -77,6 +96,11 @@ class Warmup:
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
             )
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        """An oracle, for demonstrations."""
+        return frozenset({ORACLE.or_else("warmup.demonstrations=0")} if self.demonstrations else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
@@ -114,7 +138,7 @@ class Evaluation:
     def __post_init__(self) -> None:
         if self.every < 1 or self.temperature < 0:
             raise ValueError(
-                f"Evaluation: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
+                f"CheckpointResult: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
             )
 
 
@@ -140,6 +164,18 @@ class Demonstrations:
             raise ValueError(
                 f"Demonstrations: got count={self.count}, per_step={self.per_step}; need 0 or more, 1 or more"
             )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """For each kind of demonstrations an objective that takes them, and an oracle for `count`."""
+        asked = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
+        oracle = {ORACLE.or_else("demonstrations.count=0"): self.count}
+        return frozenset(need for need, used in (asked | oracle).items() if used)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Demonstrations beside samples, where there are any."""
+        return frozenset({DEMONSTRATIONS} if self.count or self.from_trees or self.revise else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +204,11 @@ class Execution:
         if self.staleness not in (0, 1):
             raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 or 1")
         check_kinds(self)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Rollouts of the current weights, unless trees grow during the update."""
+        return frozenset(() if self.staleness else {ON_POLICY})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

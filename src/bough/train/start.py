@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
+from bough.env import HashedData
 from bough.env.workers import mib
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
@@ -140,7 +141,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             live.say(runtime.budget.line)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(runtime.train_tasks), "heldout": digest_tasks(runtime.heldout_tasks)}
-            environment = getattr(run.world.env, "data_hash", None)
+            environment = run.world.env.data_hash if isinstance(run.world.env, HashedData) else ""
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         recorder = RunRecorder(run, directory, live)
         try:
