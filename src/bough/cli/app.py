@@ -138,9 +138,9 @@ def mine_trees(
 @app.command("list")
 @explained
 def list_pieces(
-    name: Annotated[str | None, typer.Argument(help="What to show: a room, a piece, a method, a world.")] = None,
+    name: Annotated[str | None, typer.Argument(help="What to show: a group, a piece, a method, a world.")] = None,
 ) -> None:
-    """Methods, worlds, recipes and pieces, a line each; with a name, one room, or one piece with its fields."""
+    """Methods, worlds, recipes and pieces, a line each; with a name, one group, or one piece with its fields."""
     from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
 
     typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))

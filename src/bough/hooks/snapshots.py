@@ -34,11 +34,11 @@ class Snapshots:
     Metrics: `snapshots/kept`; `snapshots/used`, of this step's tasks.
 
     Attributes:
-            episodes: Number of oracle episodes, >= 1.
-            every: Actions between snapshots, >= 1.
-            clusters: Number of clusters, >= 1.
-            steps: Reinforcement steps in which episodes start from snapshots, >= 0.
-            discount: Discount per turn, in (0, 1].
+        episodes: Number of oracle episodes, >= 1.
+        every: Actions between snapshots, >= 1.
+        clusters: Number of clusters, >= 1.
+        steps: Reinforcement steps in which episodes start from snapshots, >= 0.
+        discount: Discount per turn, in (0, 1].
     """
 
     needs: ClassVar[frozenset[Need]] = frozenset({ORACLE})

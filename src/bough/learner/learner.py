@@ -215,7 +215,7 @@ class Learner:
         return replace(batch.forest(merge=self.merges), effort=effort)
 
     def _saving(self, batch: Batch, packed: PackedPrefixTree) -> float:
-        """Ratio of arithmetic: every path separately over packed trees."""
+        """Arithmetic of separate paths divided by that of packed trees."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
             count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))

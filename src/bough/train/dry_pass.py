@@ -96,7 +96,7 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
 
 
 async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
-    """A script that replies with admissible actions of the first state, else words of its observation."""
+    """A script that replies with admissible actions of the first state, else parts of its observation."""
     run, renderer = runtime.run, runtime.policy.renderer
     try:
         state = await runtime.deadlines.until(
@@ -132,7 +132,7 @@ def _with_outcomes(tree: Tree, place: int) -> Tree:
 
 
 def _with_returns(rewarded: Rewarded) -> Rewarded:
-    """The tree with an added channel that pays 1 at the end of each successful path."""
+    """The tree with an added channel of reward 1 at the end of each successful path."""
     paid = np.zeros(rewarded.tree.nodes)
     for end in counted(rewarded.tree):
         paid[end] = float(rewarded.tree.info[end]["success"] is True)

@@ -101,7 +101,7 @@ class World:
         name: Of the world; the default name of its runs.
         env: The environment.
         policy: The model.
-        context: What of the past is in the policy's prompt.
+        context: Selects the past turns in the policy's prompt.
         parser: Finds the action in the policy's text.
         limits: Budgets of a path and of a tree.
         sampling: How training paths are sampled.

@@ -167,10 +167,10 @@ class Demonstrations:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """For each kind of demonstrations an objective that takes them, and an oracle for `count`."""
-        asked = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
+        """An objective for each used source of demonstrations, and an oracle for `count`."""
+        sources = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
         oracle = {ORACLE.or_else("demonstrations.count=0"): self.count}
-        return frozenset(need for need, used in (asked | oracle).items() if used)
+        return frozenset(need for need, used in (sources | oracle).items() if used)
 
     @property
     def gives(self) -> frozenset[Need]:

@@ -40,7 +40,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     """Train a run from the beginning.
 
     Args:
-        run: What to train.
+        run: The run.
         out: The folder in which the run's directory, named `run.name`, is made.
         terminal: Whether to draw a live display; None detects a terminal.
 

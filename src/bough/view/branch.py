@@ -27,7 +27,6 @@ class Turn:
         source: Source of the action: "sampled", "forced", "teacher", "replayed".
         valid: Whether the environment accepted the action.
         answer: The response; "" without one.
-        answer: What came back; "" when nothing did.
         rebuilt: The new context, when it was rebuilt after this turn; else "".
         rewards: The reward of each channel with a non-zero reward.
         positive: Mean positive advantage of the trained tokens, >= 0.

@@ -46,7 +46,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Some series over the same steps.
+    """A chart of several series over the same steps.
 
     Attributes:
         title: The title, with the unit.

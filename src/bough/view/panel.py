@@ -1,4 +1,4 @@
-"""The panel that a terminal shows while a run goes on."""
+"""The live panel of a run on a terminal."""
 
 from typing import TYPE_CHECKING
 
