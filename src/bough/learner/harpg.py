@@ -44,7 +44,7 @@ class Harpg(torch.optim.Optimizer):
     Args:
         params: Tensors or groups of them.
         lr: Length of a step, >= 0.
-        weight: Least weight of the newest gradient, in (0, 1].
+        weight: Minimum weight of the newest gradient, in (0, 1].
         seed: Seed of q.
     """
 
@@ -148,9 +148,9 @@ class Displaced:
     """An objective at weights near the sampling weights, importance-weighted to the present ones.
 
     With `old` the log-probabilities under the sampling weights, each token is weighted by the probability ratio of its
-    whole path. `behaviour` is shifted by the same log ratio, so that ratios inside the objective do not repeat it:
+    whole path. `rollout_logprob` is shifted by the same log ratio, so that ratios inside the objective exclude it:
 
-        share * exp(sum over the path of log p - old)        behaviour + log p - old
+        loss_weight * exp(sum over the path of log p - old)        rollout_logprob + log p - old
 
     The derivative of its gradient along u is the mean over paths of grad(loss) <grad log p(path), u> + Hessian(loss) u,
     an unbiased estimate of the Hessian-vector product of the expected loss.
@@ -168,7 +168,7 @@ class Displaced:
         """The loss."""
         path_ids, old = path_ids_of(columns, "Harpg"), columns.old
         if old is None:
-            raise ValueError("Harpg: got columns without `old`; need the log-probabilities under the sampling weights")
+            raise ValueError("Harpg: got inputs without `old`; need the log-probabilities under the sampling weights")
         moved = columns.logprob.detach() - old
         if columns.expert is not None:
             # Demonstrations do not depend on the weights.

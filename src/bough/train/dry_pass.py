@@ -39,21 +39,21 @@ TASKS = 2
 """Tasks of the synthetic group."""
 
 TURNS = 2
-"""Most turns of its paths."""
+"""Maximum number of turns of its paths."""
 
 ACTIONS = 4
-"""Most different actions that the scripted engine writes."""
+"""Maximum number of different actions of the scripted engine."""
 
 CALLS = 64
-"""Most engine calls, and most environment steps, of one of its trees."""
+"""Maximum number of engine calls, and of environment steps, of one of its trees."""
 
 
 async def dry_pass(runtime: Runtime) -> None:
-    """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
+    """Run a synthetic group from rewards to the gradient, so that incompatible pieces fail before the warm-up.
 
-    The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
-    the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer state
-    and random generators do not change. Advisers do not run.
+    The run's explorer grows trees of its first tasks in its environment. A scripted engine returns admissible actions
+    of the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer
+    state and random generators do not change. Hooks do not run.
 
     Raises:
         StageError: when a piece returns a value that the next stage cannot use.
@@ -96,7 +96,7 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
 
 
 async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
-    """A script that replies with admissible actions of the first state, else words of its observation."""
+    """A script that replies with admissible actions of the first state, else parts of its observation."""
     run, renderer = runtime.run, runtime.policy.renderer
     try:
         state = await runtime.deadlines.until(
@@ -115,7 +115,7 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
 
 
 async def _value(tokens: tuple[int, ...]) -> float:
-    """A stand-in for the critic, which would run the policy."""
+    """Replaces the critic, which would run the policy."""
     return len(tokens) % 2 / 2
 
 
@@ -132,7 +132,7 @@ def _with_outcomes(tree: Tree, place: int) -> Tree:
 
 
 def _with_returns(rewarded: Rewarded) -> Rewarded:
-    """The tree with an added channel that pays 1 at the end of each successful path."""
+    """The tree with an added channel of reward 1 at the end of each successful path."""
     paid = np.zeros(rewarded.tree.nodes)
     for end in counted(rewarded.tree):
         paid[end] = float(rewarded.tree.info[end]["success"] is True)
@@ -194,12 +194,12 @@ def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]
     if wrong:
         raise ConfigError(
             f"objective={type(run.method.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss "
-            "with a finite gradient: look at the objective's settings and at the size of the rewards"
+            "with a finite gradient: check the objective's settings and the size of the rewards"
         )
 
 
 def _taught(tree: Tree) -> Tree:
-    """The tree with its sampled tokens marked as a teacher's, for objectives that need experts."""
+    """The tree with its sampled tokens marked as a teacher's, for objectives that need demonstrations."""
     unknown = np.full(len(tree.token), np.nan, dtype=DTYPES["logprob"])
     source = np.where(tree.source == Source.SAMPLED, Source.TEACHER, tree.source).astype(DTYPES["source"])
     version = np.full_like(tree.policy_version, -1)

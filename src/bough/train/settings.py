@@ -32,7 +32,7 @@ class PolicyRecipe(Protocol):
     """Builds a policy: `Tiny` or `Pretrained`."""
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> "Policy":
-        """The policy. `texts` show the environment's language; `assets` is a folder for files that a run keeps."""
+        """Build the policy. `texts` are texts of the environment; `assets` is a folder for files of the run."""
         ...
 
 
@@ -47,19 +47,19 @@ class RendererRecipe(Protocol):
 
 @runtime_checkable
 class EngineRecipe(Protocol):
-    """Builds an engine: `Local`, or one of your own that wraps it."""
+    """Builds an engine: `Local`, or a user's engine that wraps it."""
 
     def build(self, model: "Model") -> Engine:
-        """An engine over a frozen copy of the policy's model, which becomes the engine's own."""
+        """Build an engine over a frozen copy of the policy's model, which becomes the engine's own."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tasks:
-    """Where tasks come from: a split of the environment, or a file.
+    """The source of tasks: a split of the environment, or a file.
 
     Attributes:
-        split: The environment's split, when there is no file.
+        split: The environment's split, used without a file.
         count: Number of tasks.
         file: JSON lines of tasks, `{"id": ..., "data": {...}}`; its first `count` tasks are used.
     """
@@ -75,7 +75,7 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmup:
-    """Imitation of oracle demonstrations before reinforcement begins.
+    """Imitation of oracle demonstrations before reinforcement learning.
 
     Attributes:
         demonstrations: Number of training tasks that the oracle demonstrates; 0 for no warm-up.
@@ -107,7 +107,7 @@ class Schedule:
     """Length of a run.
 
     Attributes:
-        steps: Number of batches of reinforcement.
+        steps: Number of batches of reinforcement learning.
         batch_tasks: Number of tasks, hence trees, of a batch.
     """
 
@@ -144,14 +144,14 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstrations:
-    """Demonstrations in every batch beside samples, for objectives that mix the two.
+    """Demonstrations mixed with samples in every batch, for objectives with demonstrations.
 
     Attributes:
         count: Number of training tasks that the oracle demonstrates, once, at the start; 0 for none.
         per_step: Number of them in each batch.
         from_trees: Whether successful turns of a teacher in the step's trees are demonstrations too, for explorers
             with a teacher (`Guided`, `Correct`).
-        revise: Makes demonstrations out of the step's trees: mistakes, and how to recover from them.
+        revise: Makes demonstrations from the step's trees: mistakes, and recoveries from them.
     """
 
     count: int = 0
@@ -167,10 +167,10 @@ class Demonstrations:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """For each kind of demonstrations an objective that takes them, and an oracle for `count`."""
-        asked = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
+        """An objective for each used source of demonstrations, and an oracle for `count`."""
+        sources = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
         oracle = {ORACLE.or_else("demonstrations.count=0"): self.count}
-        return frozenset(need for need, used in (asked | oracle).items() if used)
+        return frozenset(need for need, used in (sources | oracle).items() if used)
 
     @property
     def gives(self) -> frozenset[Need]:
@@ -180,7 +180,7 @@ class Demonstrations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Where a run computes: engine, processes, threads.
+    """The execution of a run: engine, processes, threads.
 
     Attributes:
         engine: Generates text.
@@ -216,10 +216,10 @@ class Checkpointing:
     """Files that a run keeps.
 
     Attributes:
-        every: Steps between checkpoints; the last step always makes one.
-        keep: Number of checkpoints that stay, the newest ones.
-        trees_every: Steps between the trees that are written; 0 writes those of the last step only.
-        as_grown: Whether each tree of a step is written as soon as it is complete, and read by `resume`: for long
+        every: Steps between checkpoints; the last step always saves one.
+        keep: Number of newest checkpoints to keep.
+        trees_every: Steps between files of trees; 0 writes only the trees of the last step.
+        as_grown: Whether each tree of a step is written as soon as it is complete, and loaded by `resume`: for long
             searches. With a non-deterministic engine the last bits of the trees that `resume` grows may differ.
     """
 
