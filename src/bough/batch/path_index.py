@@ -144,7 +144,7 @@ def _context_ids(view: PathView) -> Ints:
 
 
 def _response_ids(view: PathView, context: Ints) -> Ints:
-    """[S] int64: the same number for the same tokens written in the same context, compared place by place."""
+    """[S] int64: equal for the same tokens sampled in the same context, compared token by token."""
     first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
     token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
     kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))

@@ -92,14 +92,14 @@ class ValidatedEnv:
         except EnvFault as fault:
             raise EnvFault(shorten(str(fault))) from fault.__cause__
         except (Exception, SystemExit) as broken:
-            told = f"{self.name}.{call} raised {describe(broken)}"
+            message = f"{self.name}.{call} raised {describe(broken)}"
             if of_task and isinstance(broken, ValueError):
                 if place(broken):
-                    raise UserCodeError(told) from broken
+                    raise UserCodeError(message) from broken
                 raise
             if isinstance(broken, ImportError) and not place(broken):
                 raise
-            raise EnvFault(told) from broken
+            raise EnvFault(message) from broken
 
     def _step(self, step: object) -> Step:
         if not isinstance(step, Step):

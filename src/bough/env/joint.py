@@ -51,10 +51,10 @@ class ParallelCalls:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"Joint.most: got {self.most}; need at least 1")
+            raise ValueError(f"ParallelCalls.most: got {self.most}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
-                f"Joint.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
+                f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
                 "states are values (copy)"
             )
 
@@ -121,23 +121,23 @@ class ParallelCalls:
         """Executes calls level by level."""
         order = TopologicalSorter({number: named for number, (_, named) in calls.items()})
         order.prepare()
-        said: dict[int, Step] = {}
+        results: dict[int, Step] = {}
         step = Step(state=inner)
         while order.is_active() and step.outcome is Outcome.OPEN:
             level = sorted(order.get_ready())
-            texts = [RESULT.sub(lambda found: _given(found, said), calls[number][0]) for number in level]
+            texts = [RESULT.sub(lambda found: _given(found, results), calls[number][0]) for number in level]
             for number, done in zip(level, self._level(step.state, texts), strict=False):
-                said[number] = step = done
+                results[number] = step = done
             order.done(*level)
         inner = step.state
         return Step(
-            state=replace(_outer(inner), observation=_joined(said)),
-            reward=sum(each.reward for each in said.values()),
+            state=replace(_outer(inner), observation=_joined(results)),
+            reward=sum(each.reward for each in results.values()),
             outcome=step.outcome,
-            valid=all(each.valid for each in said.values()),
+            valid=all(each.valid for each in results.values()),
             success=step.success,
-            replayed_steps=sum(each.replayed_steps for each in said.values()),
-            info={"calls": len(said)},
+            replayed_steps=sum(each.replayed_steps for each in results.values()),
+            info={"calls": len(results)},
         )
 
     def _level(self, inner: State, texts: Sequence[str]) -> list[Step]:
@@ -163,15 +163,17 @@ def _outer(inner: State) -> State:
 
 def _inner(state: State) -> State:
     if not isinstance(state.value, State):
-        raise TypeError(f"Joint: got a state with a value of type {type(state.value).__name__}; need one of its own")
+        raise TypeError(
+            f"ParallelCalls: got a state with a value of type {type(state.value).__name__}; need one of its own"
+        )
     return state.value
 
 
-def _given(found: re.Match[str], said: Mapping[int, Step]) -> str:
+def _given(found: re.Match[str], results: Mapping[int, Step]) -> str:
     """Returns the result of a call; without such a call, the text itself."""
-    step = said.get(int(found[1]))
+    step = results.get(int(found[1]))
     return found[0] if step is None else step.state.observation
 
 
-def _joined(said: Mapping[int, Step]) -> str:
-    return "\n".join(f"{number}: {said[number].state.observation}" for number in sorted(said))
+def _joined(results: Mapping[int, Step]) -> str:
+    return "\n".join(f"{number}: {results[number].state.observation}" for number in sorted(results))

@@ -1,4 +1,4 @@
-"""Trees with some of their paths, and paths that come from an earlier step."""
+"""Selection of paths of a tree, and marks of replayed trees."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ REPLAYED = "replayed"
 
 
 def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
-    """The same tree with the paths to some of its leaves alone, nothing about them changed.
+    """Returns the tree with only the paths to some of its leaves, otherwise unchanged.
 
     Args:
         rewarded: The tree.
@@ -47,11 +47,11 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
 
 
 def mark_replayed(rewarded: Rewarded) -> Rewarded:
-    """The same tree, marked as one that an earlier step grew."""
+    """Returns the tree, marked as sampled in an earlier step."""
     tree = rewarded.tree
     return replace(rewarded, tree=replace(tree, info=({**tree.info[0], REPLAYED: True}, *tree.info[1:])))
 
 
 def is_replayed(tree: Tree) -> bool:
-    """Whether an earlier step grew this tree: it says nothing about what the policy does now."""
+    """Whether the tree was sampled in an earlier step, so its statistics do not describe the current policy."""
     return REPLAYED in tree.info[0]
