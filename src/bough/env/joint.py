@@ -54,8 +54,8 @@ class ParallelCalls:
             raise ValueError(f"ParallelCalls.most: got {self.most}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
-                f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
-                "states are values (copy)"
+                f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need "
+                "one whose states are values (copy)"
             )
 
     @property
