@@ -15,16 +15,16 @@ NOWHERE = (0, 0)
 NONE: Parts = {}
 
 ALWAYS = frozenset({"valid", "well_formed"})
-"""Marks that every sampled turn has, whatever the parser: understood by the environment, written in the agreed form."""
+"""Marks of every sampled turn, with any parser: recognised by the environment, in the required format."""
 
 
 def need_of(mark: str) -> frozenset[str]:
-    """What a rule needs that reads a mark."""
+    """The needs of a rule that uses a mark."""
     return frozenset(() if mark in ALWAYS else (f"mark.{mark}",))
 
 
 def marked(view: PathView, mark: str) -> Bools:
-    """[S] bool: whether the info of a turn has something true under `mark`."""
+    """[S] bool: whether the info of a turn has a true entry under `mark`."""
     said, which = action_info(view, mark)
     return np.fromiter(said, dtype=np.bool_, count=len(said))[which]
 
@@ -38,7 +38,7 @@ def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
 
 
 def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
-    """The same by name, for several."""
+    """Returns the spans of several names, by name."""
     said, which = action_info(view, "spans", NONE)
     parts = cast("list[Parts]", said)
     found: dict[str, tuple[Ints, Ints]] = {}
@@ -50,7 +50,7 @@ def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Int
 
 
 def written(view: PathView) -> Floats:
-    """[S] float64: how many tokens of a turn the policy sampled."""
+    """[S] float64: number of tokens of a turn that the policy sampled."""
     sampled = np.concatenate([[0], np.cumsum(view.sampled)])
     end = np.cumsum(view.lengths)
     of_node = sampled[end] - sampled[end - view.lengths]
