@@ -16,20 +16,20 @@ class Kl:
 
         k1 = d                  k2 = d^2 / 2                  k3 = exp(-d) - 1 + d
 
-    The value of k1 and k3 is unbiased for KL(policy || reference), k3 with less variance; k2 is biased. As a *loss*
-    what counts is the gradient, which is that of the estimate with the token held fixed:
+    The value of k1 and k3 is unbiased for KL(policy || reference), k3 with less variance; k2 is biased. For a *loss*
+    the gradient matters, which is that of the estimate with the token held fixed:
 
-        k1: none at all in the mean; it only adds noise
+        k1: zero in the mean; it only adds noise
         k2: of KL(policy || reference), exactly
         k3: of KL(reference || policy), the other direction; the two agree near the reference
 
-    All on-policy; nothing here is corrected for tokens that an older policy sampled. GRPO (arXiv 2402.03300) uses k3.
+    All on-policy; no correction for tokens sampled by an older policy. GRPO (arXiv 2402.03300) uses k3.
 
     Metrics: `kl_reference`, the estimate weighted by `loss_weight`, before the coefficient.
 
     Attributes:
-        coefficient: Multiplies the penalty, >= 0.
-        estimator: Which estimate.
+        coefficient: Factor on the penalty, >= 0.
+        estimator: The estimate.
     """
 
     regularises: ClassVar[bool] = True
@@ -47,7 +47,7 @@ class Kl:
         return frozenset({"reference"})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The penalty.
+        """Computes the penalty.
 
         Raises:
             ValueError: when `columns.reference` is missing.

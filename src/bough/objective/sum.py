@@ -14,7 +14,7 @@ class Sum:
     Metrics: those of the terms.
 
     Attributes:
-        terms: What is added, at least one.
+        terms: The summed objectives, at least one.
     """
 
     terms: tuple[Objective, ...]
@@ -25,14 +25,14 @@ class Sum:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Everything that a term needs."""
+        """The needs of all terms."""
         return frozenset[Need]().union(*(term.needs for term in self.terms))
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The sum.
+        """Computes the sum.
 
         Raises:
-            ValueError: when two terms report under the same name.
+            ValueError: when two terms report a metric of the same name.
         """
         losses = [term(columns) for term in self.terms]
         metrics: dict[str, Tensor] = {}
@@ -44,7 +44,7 @@ class Sum:
 
 
 def add(objective: Objective, terms: Sequence[Objective]) -> Objective:
-    """An objective and further terms; the objective itself when there are none."""
+    """Returns the sum of an objective and further terms; the objective itself when there are none."""
     if not terms:
         return objective
     return Sum(terms=(*(objective.terms if isinstance(objective, Sum) else (objective,)), *terms))
