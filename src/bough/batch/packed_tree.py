@@ -43,13 +43,13 @@ class PackedTree:
         """The nodes of each row: one row for each trained node with no other after it in its text."""
         tree, parent = self.tree, self.tree.parent.tolist()
         start, starts_text = text_start(tree).tolist(), (tree.kind == Kind.EDIT).tolist()
-        trains, goes_on = self.trains.tolist(), [False] * tree.nodes
+        trains, continues = self.trains.tolist(), [False] * tree.nodes
         for node in range(tree.nodes - 1, 0, -1):
-            if not starts_text[node] and (trains[node] or goes_on[node]):
-                goes_on[parent[node]] = True
+            if not starts_text[node] and (trains[node] or continues[node]):
+                continues[parent[node]] = True
         rows: list[list[int]] = []
         for node in np.flatnonzero(self.trains).tolist():
-            if goes_on[node]:
+            if continues[node]:
                 continue
             row = [node]
             while row[-1] != start[node]:

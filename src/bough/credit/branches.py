@@ -39,8 +39,8 @@ def value_after(view: PathView, value: Floats) -> Floats:
 
 def rise(after: Floats, before: Floats) -> Floats:
     """[n] float64: after - before, exactly 0 where the two differ by rounding."""
-    apart = after - before
-    return np.where(np.abs(apart) <= ROUNDING * (np.abs(after) + np.abs(before)), 0.0, apart)
+    difference = after - before
+    return np.where(np.abs(difference) <= ROUNDING * (np.abs(after) + np.abs(before)), 0.0, difference)
 
 
 def trunk_of(view: PathView) -> Ints:
@@ -53,9 +53,9 @@ def trunk_of(view: PathView) -> Ints:
     acted = view.turns > 0
     first[acted] = view.first[view.start[:-1][acted]]
     nodes, which = np.unique(first, return_inverse=True)
-    said = [_mark(view, node) for node in nodes.tolist()]
-    marked = np.asarray([mark is not None for mark in said], dtype=np.bool_)
-    name = np.asarray([node if mark is None else mark for node, mark in zip(nodes.tolist(), said, strict=True)])
+    chains = [_mark(view, node) for node in nodes.tolist()]
+    marked = np.asarray([mark is not None for mark in chains], dtype=np.bool_)
+    name = np.asarray([node if mark is None else mark for node, mark in zip(nodes.tolist(), chains, strict=True)])
     return group_by(view.tree, marked[which], name.astype(np.int64)[which])
 
 
@@ -75,19 +75,19 @@ def mean_of_children(view: PathView, value: Floats) -> tuple[Floats, Ints]:
     stem = stem_of(view)
     depth = np.cumsum(_begins(view), dtype=np.int64)
     depth -= depth[view.start[:-1]][view.path] if len(depth) else depth
-    first, stretch = np.unique(view.node[stem], return_inverse=True)
+    first, segment = np.unique(view.node[stem], return_inverse=True)
     count = len(first)
     height, above = np.zeros(count, dtype=np.int64), np.full(count, -1, dtype=np.int64)
-    height[stretch] = depth
+    height[segment] = depth
     inner = view.turn[stem] > 0
-    above[stretch[inner]] = stretch[stem[inner] - 1]
-    total = sum_at(stretch[view.last], value[view.path[view.last]], count)
-    parts = np.bincount(stretch[view.last], minlength=count)
+    above[segment[inner]] = segment[stem[inner] - 1]
+    total = sum_at(segment[view.last], value[view.path[view.last]], count)
+    parts = np.bincount(segment[view.last], minlength=count)
     for level in range(int(height.max(initial=0)), 0, -1):
         here = np.flatnonzero(height == level)
         np.add.at(total, above[here], total[here] / parts[here])
         np.add.at(parts, above[here], 1)
-    return total / np.maximum(parts, 1), stretch
+    return total / np.maximum(parts, 1), segment
 
 
 def _begins(view: PathView) -> Bools:

@@ -72,9 +72,9 @@ class Empg:
 
 def entropy_of(view: PathView) -> Floats:
     """[S] float64: the mean entropy of the tokens of each turn, nan where none is known."""
-    words = view.path_tokens
-    entropy = view.of_tokens("entropy")[words.token]
+    path_tokens = view.path_tokens
+    entropy = view.of_tokens("entropy")[path_tokens.token]
     known = ~np.isnan(entropy)
-    step, turns = words.step[known], len(view.path)
+    step, turns = path_tokens.step[known], len(view.path)
     count = np.bincount(step, minlength=turns)
     return np.where(count > 0, sum_at(step, entropy[known], turns) / np.maximum(count, 1), np.nan)

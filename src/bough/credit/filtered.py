@@ -73,28 +73,28 @@ class Filtered:
             kept &= _answers(view)
         if self.most is None:
             return kept
-        words = _words(view)
+        actions = _actions(view)
         found: dict[int, set[bytes]] = {}
         order: list[int] = np.argsort(view.turns, kind="stable").tolist()
         for path in order:
             if not kept[path]:
                 continue
             of_task = found.setdefault(int(view.task[path]), set())
-            kept[path] = words[path] not in of_task and len(of_task) < self.most
+            kept[path] = actions[path] not in of_task and len(of_task) < self.most
             if kept[path]:
-                of_task.add(words[path])
+                of_task.add(actions[path])
         return kept
 
 
 def _answers(view: PathView) -> Bools:
     """[P] bool: whether the end of a path is the search's result."""
-    return np.asarray([said is True for said in ends_info(view, ANSWER)], dtype=np.bool_)
+    return np.asarray([entry is True for entry in ends_info(view, ANSWER)], dtype=np.bool_)
 
 
-def _words(view: PathView) -> list[bytes]:
+def _actions(view: PathView) -> list[bytes]:
     """Returns the actions of each path, as bytes."""
-    words, token = view.path_tokens, join(view.rewarded, "token")
-    path = view.path[words.step]
+    path_tokens, token = view.path_tokens, join(view.rewarded, "token")
+    path = view.path[path_tokens.step]
     bounds = np.searchsorted(path, np.arange(view.paths + 1))
-    spoken = np.stack([token[words.token].astype(np.int64), view.turn[words.step]], axis=-1)
-    return [spoken[bounds[i] : bounds[i + 1]].tobytes() for i in range(view.paths)]
+    sampled = np.stack([token[path_tokens.token].astype(np.int64), view.turn[path_tokens.step]], axis=-1)
+    return [sampled[bounds[i] : bounds[i + 1]].tobytes() for i in range(view.paths)]

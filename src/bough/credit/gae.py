@@ -78,14 +78,14 @@ class Gae:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
-        reward = seen.reward
+        valued = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
+        reward = valued.reward
         if self.kl:
-            reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[seen.token]
+            reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[valued.token]
         decay = self.discount * self.lam
-        found = gae(reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
+        found = gae(reward, valued.value, valued.start, discount=self.discount, decay=decay, end=valued.end)
         advantage = np.zeros(len(view.path_tokens.token))
         guard = "variance" if self.as_released else "added"
-        advantage[seen.at] = whiten(found, guard=guard) if self.whiten else found
-        goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_tokens(view, advantage, {"value": goal})
+        advantage[valued.at] = whiten(found, guard=guard) if self.whiten else found
+        target = mean_over_paths(view, valued.token, found + valued.value)
+        return spread_tokens(view, advantage, {"value": target})

@@ -129,7 +129,7 @@ def opo() -> Grpo:
     """On-policy RL with the optimal baseline (arXiv 2505.23585): mean of the returns, weighted by path length.
 
     That is the baseline of least variance when the squared norm of a path's gradient grows with its length. A path's
-    length is the number of tokens that the policy wrote. The method takes one exactly on-policy step per batch, with
+    length is the number of tokens that the policy sampled. The method takes one exactly on-policy step per batch, with
     neither a clip nor a divergence in the loss.
     """
     return Grpo(mean="tokens", std="none")

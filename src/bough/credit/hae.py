@@ -109,37 +109,37 @@ class Hae:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_turns(view)
+        valued = valued_turns(view)
         parts = all_spans(view, ("switch", "subgoal", "action"))
         written_at = np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)
-        acts = view.token_at(seen.at, written_at[seen.at])
+        acts = view.token_at(valued.at, written_at[valued.at])
         low, high, switch = (
-            view.of_tokens(name)[at] for name, at in (("low", acts), ("high", seen.token), ("switch", seen.token))
+            view.of_tokens(name)[at] for name, at in (("low", acts), ("high", valued.token), ("switch", valued.token))
         )
-        begins = marked(view, "switch")[seen.at]
-        reward = self._fined(seen, keeps=~begins)
-        begins[seen.start[:-1][np.diff(seen.start) > 0]] = True
-        low_end, high_end = self._ends(view, seen.start, begins, low, high)
-        action, decision = self._inside(seen.start, begins, reward, low, high, (low_end, high_end))
+        begins = marked(view, "switch")[valued.at]
+        reward = self._fined(valued, keeps=~begins)
+        begins[valued.start[:-1][np.diff(valued.start) > 0]] = True
+        low_end, high_end = self._ends(view, valued.start, begins, low, high)
+        action, decision = self._inside(valued.start, begins, reward, low, high, (low_end, high_end))
         decision -= switch
-        subgoal = self._over(seen.start, begins, reward, high[begins], high_end)
+        subgoal = self._over(valued.start, begins, reward, high[begins], high_end)
         value_targets = {
             "low": mean_over_paths(view, acts, action + low),
-            "high": mean_over_paths(view, seen.token[begins], subgoal + high[begins]),
-            "switch": mean_over_paths(view, seen.token, decision + switch),
+            "high": mean_over_paths(view, valued.token[begins], subgoal + high[begins]),
+            "switch": mean_over_paths(view, valued.token, decision + switch),
         }
         written = {name: end > first for name, (first, end) in parts.items()}
         found = {
-            "action": self._scaled(view, seen.at, action, np.ones_like(written["action"])),
-            "subgoal": self._scaled(view, seen.at[begins], subgoal, written["subgoal"]),
-            "switch": self._scaled(view, seen.at, decision, written["switch"]),
+            "action": self._scaled(view, valued.at, action, np.ones_like(written["action"])),
+            "subgoal": self._scaled(view, valued.at[begins], subgoal, written["subgoal"]),
+            "switch": self._scaled(view, valued.at, decision, written["switch"]),
         }
         return spread_tokens(view, _laid(view, parts, found), value_targets)
 
-    def _fined(self, seen: Valued, keeps: Bools) -> Floats:
+    def _fined(self, valued: Valued, keeps: Bools) -> Floats:
         """[V]: the reward of each turn, minus the penalty for keeping."""
-        turns = np.repeat(np.diff(seen.start), np.diff(seen.start)) if self.keep_by == "path" else 1.0
-        return seen.reward - keeps * self.keep_penalty / turns
+        turns = np.repeat(np.diff(valued.start), np.diff(valued.start)) if self.keep_by == "path" else 1.0
+        return valued.reward - keeps * self.keep_penalty / turns
 
     def _ends(self, view: PathView, start: Ints, begins: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """[P] each: the values after the last turn of each path, for its action and for its segment."""
@@ -161,10 +161,10 @@ class Hae:
         low_end, high_end = end
         ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
         error = reward + self.discount * np.where(ends, ahead(high, start, low_end), ahead(low, start)) - low
-        goes_on = np.where(ends, 0.0, self.discount)
+        decay = np.where(ends, 0.0, self.discount)
         beyond = np.where(ends, ahead(high, start, high_end), 0.0)
-        returns = sum_ahead(reward + self.discount * beyond, goes_on, start)
-        return sum_ahead(error, goes_on * self.lam_low, start), returns
+        returns = sum_ahead(reward + self.discount * beyond, decay, start)
+        return sum_ahead(error, decay * self.lam_low, start), returns
 
     def _over(self, start: Ints, begins: Bools, reward: Floats, high: Floats, end: Floats) -> Floats:
         """[K]: the advantage of the subgoal of each of K segments."""

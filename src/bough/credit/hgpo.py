@@ -76,10 +76,10 @@ class Hgpo:
         ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         total, weights = np.zeros(len(ahead)), np.zeros(len(ahead))
 
-        def add(at: Ints, apart: Floats, length: int, compared: Bools) -> None:
-            counts = compared & (apart != 0) if self.as_released else compared
+        def add(at: Ints, difference: Floats, length: int, compared: Bools) -> None:
+            counts = compared & (difference != 0) if self.as_released else compared
             weight = np.where(counts, (length + 1.0) ** self.alpha, 0.0)
-            total[at] += weight * apart
+            total[at] += weight * difference
             weights[at] += weight
 
         here, shared = np.arange(len(ahead)), state_of(view)

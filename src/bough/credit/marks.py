@@ -25,8 +25,8 @@ def need_of(mark: str) -> frozenset[str]:
 
 def marked(view: PathView, mark: str) -> Bools:
     """[S] bool: whether the info of a turn has a true entry under `mark`."""
-    said, which = action_info(view, mark)
-    return np.fromiter(said, dtype=np.bool_, count=len(said))[which]
+    entries, which = action_info(view, mark)
+    return np.fromiter(entries, dtype=np.bool_, count=len(entries))[which]
 
 
 def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
@@ -39,8 +39,8 @@ def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
 
 def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
     """Returns the spans of several names, by name."""
-    said, which = action_info(view, "spans", NONE)
-    parts = cast("list[Parts]", said)
+    entries, which = action_info(view, "spans", NONE)
+    parts = cast("list[Parts]", entries)
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
         ends = chain.from_iterable([part.get(name, NOWHERE) for part in parts])

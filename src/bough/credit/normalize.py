@@ -50,14 +50,14 @@ def normalize(
     members = np.bincount(group, minlength=groups)
     masses = members.astype(np.float64) if weight is None else total(weight)
     sums = total(value if weight is None else weight * value)
-    apart = value - (sums / np.where(masses > 0, masses, 1.0))[group]
-    square = apart**2
+    difference = value - (sums / np.where(masses > 0, masses, 1.0))[group]
+    square = difference**2
     alone, even = members < 2, total(square) <= ROUNDING**2 * total(value**2)
     match mean:
         case "group":
-            result = apart
+            result = difference
         case "leave_one_out":
-            result = apart * (members / np.maximum(members - 1, 1))[group]
+            result = difference * (members / np.maximum(members - 1, 1))[group]
         case "batch":
             result = value - _mean(value, weight)
         case "none":

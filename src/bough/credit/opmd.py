@@ -50,13 +50,13 @@ class OpmdBaseline:
 
     def advantages(self, returns: Floats, task: Ints) -> Floats:
         """[n] float64: the advantages of n paths with the given returns and tasks."""
-        apart = normalize(returns, task, std="none")
+        difference = normalize(returns, task, std="none")
         if self.baseline == "log_mean_exp":
             # The mean is already subtracted, so groups without a comparison stay at exactly 0.
-            apart = apart - self._soft_mean(apart, task)[task]
+            difference = difference - self._soft_mean(difference, task)[task]
         if not self.as_released:
-            return apart
-        return np.where(np.bincount(task)[task] == 1, returns, apart)
+            return difference
+        return np.where(np.bincount(task)[task] == 1, returns, difference)
 
     def _soft_mean(self, value: Floats, task: Ints) -> Floats:
         """[tasks]: tau * log mean exp(value / tau)."""

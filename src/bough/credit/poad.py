@@ -73,25 +73,25 @@ class Poad:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
-        found = self._advantage(seen)
+        valued = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
+        found = self._advantage(valued)
         advantage = np.zeros(len(view.path_tokens.token))
-        advantage[seen.at] = whiten(found) if self.whiten else found
-        goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_tokens(view, advantage, {"value": goal})
+        advantage[valued.at] = whiten(found) if self.whiten else found
+        target = mean_over_paths(view, valued.token, found + valued.value)
+        return spread_tokens(view, advantage, {"value": target})
 
-    def _advantage(self, seen: Valued) -> Floats:
+    def _advantage(self, valued: Valued) -> Floats:
         """[V]: the advantage of every sampled token."""
-        last = np.append(np.diff(seen.turn) > 0, True)[: len(seen.turn)]
-        after = ahead(seen.value, seen.start, seen.end)
+        last = np.append(np.diff(valued.turn) > 0, True)[: len(valued.turn)]
+        after = ahead(valued.value, valued.start, valued.end)
         if self.backup == "last":
-            after[last] = ahead(seen.value[last], np.searchsorted(np.flatnonzero(last), seen.start), seen.end)
+            after[last] = ahead(valued.value[last], np.searchsorted(np.flatnonzero(last), valued.start), valued.end)
         inside = (1.0, self.lam if self.as_released else 1.0)
         if self.backup != "action":
             inside = (self.discount, self.discount * self.lam)
         discount = np.where(last, self.discount, inside[0])
         decay = np.where(last, self.discount * self.lam, inside[1])
-        return sum_ahead(seen.reward + discount * after - seen.value, decay, seen.start)
+        return sum_ahead(valued.reward + discount * after - valued.value, decay, valued.start)
 
 
 def ntpo() -> Poad:

@@ -97,17 +97,17 @@ class ReinforcePlusPlus:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        words = view.path_tokens
-        sampled = ~np.isnan(view.of_tokens("logprob")[words.token])
+        path_tokens = view.path_tokens
+        sampled = ~np.isnan(view.of_tokens("logprob")[path_tokens.token])
         if self.baseline == "group":
             value, idle = self._beyond_group(view)
-            goes, idle = value[view.path][words.step], idle[view.path][words.step]
+            value_ahead, idle = value[view.path][path_tokens.step], idle[view.path][path_tokens.step]
         else:
-            goes, idle = self._to_go(view, words, sampled), np.zeros(len(words.step), dtype=np.bool_)
-        advantage = np.zeros(len(goes))
+            value_ahead, idle = self._to_go(view, path_tokens, sampled), np.zeros(len(path_tokens.step), dtype=np.bool_)
+        advantage = np.zeros(len(value_ahead))
         batch = np.zeros(int(sampled.sum()), dtype=np.int64)
         guard = "variance" if self.as_released else "added"
-        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
+        advantage[sampled] = normalize(value_ahead[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
         return spread_tokens(view, np.where(idle, 0.0, advantage))
 
     def _beyond_group(self, view: PathView) -> tuple[Floats, Bools]:
@@ -118,20 +118,20 @@ class ReinforcePlusPlus:
         idle = np.zeros(view.paths, dtype=np.bool_) if self.as_released else some[view.task] == 0
         return value, idle
 
-    def _to_go(self, view: PathView, words: PathTokens, sampled: Bools) -> Floats:
+    def _to_go(self, view: PathView, path_tokens: PathTokens, sampled: Bools) -> Floats:
         """[E]: the sum of later rewards from each token on, minus the divergence."""
-        ends = np.cumsum(np.bincount(words.step[sampled], minlength=len(view.reward)))
+        ends = np.cumsum(np.bincount(path_tokens.step[sampled], minlength=len(view.reward)))
         # A reward is at the last sampled token of its turn; the decay counts the sampled tokens up to the next.
         decay = self.discount ** np.diff(ends, append=ends[-1:])
-        to_last = np.where(sampled, ends[words.step] - np.cumsum(sampled), 0)
-        paid = self.discount**to_last * sum_ahead(view.reward, decay, view.start)[words.step]
+        to_last = np.where(sampled, ends[path_tokens.step] - np.cumsum(sampled), 0)
+        paid = self.discount**to_last * sum_ahead(view.reward, decay, view.start)[path_tokens.step]
         if not self.kl:
             return paid
-        apart = view.of_tokens("logprob")[words.token] - view.of_tokens("reference")[words.token]
-        start: Ints = np.searchsorted(view.path[words.step], np.arange(view.paths + 1))
-        real = sampled & (np.abs(apart) > ROUNDING)
+        divergence = view.of_tokens("logprob")[path_tokens.token] - view.of_tokens("reference")[path_tokens.token]
+        start: Ints = np.searchsorted(view.path[path_tokens.step], np.arange(view.paths + 1))
+        real = sampled & (np.abs(divergence) > ROUNDING)
         fade = np.where(sampled, self.discount, 1.0)
-        return paid - self.kl * sum_ahead(np.where(real, apart, 0.0), fade, start)
+        return paid - self.kl * sum_ahead(np.where(real, divergence, 0.0), fade, start)
 
 
 def reinforce_pp_baseline() -> ReinforcePlusPlus:

@@ -25,7 +25,7 @@ class Searched:
     mean return of the paths through them, as do all turns of a tree without a search.
 
     With a `head`, its target at the first token of each turn is the value of the state before the turn, the value that
-    `CriticValue` evaluates. The final state of a path has no target: the search knows its value.
+    `CriticValue` evaluates. The final state of a path has no target, as no turn starts there.
 
     With `guess` above 0 the value is (1 - guess) * q + guess * the rating of the action before its execution
     (Agent Q, arXiv 2408.07199, mixes critic and search so; its weight of .5 could not be checked). Without
@@ -55,31 +55,31 @@ class Searched:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        worth, before = self._worth(view), self._before(view)
+        score, before = self._score(view), self._before(view)
         value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}
-        return spread_turns(view, worth - before if self.relative else worth, value_targets)
+        return spread_turns(view, score - before if self.relative else score, value_targets)
 
-    def _worth(self, view: PathView) -> Floats:
+    def _score(self, view: PathView) -> Floats:
         """[S]: the score of each turn."""
-        value = _said(view, "value")
+        value = _entries(view, "value")
         if self.guess:
-            guess = _said(view, "guess")
+            guess = _entries(view, "guess")
             value = np.where(np.isnan(guess), value, (1 - self.guess) * value + self.guess * guess)
         return np.where(np.isnan(value), value_after(view, view.returns), value)
 
     def _before(self, view: PathView) -> Floats:
         """[S]: the value of the state before each turn; the previous action's, or the prompt's."""
-        first, value = view.turn == 0, _said(view, "value")
+        first, value = view.turn == 0, _entries(view, "value")
         roots = [_number(each.tree.info[0].get("value")) for each in view.rewarded]
         root = np.asarray(roots, dtype=np.float64)[view.tree[view.path]]
         above = np.where(first, root, np.roll(value, 1))
         return np.where(np.isnan(above), value_before(view, view.returns), above)
 
 
-def _said(view: PathView, name: str) -> Floats:
+def _entries(view: PathView, name: str) -> Floats:
     """[S]: the entry in the info of each turn, nan where it is missing."""
-    said, which = action_info(view, name)
-    return np.asarray([_number(each) for each in said], dtype=np.float64)[which]
+    entries, which = action_info(view, name)
+    return np.asarray([_number(each) for each in entries], dtype=np.float64)[which]
 
 
 def _number(value: object) -> float:

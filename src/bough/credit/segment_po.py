@@ -44,10 +44,10 @@ class SegmentPo:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded).by_fork
-        words = view.path_tokens
+        path_tokens = view.path_tokens
         gained = rise(value_after(view, view.returns), value_before(view, view.returns)[stem_of(view)])
-        probability = np.exp(view.of_tokens("logprob")[words.token])
-        return spread_tokens(view, np.where(_open(probability, self.certain), gained[words.step], 0.0))
+        probability = np.exp(view.of_tokens("logprob")[path_tokens.token])
+        return spread_tokens(view, np.where(_open(probability, self.certain), gained[path_tokens.step], 0.0))
 
 
 def segments(cut: Ints, value: Floats, score: float, probability: Floats, *, certain: float = 0.9) -> Floats:

@@ -52,6 +52,6 @@ class SingleStream:
     def of_paths(self, view: PathView) -> Floats:
         """[P] float64: the advantage of each path of a batch."""
         first = np.cumsum([0, *(len(each.tree.token) for each in view.rewarded)])[view.tree]
-        apart = view.returns - view.of_tokens("success_rate")[first]
-        batch = np.zeros(len(apart), dtype=np.int64)
-        return normalize(apart, batch, mean="group", std="group", epsilon=self.epsilon)
+        difference = view.returns - view.of_tokens("success_rate")[first]
+        batch = np.zeros(len(difference), dtype=np.int64)
+        return normalize(difference, batch, mean="group", std="group", epsilon=self.epsilon)

@@ -46,14 +46,14 @@ class SlateCredit:
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
-            raise ValueError(f"Slate.epsilon: got {self.epsilon}; need a number above 0")
+            raise ValueError(f"SlateCredit.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         nodes, first, which = np.unique(view.node, return_index=True, return_inverse=True)
-        said = turn_info(view, "quality")
-        value = np.asarray([_number(said[step]) for step in first.tolist()], dtype=np.float64)
+        scores = turn_info(view, "quality")
+        value = np.asarray([_number(scores[step]) for step in first.tolist()], dtype=np.float64)
         known = ~np.isnan(value)
         place = group_by(place_of(view)[first][known])
         advantage = np.zeros(len(nodes))
@@ -62,5 +62,5 @@ class SlateCredit:
         return spread_turns(view, advantage[which])
 
 
-def _number(said: object) -> float:
-    return float(said) if isinstance(said, int | float) else float("nan")
+def _number(score: object) -> float:
+    return float(score) if isinstance(score, int | float) else float("nan")

@@ -94,12 +94,12 @@ class Srgpo:
 
     def groups(self, view: PathView) -> Ints:
         """[S] int64: the random group of each turn."""
-        apart = self.within == "task" and not self.as_released
-        pool = view.task[view.path] if apart else np.zeros(len(view.path), dtype=np.int64)
+        within_task = self.within == "task" and not self.as_released
+        pool = view.task[view.path] if within_task else np.zeros(len(view.path), dtype=np.int64)
         if self.size == 0:
             return pool
         luck = mix(path_key(view)[view.path], view.turn, np.full(len(view.path), self.seed, dtype=np.int64))
-        order = np.lexsort((luck, pool)) if apart else np.argsort(luck)
+        order = np.lexsort((luck, pool)) if within_task else np.argsort(luck)
         begin = np.concatenate([[0], np.cumsum(np.bincount(pool))])
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - begin[pool[order]]

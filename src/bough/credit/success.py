@@ -8,7 +8,7 @@ from bough.tree import Bools, Floats, PathView, mean_over_paths
 
 def succeeded(view: PathView) -> Bools:
     """[P] bool: whether the environment marks a path's final state as solved."""
-    return np.asarray([said is True for said in ends_info(view, "success")], dtype=np.bool_)
+    return np.asarray([entry is True for entry in ends_info(view, "success")], dtype=np.bool_)
 
 
 def ends_info(view: PathView, name: str) -> list[object]:
@@ -26,5 +26,5 @@ def value_targets_of_places(view: PathView, before: Floats) -> Floats:
         view: The batch.
         before: [S], the value of the state before each turn.
     """
-    seen = valued_turns(view)
-    return mean_over_paths(view, seen.token, before[seen.at])
+    valued = valued_turns(view)
+    return mean_over_paths(view, valued.token, before[valued.at])

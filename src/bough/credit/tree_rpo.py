@@ -48,7 +48,7 @@ class TreeRpo:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded).by_fork
-        value, stretch = mean_of_children(view, view.returns)
+        value, segment = mean_of_children(view, view.returns)
         fork = np.zeros(len(value), dtype=np.int64)
-        fork[stretch] = place_of(view)[stem_of(view)]
-        return spread_turns(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[stretch])
+        fork[segment] = place_of(view)[stem_of(view)]
+        return spread_turns(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[segment])

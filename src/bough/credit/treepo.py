@@ -84,25 +84,25 @@ class TreePo:
     def _ancestors(self, view: PathView) -> Floats:
         """[P], before whitening."""
         place = place_of(view)
-        apart = normalize(view.returns[view.path], place, std="none")
+        difference = normalize(view.returns[view.path], place, std="none")
         size = np.bincount(place)[place]
         kept = (size > 1) | (view.turn == 0)
         if self.drop_ties:
-            kept &= np.bincount(place, np.abs(apart))[place] > 0
+            kept &= np.bincount(place, np.abs(difference))[place] > 0
         weight = np.where(kept, size if self.weight == "size" else 1.0, 0.0)
-        total, weights = (sum_at(view.path, each, view.paths) for each in (weight * apart, weight))
+        total, weights = (sum_at(view.path, each, view.paths) for each in (weight * difference, weight))
         return total / np.where(weights > 0, weights, 1.0)
 
     def _progress(self, view: PathView) -> Floats:
         """[S], before whitening."""
         returns, first, through = view.returns[view.path], view.turn == 0, view.through[view.node]
         prompt = np.where(first, np.bincount(place_of(view))[place_of(view)], 0.0)
-        apart = prompt * rise(returns, value_before(view, view.returns))
-        apart += through * rise(returns, value_after(view, view.returns))
-        total = sum_at(view.path, apart, view.paths)
+        difference = prompt * rise(returns, value_before(view, view.returns))
+        difference += through * rise(returns, value_after(view, view.returns))
+        total = sum_at(view.path, difference, view.paths)
         weights = sum_at(view.path, (prompt + through).astype(np.float64), view.paths)
-        value, stretch = mean_of_children(view, total / np.where(weights > 0, weights, 1.0))
-        after = value[stretch]
+        value, segment = mean_of_children(view, total / np.where(weights > 0, weights, 1.0))
+        after = value[segment]
         return rise(after, np.where(first, 0.0, np.roll(after, 1)))
 
     def _whitened(self, view: PathView, advantage: Floats) -> Floats:

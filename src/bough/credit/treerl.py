@@ -28,7 +28,7 @@ class TreeRl:
     sqrt(L) in it. A chain with return 1, forked twice at one turn to returns 0 and 0, and a second chain with return
     1:
 
-        stretch            shared    its tail   fork 1    fork 2    second chain
+        segment            shared    its tail   fork 1    fork 2    second chain
         weight="none"      -0.333     1.167     -0.833    -0.833     1
         weight="sqrt"      -0.192     1.167     -0.833    -0.833     1
         as_released        -0.257     1.462     -1.205    -1.205     1.333

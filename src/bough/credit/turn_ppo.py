@@ -61,9 +61,9 @@ class TurnPpo:
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_turns(view, "value", bootstrap=self.bootstrap_truncated)
+        valued = valued_turns(view, "value", bootstrap=self.bootstrap_truncated)
         decay = self.discount * self.lam
-        found = gae(seen.reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
+        found = gae(valued.reward, valued.value, valued.start, discount=self.discount, decay=decay, end=valued.end)
         advantage = np.zeros(len(view.path))
-        advantage[seen.at] = whiten(found) if self.whiten else found
-        return spread_turns(view, advantage, {"value": mean_over_paths(view, seen.token, found + seen.value)})
+        advantage[valued.at] = whiten(found) if self.whiten else found
+        return spread_turns(view, advantage, {"value": mean_over_paths(view, valued.token, found + valued.value)})

@@ -51,20 +51,20 @@ def end_values(view: PathView, head: str) -> Floats:
 
 def valued_tokens(view: PathView, head: str, *, bootstrap: bool = False) -> Valued:
     """Returns every sampled token, with a head's value before it."""
-    words = view.path_tokens
-    at = np.flatnonzero(view.sampled[words.token])
+    path_tokens = view.path_tokens
+    at = np.flatnonzero(view.sampled[path_tokens.token])
     end = end_values(view, head) if bootstrap else np.zeros(view.paths)
-    return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head), end)
+    return _valued(view, at, path_tokens.step[at], path_tokens.token[at], view.of_tokens(head), end)
 
 
 def valued_turns(view: PathView, head: str | None = None, *, bootstrap: bool = False) -> Valued:
     """Returns every turn with a sampled token, with a head's value before the first such token."""
     end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
-    words = view.path_tokens
-    written = np.flatnonzero(view.sampled[words.token])
-    step = words.step[written]
+    path_tokens = view.path_tokens
+    written = np.flatnonzero(view.sampled[path_tokens.token])
+    step = path_tokens.step[written]
     first = written[np.diff(step, prepend=-1) > 0]
-    at, token = words.step[first], words.token[first]
+    at, token = path_tokens.step[first], path_tokens.token[first]
     value = np.full(len(view.sampled), np.nan) if head is None else view.of_tokens(head)
     return _valued(view, at, at, token, value, end)
 

@@ -123,29 +123,29 @@ def serve(channel_fd: int) -> None:
             return
         _write(stream, Reply(verdict=Verdict.READY))
         checked = ValidatedEnv(env=env)
-        while isinstance(ask := _read(stream), Request):
+        while isinstance(request := _read(stream), Request):
             begin = time.perf_counter()
-            reply = _reply(checked, ask, hello.files)
+            reply = _reply(checked, request, hello.files)
             _write(stream, replace(reply, took_s=time.perf_counter() - begin))
 
 
-def _reply(env: ValidatedEnv, ask: Request, files: Mapping[str, str]) -> Reply:
+def _reply(env: ValidatedEnv, request: Request, files: Mapping[str, str]) -> Reply:
     try:
-        return Reply(verdict=Verdict.ANSWER, answer=_answer(env, ask, files))
+        return Reply(verdict=Verdict.ANSWER, answer=_answer(env, request, files))
     except (EnvFault, ImportError, ValueError) as error:
         verdict = next(verdict for verdict, kind in ERRORS.items() if isinstance(error, kind))
         return Reply(verdict=verdict, message=str(error))
 
 
-def _answer(env: ValidatedEnv, ask: Request, files: Mapping[str, str]) -> Answer:
-    if ask.draw is not None:
-        return env.tasks(*ask.draw)
-    if ask.task is not None:
-        return _packed(env.start(ask.task), env.name)
-    state = _unpacked(ask.state, files)
-    if ask.call == "plan":
+def _answer(env: ValidatedEnv, request: Request, files: Mapping[str, str]) -> Answer:
+    if request.draw is not None:
+        return env.tasks(*request.draw)
+    if request.task is not None:
+        return _packed(env.start(request.task), env.name)
+    state = _unpacked(request.state, files)
+    if request.call == "plan":
         return env.plan(state)
-    step = env.step(state, ask.action)
+    step = env.step(state, request.action)
     return replace(step, state=_packed(step.state, env.name))
 
 

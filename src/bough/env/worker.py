@@ -56,7 +56,7 @@ class Worker:
     _turn: asyncio.Lock | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
-    async def ask(self, ask: Request) -> Answer:
+    async def call(self, request: Request) -> Answer:
         """Runs one call.
 
         Raises:
@@ -69,7 +69,7 @@ class Worker:
         self.calls += 1
         try:
             async with self._turn_of_loop():
-                reply = await self._exchange(ask)
+                reply = await self._exchange(request)
         finally:
             self.calls -= 1
         self.busy_s += reply.took_s
@@ -92,14 +92,14 @@ class Worker:
             self._turn, self._loop = asyncio.Lock(), loop
         return self._turn
 
-    async def _exchange(self, ask: Request) -> Reply:
-        about = f"{self.name}.{ask.call} ({ask.about})"
+    async def _exchange(self, request: Request) -> Reply:
+        about = f"{self.name}.{request.call} ({request.about})"
         if self._closed:
             raise RuntimeError(f"{about}: got a call after close(); need workers that are open")
         try:
             process = await self._ready()
             async with asyncio.timeout(self.deadline_s):
-                return await process.exchange(framed(ask))
+                return await process.exchange(framed(request))
         except TimeoutError:
             self._replace()
             fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced")

@@ -50,7 +50,7 @@ class Workers:
     startup_s: float = 60.0
     notify: Callable[[str], None] = field(default=to_stderr, repr=False)
     _largest: list[int] = field(default_factory=lambda: [LARGE_STATE_BYTES // 2], init=False, repr=False)
-    _crew: list[Worker] = field(default_factory=list[Worker], init=False, repr=False)
+    _workers: list[Worker] = field(default_factory=list[Worker], init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -75,7 +75,7 @@ class Workers:
                 f"{mib(self.count * len(blob))} in all, again when it is replaced. Load the data inside the "
                 "environment, from a file that a field names"
             )
-        self._crew.extend(
+        self._workers.extend(
             Worker(name=name, env=blob, deadline_s=self.deadline_s, startup_s=self.startup_s, notify=self.notify)
             for _ in range(self.count)
         )
@@ -83,12 +83,12 @@ class Workers:
     @property
     def replaced(self) -> int:
         """Number of processes that hung or died and were replaced."""
-        return sum(worker.replaced for worker in self._crew)
+        return sum(worker.replaced for worker in self._workers)
 
     @property
     def busy_s(self) -> float:
         """Busy seconds, the mean over the processes."""
-        return sum(worker.busy_s for worker in self._crew) / self.count
+        return sum(worker.busy_s for worker in self._workers) / self.count
 
     @property
     def branching(self) -> Branching:
@@ -97,8 +97,8 @@ class Workers:
 
     async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
         """Calls `Env.tasks`; faults as in `start`."""
-        ask = Request(call="tasks", draw=(split, count, seed))
-        return cast("tuple[Task, ...]", await self._crew[self._least_busy()].ask(ask))
+        request = Request(call="tasks", draw=(split, count, seed))
+        return cast("tuple[Task, ...]", await self._workers[self._least_busy()].call(request))
 
     async def start(self, task: Task) -> State:
         """Calls `Env.start`.
@@ -110,7 +110,7 @@ class Workers:
             RuntimeError: after `close`.
         """
         home = self._least_busy()
-        state = await self._crew[home].ask(Request(call="start", task=task))
+        state = await self._workers[home].call(Request(call="start", task=task))
         return self._housed(cast("State", state), home)
 
     async def step(self, state: State, action: str) -> Step:
@@ -118,21 +118,21 @@ class Workers:
         home = self._home(state)
         if isinstance(state.value, Packed):
             state.value.home = None  # A step consumes the live state: any process can run the next step from here.
-        step = cast("Step", await self._crew[home].ask(Request(call="step", state=state, action=action)))
+        step = cast("Step", await self._workers[home].call(Request(call="step", state=state, action=action)))
         return replace(step, state=self._housed(step.state, home))
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
         """Calls `Oracle.plan`; returns None too when the environment is no oracle. Faults as in `start`."""
-        answer = await self._crew[self._home(state)].ask(Request(call="plan", state=state))
+        answer = await self._workers[self._home(state)].call(Request(call="plan", state=state))
         return cast("tuple[str, ...] | None", answer)
 
     async def close(self) -> None:
         """Ends the processes. Safe to call twice."""
-        for worker in self._crew:
+        for worker in self._workers:
             await worker.close()
 
     def _least_busy(self) -> int:
-        return min(range(self.count), key=lambda index: self._crew[index].calls)
+        return min(range(self.count), key=lambda index: self._workers[index].calls)
 
     def _home(self, state: State) -> int:
         home = state.value.home if isinstance(state.value, Packed) else None

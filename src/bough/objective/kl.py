@@ -54,13 +54,13 @@ class Kl:
         """
         if columns.reference is None:
             raise ValueError("Kl: got columns without `reference`; need log-probabilities of the reference policy")
-        apart = columns.logprob - columns.reference
+        log_ratio = columns.logprob - columns.reference
         match self.estimator:
             case "k1":
-                estimate = apart
+                estimate = log_ratio
             case "k2":
-                estimate = apart.square() / 2
+                estimate = log_ratio.square() / 2
             case "k3":
-                estimate = (-apart).expm1() + apart
+                estimate = (-log_ratio).expm1() + log_ratio
         total = (columns.loss_weight * estimate).sum()
         return Loss(value=self.coefficient * total, metrics={"kl_reference": total.detach()})

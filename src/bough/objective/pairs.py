@@ -263,12 +263,12 @@ class Pairs:
                 stays = candidates.top_over_bottom(won, lost, min(self.gap, TIE), self.ends)
                 won, lost = won[stays], lost[stays]
         score = candidates.score
-        apart = score[won] - score[lost] > self.gap
+        is_pair = score[won] - score[lost] > self.gap
         if self.choice == "opposite":
-            apart &= (score[won] > 0) & (score[lost] < 0)
+            is_pair &= (score[won] > 0) & (score[lost] < 0)
         if self.ends:
-            apart &= candidates.leads_to(1)[won] & candidates.leads_to(-1)[lost]
-        won, lost = won[apart], lost[apart]
+            is_pair &= candidates.leads_to(1)[won] & candidates.leads_to(-1)[lost]
+        won, lost = won[is_pair], lost[is_pair]
         shared = _shared(candidates, won, lost)
         differ = (candidates.turns[won] > shared) & (candidates.turns[lost] > shared)
         won, lost, shared = won[differ], lost[differ], shared[differ]

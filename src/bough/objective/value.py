@@ -61,9 +61,9 @@ class ValueClip:
         losses: list[Tensor] = []
         metrics: dict[str, Tensor] = {}
         for name in names:
-            loss, told = self._of_head(columns.values[name], columns.loss_weight)
+            loss, head_metrics = self._of_head(columns.values[name], columns.loss_weight)
             losses.append(loss)
-            metrics |= {f"{name}_{what}": number.detach() for what, number in told.items()}
+            metrics |= {f"{name}_{what}": number.detach() for what, number in head_metrics.items()}
         return Loss(value=self.coefficient * torch.stack(losses).sum(), metrics=metrics)
 
     def _of_head(self, head: ValueInputs, loss_weight: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
@@ -77,12 +77,12 @@ class ValueClip:
             # Without an old value the clip has no centre.
             old = old.where(~old.isnan(), value.detach())
             worst = error.maximum((old + (value - old).clamp(-self.clip, self.clip) - goal).square())
-        told = {
+        head_metrics = {
             "error": (loss_weight * error).sum(),
             "bias": (loss_weight * (goal - value)).sum(),
             "goal": (loss_weight * goal).sum(),
             "goal_square": (loss_weight * goal.square()).sum(),
         }
         if self.clip is not None:
-            told["clipped"] = loss_weight[worst > error].sum()
-        return (loss_weight * worst).sum(), told
+            head_metrics["clipped"] = loss_weight[worst > error].sum()
+        return (loss_weight * worst).sum(), head_metrics

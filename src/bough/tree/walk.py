@@ -38,8 +38,8 @@ def levels(tree: Tree) -> Iterator[Ints]:
     yield from np.split(order, np.cumsum(np.bincount(depth))[:-1])
 
 
-# Parents come before children, so a forward pass propagates from parents and a backward pass from children. Trees are
-# narrow and deep: passes over lists are faster than array operations on many small levels.
+# Parents come before children, so one pass in node order propagates from parents, one in reverse from children.
+# Trees are narrow and deep: passes over lists are faster than array operations on many small levels.
 
 
 def sum_to_root(tree: Tree, value: Floats) -> Floats:
