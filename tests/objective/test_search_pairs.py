@@ -87,7 +87,7 @@ def test_ends_hold_for_every_choice_and_need_the_path_view_to_know_them() -> Non
     assert len(paths.gap) == 2
     assert columns.path_ids is not None
     silent = replace(columns, path_ids=replace(columns.path_ids, end=None))
-    with pytest.raises(ValueError, match=r"Pairs.ends: got columns without the ends of paths; need `walk.end`"):
+    with pytest.raises(ValueError, match=r"Pairs.ends: got columns without the ends of paths; need `path_ids.end`"):
         rstar().pairs(silent, "test")
 
 

@@ -98,5 +98,5 @@ def test_settings_with_a_name() -> None:
 
 
 def test_no_path_view_is_refused() -> None:
-    with pytest.raises(ValueError, match="PpoClip: got columns without `walk`; need the path view"):
+    with pytest.raises(ValueError, match="PpoClip: got columns without `path_ids`; need the path view"):
         gspo()(example(path_ids=None))

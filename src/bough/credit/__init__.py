@@ -8,19 +8,19 @@ from bough.tree import Credited, Rewarded, StageError, describe
 
 @runtime_checkable
 class Credit(Protocol):
-    """Turns rewards into one advantage per sampled token. Sees the whole batch; trees of one task form a group.
+    """Computes one advantage per sampled token from the rewards of a whole batch; trees of one task form a group.
 
     A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
     that does not give it raises a ConfigError before its first rollout.
     """
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         ...
 
 
 def compute_credit(rule: Credit, rewarded: Sequence[Rewarded]) -> list[Credited]:
-    """Apply a rule to the trees of a batch and check its result: one `Credited` for each tree, in their order.
+    """Applies a rule to the trees of a batch and checks its result: one `Credited` for each tree, in their order.
 
     Raises:
         StageError: when the rule returns something else; names the rule.
@@ -62,12 +62,11 @@ class Compares(Protocol):
 
 
 def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
-    """What an advantage is relative to, which says what gets exactly zero; a rule's field or constant `compares`.
+    """Returns a rule's comparison set, its field or constant `compares`; it decides where an advantage is exactly zero.
 
-    "task", unless a rule says otherwise: what a task's other paths did. A path that is its task's only one, and paths
-    of a task that are all alike, get zero, whatever else the batch may scale. "batch": what the paths of all tasks did.
-    A batch of paths that are all alike gets zero, a path alone in its task may not. "nothing": a number given from
-    outside, such as a critic's value.
+    "task", the default: the task's other paths. A path alone in its task, and tied paths of a task, get zero, whatever
+    scaling the batch adds. "batch": the paths of all tasks. A batch of tied paths gets zero, a path alone in its task
+    may not. "nothing": a number from outside, such as a critic's value.
     """
     return rule.compares if isinstance(rule, Compares) else "task"
 

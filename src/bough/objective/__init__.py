@@ -13,18 +13,18 @@ from bough.tree.needs import Need
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathIds:
-    """Whose tokens these are, in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
+    """The path and turn of each token in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
 
     Attributes:
         path: [M] int64, 0 to P - 1.
         turn: [M] int64, number of the turn among all turns of all paths.
         task: [P] int64: paths of one task may be compared.
-        context_id: [turns] int64: turns with the same number were written in answer to the very same context.
-        path_of_turn: [turns] int64, the path that each turn is of.
-        response_id: [turns] int64; turns with the same number are the same words in answer to the very same context:
-            one turn that paths share, or one that was written twice. None when no two turns are.
-        visits: [turns], how often a search came to the place that each turn led to; 0 where none counted. None when
-            there was no search.
+        context_id: [turns] int64: turns with the same number have exactly the same context.
+        path_of_turn: [turns] int64, the path of each turn.
+        response_id: [turns] int64; turns with the same number have the same tokens after exactly the same context:
+            one turn shared by paths, or one sampled twice. None without such turns.
+        visits: [turns], visit count of the state after each turn in a search; 0 without a count. None without
+            a search.
         end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped. None when
             unknown.
     """
@@ -47,8 +47,8 @@ class ValueInputs:
         value: [M]; carries a gradient.
         old: [M], the value before the update.
         target: [M], the regression target; nan where there is none.
-        scale: One over the part of the optimizer batch, by share, that has a goal: `share * scale` are the weights of a
-            mean over the tokens with a goal.
+        scale: One over the sum of `loss_weight`, over the optimizer batch, of the tokens with a target:
+            `loss_weight * scale` are the weights of a mean over these tokens.
     """
 
     value: Float[Tensor, " M"]
@@ -57,7 +57,7 @@ class ValueInputs:
     scale: float = 1.0
 
     def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "ValueInputs":
-        """Some of the tokens, by a mask or by index."""
+        """Selects tokens by a mask or by index."""
         return replace(self, value=self.value[tokens], old=self.old[tokens], target=self.target[tokens])
 
 
@@ -116,13 +116,13 @@ class LossInputs:
         task: Int[Tensor, " N"] | None = None,
         normalizer: Normalizer | None = None,
     ) -> "LossInputs":
-        """Inputs from padded matrices, one row for each path of one turn, as other libraries hold them.
+        """Returns inputs from padded matrices, one row for each path of one turn, the layout of other libraries.
 
         Args:
             logprob: [N, T], of the policy being trained.
             advantage: [N, T]; of any value where `mask` is False.
             mask: [N, T], True at the trained tokens; at least one in each row.
-            rollout_logprob: [N, T], of the policy that sampled; `logprob` without its gradient by default.
+            rollout_logprob: [N, T], of the sampling policy; `logprob` without its gradient by default.
             old: [N, T], log-probabilities before the update.
             reference: [N, T], log-probabilities under the reference policy.
             entropy: [N, T] nats.
@@ -155,22 +155,22 @@ class LossInputs:
         )
 
     def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "LossInputs":
-        """Some of the tokens, by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
+        """Selects tokens by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        # Every field that is a tensor has one entry for each token.
+        # Every tensor field has one entry for each token.
         some = {name: value[tokens] for name, value in columns.items() if isinstance(value, Tensor)}
         values = {name: each.select(tokens) for name, each in self.values.items()}
         return replace(self, **some, values=values, path_ids=None)
 
     @property
     def advantage(self) -> Float[Tensor, " M"]:
-        """[M]: positive and negative in one; the advantage itself in the path view."""
+        """[M]: positive plus negative advantage; the advantage itself in the path view."""
         return self.positive + self.negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loss:
-    """A loss and what there is to report about it.
+    """A loss and its metrics.
 
     Attributes:
         value: Scalar to minimise.
@@ -189,7 +189,7 @@ class Objective(Protocol):
     must treat the two apart: f(positive) + g(negative), which then is the mean over paths of the ordinary loss. One
     that can't, because it is not linear in the advantage, needs `PATHS`.
 
-    One that pulls at sampled tokens also where nothing gains or loses (a divergence, an entropy bonus) says so by a
+    A loss with a gradient at tokens of zero advantage (a divergence, an entropy bonus) declares it by a
     field or constant `regularises`.
     """
 
@@ -199,11 +199,11 @@ class Objective(Protocol):
         ...
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss; a sum over tokens weighted by `loss_weight`, so that the losses of micro-batches add up."""
+        """Computes the loss, a sum over tokens weighted by `loss_weight`, so the losses of micro-batches add up."""
         ...
 
 
-# Last, because every piece takes `Columns` and returns a `Loss`.
+# Imported last: every piece takes `LossInputs` and returns a `Loss`.
 from bough.objective.aepo import Aepo  # noqa: E402
 from bough.objective.chord import Chord  # noqa: E402
 from bough.objective.cispo import Cispo  # noqa: E402

@@ -15,7 +15,7 @@ class Entropy:
     Metrics: `entropy`, nats, weighted by `loss_weight`. A coefficient of 0 only reports it.
 
     Attributes:
-        coefficient: Multiplies the bonus; a negative one is a penalty.
+        coefficient: Factor on the bonus; a negative one gives a penalty.
     """
 
     regularises: ClassVar[bool] = True
@@ -32,7 +32,7 @@ class Entropy:
         return frozenset({ENTROPY})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """Minus the bonus.
+        """Computes minus the bonus.
 
         Raises:
             ValueError: when `columns.entropy` is missing.

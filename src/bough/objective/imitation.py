@@ -16,7 +16,7 @@ class Imitation:
     Metrics: `imitation_nll`, nats, weighted by `loss_weight` and the positive advantage, before the coefficient.
 
     Attributes:
-        coefficient: Multiplies the loss, >= 0.
+        coefficient: Factor on the loss, >= 0.
     """
 
     coefficient: float = 1.0
@@ -27,7 +27,7 @@ class Imitation:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
+        """No optional columns."""
         return frozenset()
 
     @property
@@ -36,6 +36,6 @@ class Imitation:
         return frozenset({TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         total = -(columns.loss_weight * columns.positive * columns.logprob).sum()
         return Loss(value=self.coefficient * total, metrics={"imitation_nll": total.detach()})

@@ -15,11 +15,11 @@ class Reinforce:
 
         loss = - sum loss_weight * (positive + negative) * log p
 
-    Linear in the advantage, so paths that share a token may disagree about it. With no ratio nothing corrects for
-    tokens that an older policy sampled: use
-    `Optimizer(epochs=1, minibatches=1)`, whose step sees the policy that sampled.
+    Linear in the advantage, so advantages of paths that share a token may differ. Without a ratio there is no
+    correction for tokens of an older policy: use
+    `Optimizer(epochs=1, minibatches=1)`, whose only step has the sampling weights.
 
-    Metrics, weighted by `loss_weight`: `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled,
+    Metrics, weighted by `loss_weight`: `kl_behaviour`, the k3 estimate of the divergence from the rollout policy,
     which is 0 on-policy.
     """
 
@@ -29,7 +29,7 @@ class Reinforce:
         return frozenset({ON_POLICY.or_else(REMEDY)})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         value = -(columns.loss_weight * columns.advantage * columns.logprob).sum()
         with torch.no_grad():
             log_ratio = columns.logprob - columns.rollout_logprob

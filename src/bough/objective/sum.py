@@ -16,7 +16,7 @@ class Sum:
     Metrics: those of the terms.
 
     Attributes:
-        terms: What is added, at least one.
+        terms: The summed objectives, at least one.
     """
 
     terms: tuple[Objective, ...]
@@ -38,10 +38,10 @@ class Sum:
         return reduce(lambda one, other: one & other, separate or given)
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The sum.
+        """Computes the sum.
 
         Raises:
-            ValueError: when two terms report under the same name.
+            ValueError: when two terms report a metric of the same name.
         """
         losses = [term(columns) for term in self.terms]
         metrics: dict[str, Tensor] = {}
@@ -53,7 +53,7 @@ class Sum:
 
 
 def add(objective: Objective, terms: Sequence[Objective]) -> Objective:
-    """An objective and further terms; the objective itself when there are none."""
+    """Returns the sum of an objective and further terms; the objective itself when there are none."""
     if not terms:
         return objective
     return Sum(terms=(*(objective.terms if isinstance(objective, Sum) else (objective,)), *terms))
