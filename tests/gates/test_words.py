@@ -24,6 +24,9 @@ WORDS = {
     rf"\b{CODE} (?:says?|said|tells?|asks?|thinks?|thought|knows?|knew|hears?|forgets?|forgot|wants?|believes?)\b": (
         "code is not a person: it returns, stores, computes, requires"
     ),
+    r"\b(?:it|they|that|which) (?:says?|said|asks?|thinks?|knows?|knew|hears?|forgets?|wants?|tells?)\b": (
+        "code is not a person: it returns, stores, computes, requires"
+    ),
     r"\b(?:is|are|was|were|be|been|being) told\b(?! apart| from)": "name the argument, the prompt or the message",
     r"\bwho (?:reads?|writes?|wrote|samples?|sampled|plays?|acts?|asks?|learns?|attends?)\b": "name the piece",
     # A pronoun for a noun.
@@ -47,6 +50,7 @@ WORDS = {
     r"\bworkshops?\b": "Runtime",
     r"\bledgers?\b": "Budget",
     r"\bthe journal\b": "RunRecorder",
+    r"\bat its most\b": "the maximum",
     r"\bthe pen of\b": "what the class writes",
     r"\bsigns? of life\b": "a non-zero advantage",
     r"\bcarr(?:y|ies|ied|ying) (?:\w+ )?out\b": "execute",
