@@ -176,7 +176,7 @@ def _find(address: str, folder: Path | None, where: str) -> type:
         module = load_module(Path(place)) if is_file else import_from(place, folder)
     except Exception as error:
         known = place if is_file else folder
-        moved = f". It was at {known} when the run began: put it back, or correct the path in config.json"
+        moved = f". It was at {known} when the run began: put it back, or correct the place in config.json"
         reason = f"{describe(error)}{moved if known else ''}"
         raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {reason}") from error
     found = cast("Any", vars(module).get(name))

@@ -11,7 +11,7 @@ from bough.tree import Credited, groups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NonZeroAdvantage:
-    """Drops the groups without a non-zero advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
+    """Drops the groups in which no token has an advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
 
     DAPO uses the accuracy of a group and samples until the batch is full. Here the advantages themselves decide, and
     the batch becomes smaller.
