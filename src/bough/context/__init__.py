@@ -101,8 +101,8 @@ class Parsed:
 class Parser(Protocol):
     """Parses the action from a completion. Never fails: text in another format still gives an action.
 
-    A parser with further results lists their names in a constant `marks` (see `marks_of`). A run whose other pieces
-    need a missing mark raises before its first rollout.
+    A parser that finds more than the action declares it in a constant `gives`, as `frozenset({annotation("NAME")})` of
+    `bough.tree.needs`, with the names in `Parsed.marks` and `Parsed.spans`.
     """
 
     def __call__(self, text: str) -> Parsed:
@@ -130,11 +130,6 @@ class PromptedParser(Parser, Protocol):
         ...
 
 
-def marks_of(parser: Parser) -> frozenset[str]:
-    """Returns the names of a parser's further results, as in `Parsed.marks` and `Parsed.spans`."""
-    return frozenset(getattr(parser, "marks", ()))
-
-
 def full_instructions(instructions: str, parser: Parser) -> str:
     """Returns the system prompt: the environment's instructions, then those of the parser's format."""
     return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, PromptedParser) else instructions
@@ -160,6 +155,5 @@ __all__ = [
     "Tagged",
     "Turn",
     "Window",
-    "marks_of",
     "full_instructions",
 ]

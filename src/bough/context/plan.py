@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from bough.context import Context, ContextUpdate, Parsed, Renderer, Turn
 from bough.context.full import Full
+from bough.tree.needs import Need, annotation
 
 DECISION = re.compile(r"<(switch|keep)>")
 SUBGOAL = re.compile(r"<subgoal>(.*?)</subgoal>", re.DOTALL)
@@ -36,7 +37,7 @@ class PlanAct:
 
     every: int = 3
 
-    marks: ClassVar[frozenset[str]] = frozenset({"action", "subgoal", "switch"})
+    gives: ClassVar[frozenset[Need]] = frozenset(map(annotation, ("action", "subgoal", "switch")))
 
     def __post_init__(self) -> None:
         if self.every < 1:

@@ -10,8 +10,8 @@ from bough.tree import Credited, Rewarded, StageError, describe
 class Credit(Protocol):
     """Computes one advantage per sampled token from the rewards of a whole batch; trees of one task form a group.
 
-    A rule with requirements beyond rewards and paths lists them in a field or constant `needs` (see `needs_of`). A run
-    without them raises before its first rollout.
+    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
+    that does not give it raises a ConfigError before its first rollout.
     """
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
@@ -51,16 +51,14 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
     return cast("list[Credited]", items)
 
 
-def needs_of(rule: Credit) -> frozenset[str]:
-    """Returns a rule's requirements beyond rewards and paths.
+@runtime_checkable
+class Compares(Protocol):
+    """A rule whose advantages are relative to something else than a task's other paths."""
 
-    "state_key": state keys from the environment. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": the critic's values of the final
-    states of truncated paths (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of a batch hook.
-    "mark.NAME": a mark from the parser. "quality": an explorer that judges actions before executing them.
-    "channel.NAME": a reward with this channel.
-    """
-    return frozenset(getattr(rule, "needs", ()))
+    @property
+    def compares(self) -> Literal["task", "batch", "nothing"]:
+        """See `compares_with`."""
+        ...
 
 
 def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
@@ -70,7 +68,7 @@ def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
     scaling the batch adds. "batch": the paths of all tasks. A batch of tied paths gets zero, a path alone in its task
     may not. "nothing": a number from outside, such as a critic's value.
     """
-    return getattr(rule, "compares", "task")
+    return rule.compares if isinstance(rule, Compares) else "task"
 
 
 from bough.credit.archer import Archer  # noqa: E402
@@ -149,7 +147,6 @@ __all__ = [
     "dr_grpo",
     "lite_ppo",
     "loop",
-    "needs_of",
     "ntpo",
     "opo",
     "rec",

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +27,7 @@ class Archer:
     """
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
-    needs: ClassVar[frozenset[str]] = frozenset({"adviser.q1", "adviser.q2", "adviser.v1", "adviser.v2"})
+    needs: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -9,6 +9,7 @@ from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, need_of, spans, written
 from bough.credit.success import succeeded
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Aspo:
             raise ValueError(f"Aspo.cap: got {self.cap}; need a number from 0 to below 1, or signs would change")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The mark, when it comes from a parser."""
         return need_of(self.mark)
 

@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
+from bough.tree.needs import ENTROPIES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Empg:
         bonus: zeta, the bonus for a clear next turn.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"entropy"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ENTROPIES})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     base: Grpo = Grpo()

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit import Credit, needs_of
+from bough.credit import Credit
 from bough.credit.success import ends_info, succeeded
 from bough.tree import ANSWER, Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
 
@@ -43,11 +43,6 @@ class Filtered:
     def __post_init__(self) -> None:
         if self.most is not None and self.most < 1:
             raise ValueError(f"Filtered.most: got {self.most}; need at least 1, or None")
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The needs of the other rule."""
-        return frozenset() if self.value_targets is None else needs_of(self.value_targets)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

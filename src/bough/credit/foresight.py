@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, spans
 from bough.tree import Credited, Rewarded, path_view, spread_tokens
+from bough.tree.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +29,11 @@ class Foresight:
     the subgoal of an earlier one is all action.
 
     Attributes:
-        base: The rule for the advantages of paths.
-        rest: Share of the advantage for the other tokens, in [0, 1]; 0 trains only the planner, 1 is `base`.
+        base: The advantages of paths: what came of their subgoals.
+        rest: Fraction of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"mark.subgoal"})
+    needs: ClassVar[frozenset[Need]] = frozenset({annotation("subgoal")})
 
     base: Grpo = Grpo()
     rest: float = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_tokens, whiten
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
+from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +71,15 @@ class Gae:
             raise ValueError(f"Gae.kl: got {self.kl}; need 0 or more")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic, its bootstrap, and the reference when the divergence is in the reward."""
-        reference = frozenset({"reference"} if self.kl else ())
-        return frozenset({"critic.value"}) | reference | bootstrap_needs(self.bootstrap_truncated)
+        reference = frozenset({REFERENCE} if self.kl else ())
+        return frozenset({value_head("value")}) | reference | bootstrap_needs(self.bootstrap_truncated)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The divergence in the reward."""
+        return frozenset({KL_IN_REWARD} if self.kl else ())
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -11,6 +11,7 @@ from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import similar_of
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +66,9 @@ class Gigpo:
             raise ValueError(f"Gigpo.epsilon: got {self.epsilon}; need a number above 0")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """State keys, unless texts are compared."""
-        return frozenset({"state_key"} if self.similarity is None else ())
+        return frozenset({STATE_KEYS} if self.similarity is None else ())
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

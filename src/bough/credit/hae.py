@@ -24,6 +24,7 @@ from bough.tree import (
     spread_tokens,
     sum_at,
 )
+from bough.tree.needs import Need, annotation, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,11 +101,11 @@ class Hae:
             raise ValueError(f"Hae.keep_penalty: got {self.keep_penalty}; need 0 or more, it is subtracted")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """Three heads of a critic, the parser's marks, and the critic's bootstrap."""
-        marks = {"mark.action", "mark.subgoal", "mark.switch"}
+        marks = map(annotation, ("action", "subgoal", "switch"))
         reads_ends = self.bootstrap_truncated and not self.as_released
-        return frozenset({"critic.high", "critic.low", "critic.switch"} | marks) | bootstrap_needs(reads_ends)
+        return frozenset({*map(value_head, ("high", "low", "switch")), *marks}) | bootstrap_needs(reads_ends)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

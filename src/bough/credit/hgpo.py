@@ -12,6 +12,7 @@ from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Hgpo:
         as_released: Omits exact zeros; statistics of paths over turns.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+    needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
     history: int = 2
     alpha: float = 1.0

@@ -7,6 +7,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from bough.tree import Bools, Floats, Ints, PathView, action_info, sum_at
+from bough.tree.needs import Need, annotation
 
 Parts: TypeAlias = Mapping[str, tuple[int, int]]
 
@@ -18,9 +19,9 @@ ALWAYS = frozenset({"valid", "well_formed"})
 """Marks of every sampled turn, with any parser: recognised by the environment, in the required format."""
 
 
-def need_of(mark: str) -> frozenset[str]:
-    """The needs of a rule that uses a mark."""
-    return frozenset(() if mark in ALWAYS else (f"mark.{mark}",))
+def need_of(mark: str) -> frozenset[Need]:
+    """The annotation that a rule needs which reads a mark; empty for a mark that every turn has."""
+    return frozenset(() if mark in ALWAYS else (annotation(mark),))
 
 
 def marked(view: PathView, mark: str) -> Bools:

@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.branches import value_after
 from bough.credit.success import succeeded, value_targets_of_places
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +49,9 @@ class Process:
             raise ValueError(f"Process.drop: got {self.drop}; need 0 or more")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic whose head learns, if one does."""
-        return frozenset() if self.head is None else frozenset({f"critic.{self.head}"})
+        return frozenset() if self.head is None else frozenset({value_head(self.head)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -10,6 +10,7 @@ import numpy as np
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
+from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need
 
 ROUNDING = 1e-5
 """Nats. The engine's and the learner's log-probabilities of one policy may differ by less than this."""
@@ -85,9 +86,14 @@ class ReinforcePlusPlus:
             raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The reference's log-probabilities, when the divergence is in the reward."""
-        return frozenset({"reference"} if self.kl else ())
+        return frozenset({REFERENCE} if self.kl else ())
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The divergence in the reward."""
+        return frozenset({KL_IN_REWARD} if self.kl else ())
 
     @property
     def compares(self) -> Literal["task", "nothing"]:

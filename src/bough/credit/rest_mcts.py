@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.success import succeeded, value_targets_of_places
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +42,9 @@ class RestMcts:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic with this head, if there is one."""
-        return frozenset() if self.head is None else frozenset({f"critic.{self.head}"})
+        return frozenset() if self.head is None else frozenset({value_head(self.head)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -11,6 +11,7 @@ from bough.credit.keys import group_by
 from bough.credit.normalize import mean_at
 from bough.credit.states import earlier, key_after, written_key
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class Salt:
         history: Number of states before the current one that must also be equal.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+    needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
     base: Grpo = Grpo()
     history: int = 0

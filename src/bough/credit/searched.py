@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.branches import value_after, value_before
 from bough.credit.success import value_targets_of_places
 from bough.tree import Credited, Floats, PathView, Rewarded, action_info, path_view, spread_turns
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +33,9 @@ class Searched:
     a rating, it is q.
 
     Attributes:
-        relative: Whether the value of the state before is subtracted.
-        guess: Share of the rating in a value, in [0, 1].
-        head: Name of the value head with these targets; None for none.
+        relative: Whether the worth of the place is taken off.
+        guess: Weight of the rating in a value, in [0, 1].
+        head: Name of the value head that learns the values; None for none.
     """
 
     relative: bool = True
@@ -48,9 +49,9 @@ class Searched:
             raise ValueError(f"Searched.guess: got {self.guess}; need a number from 0 to 1")
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The critic with this head, if there is one."""
-        return frozenset() if self.head is None else frozenset({f"critic.{self.head}"})
+    def needs(self) -> frozenset[Need]:
+        """The critic whose head learns, if one does."""
+        return frozenset() if self.head is None else frozenset({value_head(self.head)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class SingleStream:
 
     # The rate is given from outside; the batch only centres and scales.
     compares: ClassVar[Literal["nothing"]] = "nothing"
-    needs: ClassVar[frozenset[str]] = frozenset({"adviser.success_rate"})
+    needs: ClassVar[frozenset[Need]] = frozenset({estimate("success_rate")})
 
     epsilon: float = 1e-8
 

@@ -10,6 +10,7 @@ from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Rewarded, path_view, spread_turns, turn_info
+from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,7 @@ class SlateCredit:
         epsilon: Added to it, > 0.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"quality"})
+    needs: ClassVar[frozenset[Need]] = frozenset({CANDIDATE_SCORES})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     scale: bool = True

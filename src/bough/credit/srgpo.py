@@ -11,6 +11,7 @@ from bough.credit.keys import group_by, mix
 from bough.credit.normalize import normalize
 from bough.credit.states import path_key
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +66,9 @@ class Srgpo:
             raise ValueError(f"Srgpo.epsilon: got {self.epsilon}; need a number above 0")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The channel with the step rewards."""
-        return frozenset({f"channel.{self.step}"})
+        return frozenset({channel(self.step)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order.

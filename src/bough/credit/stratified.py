@@ -9,6 +9,7 @@ from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +51,9 @@ class StratifiedGrpo:
             raise ValueError(f"StratifiedGrpo.epsilon: got {self.epsilon}; need a number above 0")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The mark, when it comes from a parser."""
-        return frozenset[str]() if self.mark is None else need_of(self.mark)
+        return frozenset[Need]() if self.mark is None else need_of(self.mark)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_turns, whiten
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_turns
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +55,9 @@ class TurnPpo:
             raise ValueError(f"TurnPpo.lam: got {self.lam}; need a number from 0 to 1")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic, and its bootstrap."""
-        return frozenset({"critic.value"}) | bootstrap_needs(self.bootstrap_truncated)
+        return frozenset[Need]({value_head("value")}) | bootstrap_needs(self.bootstrap_truncated)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         """Credits every tree, in order."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from bough.credit.normalize import Guard, normalize
 from bough.tree import Floats, Ints, PathView, sum_at
+from bough.tree.needs import FINAL_VALUES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -36,9 +37,9 @@ class Valued:
     end: Floats
 
 
-def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[str]:
-    """The need "bootstrap" of a rule, if it bootstraps truncated paths."""
-    return frozenset({"bootstrap"} if bootstrap_truncated else ())
+def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[Need]:
+    """The critic's values of final states, for a rule that bootstraps truncated paths."""
+    return frozenset({FINAL_VALUES} if bootstrap_truncated else ())
 
 
 def end_values(view: PathView, head: str) -> Floats:

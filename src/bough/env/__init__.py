@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from bough.tree import Outcome, Task
+from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
 
@@ -103,6 +104,24 @@ class Oracle(Protocol):
 
     def plan(self, state: State) -> tuple[str, ...] | None:
         """Returns actions from `state` to success, shortest or by demonstration; None when there are none."""
+        ...
+
+
+def env_gives(env: Env) -> frozenset[Need]:
+    """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
+    declared = gives_of(env)
+    forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
+    oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) and not isinstance(env, Gives) else ())
+    return declared | forks | oracle
+
+
+@runtime_checkable
+class HashedData(Protocol):
+    """An environment made of data files."""
+
+    @property
+    def data_hash(self) -> str:
+        """SHA-256 of the files, for the run's manifest."""
         ...
 
 

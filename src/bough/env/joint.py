@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from bough.env import Branching, Env, Oracle, Split, State, Step
+from bough.env import Branching, Env, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
+from bough.tree.needs import ORACLE, Need
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
 RESULT = re.compile(r"\$(\d+)")
@@ -70,6 +71,11 @@ class ParallelCalls:
             f"{self.env.instructions}\nYou may do up to {self.most} things at a time, a line each, with numbers: "
             '"1: this", "2: that". What needs the result of another says so: "3 after 1, 2: compare $1 with $2".'
         ).strip()
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The inner environment's oracle."""
+        return env_gives(self.env) & {ORACLE}
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns the inner environment's tasks."""

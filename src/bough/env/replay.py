@@ -4,8 +4,9 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env import Branching, Env, EnvFault, Oracle, Split, State, Step
+from bough.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
+from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,11 @@ class Replay:
     def instructions(self) -> str:
         """The inner environment's instructions."""
         return self.env.instructions
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The inner environment's oracle."""
+        return env_gives(self.env) & {ORACLE}
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
         """Returns the inner environment's tasks."""

@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 
 from bough.lazy import Tensor, torch
 from bough.objective.normalizer import Normalizer
-
-Need: TypeAlias = Literal["entropy", "reference", "old", "paths", "values", "mean_turn_entropy", "experts"]
-"""The optional columns of an objective; each is explained at the field of `LossInputs`."""
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -67,8 +65,8 @@ class ValueInputs:
 class LossInputs:
     """M trained tokens: of one micro-batch, each once; or of whole paths, each once for every path through it.
 
-    The second is the path view. An objective over several tokens at a time needs it (need "paths"), and then gets all
-    paths of an optimizer step at once, whatever the micro-batches.
+    The second is the path view. An objective that looks at more than one token at a time asks for it (need `PATHS`),
+    and then sees all paths of an optimizer step at once, whatever the micro-batches.
 
     Attributes:
         logprob: [M], of the policy being trained, at the sampling temperature; carries a gradient.
@@ -77,17 +75,17 @@ class LossInputs:
         negative: [M] <= 0, mean negative advantage over the paths through the token.
         loss_weight: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
             losses and metrics of micro-batches add up.
-        entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need "entropy".
-        reference: [M], log-probability under the frozen reference policy. Need "reference".
-        old: [M], log-probability of the learner with the weights before the update; differs from
-            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need "old".
+        entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need `ENTROPY`.
+        reference: [M], log-probability under the frozen reference policy. Need `REFERENCE`.
+        old: [M], log-probability that the learner itself computes with the weights before the update; differs from
+            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need `OLD_LOGPROBS`.
         mean_turn_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first step. Need
-            "mean_turn_entropy".
-        values: Values and targets, by the name of a head. Need "values".
-        expert: [M] bool, demonstrated tokens; they have no rollout log-probability, an advantage of 1,
-            and separate weights that sum to 1. None without demonstrations. Need "experts".
-        path_ids: The path view's ids. Need "paths".
-        progress: Finished fraction of the training, in [0, 1].
+            `MEAN_TURN_ENTROPY`.
+        values: By the name of a head. Need `CRITIC`.
+        expert: [M] bool, tokens that a demonstration wrote; they have no rollout log-probability, an advantage of 1,
+            and weights of their own that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
+        path_ids: The path view's ids. Need `PATHS`.
+        progress: Fraction of the training that is done, in [0, 1].
     """
 
     logprob: Float[Tensor, " M"]
@@ -187,9 +185,9 @@ class Loss:
 class Objective(Protocol):
     """A loss: a frozen dataclass whose fields are its hyperparameters.
 
-    Where paths through a token have different advantages, `positive` and `negative` are the means of each sign over the
-    paths. A loss of the form f(positive) + g(negative) is then the mean over paths of the ordinary loss. One that is
-    not linear in the advantage needs "paths".
+    Where the paths through a token disagree about it, `positive` and `negative` are its means over them, and a loss
+    must treat the two apart: f(positive) + g(negative), which then is the mean over paths of the ordinary loss. One
+    that can't, because it is not linear in the advantage, needs `PATHS`.
 
     A loss with a gradient at tokens of zero advantage (a divergence, an entropy bonus) declares it by a
     field or constant `regularises`.
@@ -197,7 +195,7 @@ class Objective(Protocol):
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The optional columns that must be present."""
+        """Which optional columns it reads, as values of `bough.tree.needs`; those of objectives in its fields aside."""
         ...
 
     def __call__(self, columns: LossInputs) -> Loss:

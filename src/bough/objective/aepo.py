@@ -9,6 +9,7 @@ from jaxtyping import Float
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.spans import path_ids_of
+from bough.tree.needs import ENTROPY, PATHS
 
 _EPSILON = 1e-6
 
@@ -65,7 +66,7 @@ class Aepo:
     @property
     def needs(self) -> frozenset[Need]:
         """Entropies, and paths: the z-score is over all tokens of a step, whatever the micro-batches."""
-        return frozenset({"entropy", "paths"})
+        return frozenset({ENTROPY, PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss.

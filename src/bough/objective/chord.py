@@ -7,6 +7,7 @@ from typing import Literal
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +34,7 @@ class Chord:
         valley: mu at the end, in [0, peak].
         warm: Fraction of the training in which mu rises.
         decay: Fraction of the training in which it falls.
-        phi: The weights of demonstrated tokens.
+        phi: How demonstrated tokens are weighed.
     """
 
     objective: Objective = PpoClip()
@@ -55,8 +56,13 @@ class Chord:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the objective, and demonstrations."""
-        return frozenset({*self.objective.needs, "experts"})
+        """Demonstrations."""
+        return frozenset({DEMONSTRATIONS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
+        return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the mixture at the current progress."""

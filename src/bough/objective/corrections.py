@@ -12,6 +12,7 @@ Demonstrations are not sampled and stay unchanged.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from jaxtyping import Bool, Float
 
@@ -20,6 +21,7 @@ from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
+from bough.tree.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRATIONS, gives_of, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +41,8 @@ class Tis:
         cap: Largest weight, > 0; 2 is customary.
     """
 
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+
     objective: Objective = PpoClip()
     cap: float = 2.0
 
@@ -48,8 +52,13 @@ class Tis:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the objective, and old log-probabilities."""
-        return frozenset({*self.objective.needs, "old"})
+        """Old log-probabilities."""
+        return frozenset({OLD_LOGPROBS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the objective on corrected columns."""
@@ -76,6 +85,8 @@ class Mis:
         high: Largest weight, >= 1; 5 in the paper.
     """
 
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+
     objective: Objective = PpoClip()
     low: float = 0.5
     high: float = 5.0
@@ -85,8 +96,13 @@ class Mis:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the objective, and old log-probabilities."""
-        return frozenset({*self.objective.needs, "old"})
+        """Old log-probabilities."""
+        return frozenset({OLD_LOGPROBS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the objective on corrected columns."""
@@ -120,6 +136,8 @@ class Reject:
         veto: Smallest weight of a single token, in [0, 1); 1e-4 in CM2 and verl.
     """
 
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
+
     objective: Objective = PpoClip()
     over: Span = "sequence"
     low: float = 0.99
@@ -133,8 +151,13 @@ class Reject:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the objective, old log-probabilities, and paths."""
-        return frozenset({*self.objective.needs, "old", "paths"})
+        """Old log-probabilities and paths."""
+        return frozenset({OLD_LOGPROBS, PATHS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the objective on the kept tokens."""
@@ -149,6 +172,12 @@ class Reject:
         scale = torch.where(_sampled(columns), weights.sum() / left.where(left > 0, 1.0), 1.0)
         kept = take(_anchored(columns, self.objective, columns.loss_weight * scale), ~rejected)
         return _report(self.objective(kept), columns, gap, {"gap_rejected": rejected})
+
+
+def _gives(objective: Objective) -> frozenset[Need]:
+    """What an objective gives inside a correction: a correction leaves demonstrations alone if columns mark them."""
+    given = gives_of(objective)
+    return given if SEPARATE_DEMONSTRATIONS in given else frozenset()
 
 
 def _check_range(piece: str, low: float, high: float) -> None:
@@ -175,8 +204,8 @@ def _outside(gap: Float[Tensor, " n"], low: float, high: float) -> Bool[Tensor, 
 
 
 def _anchored(columns: LossInputs, objective: Objective, loss_weight: Float[Tensor, " M"]) -> LossInputs:
-    """Returns inputs with other weights, and `old` for `rollout_logprob` unless the objective needs "old" itself."""
-    if columns.old is None or "old" in objective.needs:
+    """The inputs with other weights, and `old` for `rollout_logprob` unless the objective needs "old" itself."""
+    if columns.old is None or OLD_LOGPROBS in needs_of(objective):
         return replace(columns, loss_weight=loss_weight)
     return replace(
         columns, loss_weight=loss_weight, rollout_logprob=columns.old.where(_sampled(columns), columns.rollout_logprob)

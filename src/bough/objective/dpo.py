@@ -7,6 +7,7 @@ from typing import Literal
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import TIE, Anchor, Pairs
+from bough.tree.needs import PATHS, REFERENCE, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,12 @@ class Dpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and, unless the rollout policy is the reference, the reference's log-probabilities."""
-        return frozenset({"paths", "reference"} if self.reference == "policy" else {"paths"})
+        return frozenset({PATHS, REFERENCE} if self.reference == "policy" else {PATHS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """A pair can have a teacher's turn on either side."""
+        return frozenset({TEACHER_TURNS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

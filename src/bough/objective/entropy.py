@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import ENTROPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Entropy:
     @property
     def needs(self) -> frozenset[Need]:
         """The entropies."""
-        return frozenset({"entropy"})
+        return frozenset({ENTROPY})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes minus the bonus.

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.spans import path_ids_of, span_means, spans
+from bough.tree.needs import ENTROPY, MEAN_TURN_ENTROPY, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +64,8 @@ class Epo:
     @property
     def needs(self) -> frozenset[Need]:
         """Entropies, those of earlier steps, and paths for means over turns."""
-        known: tuple[Need, ...] = ("entropy", "mean_turn_entropy")
-        return frozenset(known) if self.over == "token" else frozenset({*known, "paths"})
+        known = (ENTROPY, MEAN_TURN_ENTROPY)
+        return frozenset(known) if self.over == "token" else frozenset({*known, PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the bonus, minus the penalty.

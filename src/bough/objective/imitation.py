@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import REVISED_PATHS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +29,11 @@ class Imitation:
     def needs(self) -> frozenset[Need]:
         """No optional columns."""
         return frozenset()
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """It imitates a token whatever policy sampled it."""
+        return frozenset({TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

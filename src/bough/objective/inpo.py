@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import OLD_LOGPROBS, PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class Inpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, the reference's log-probabilities, and those before the update."""
-        return frozenset({"paths", "reference", "old"})
+        return frozenset({PATHS, REFERENCE, OLD_LOGPROBS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +45,7 @@ class Kl:
     @property
     def needs(self) -> frozenset[Need]:
         """The reference's log-probabilities."""
-        return frozenset({"reference"})
+        return frozenset({REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the penalty.

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS
 
 SURE = -1e-6
 """Upper bound of mean log-probabilities in the odds: a probability of one minus a millionth."""
@@ -49,7 +50,7 @@ class Orpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths."""
-        return frozenset({"paths"})
+        return frozenset({PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

@@ -6,6 +6,7 @@ from typing import Literal
 
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,7 @@ class Rec:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, when the weight is by advantage."""
-        return frozenset({"paths"}) if self.weight == "advantage" else frozenset()
+        return frozenset({PATHS}) if self.weight == "advantage" else frozenset()
 
     @property
     def regularises(self) -> bool:

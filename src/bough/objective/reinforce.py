@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import ON_POLICY
+
+REMEDY = "objective=Tis(objective=Reinforce()), or an objective with a ratio, such as PpoClip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,8 +25,8 @@ class Reinforce:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """No optional columns."""
-        return frozenset()
+        """Samples of the current weights: no ratio corrects for older ones."""
+        return frozenset({ON_POLICY.or_else(REMEDY)})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

@@ -7,6 +7,7 @@ from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Unit, candidates_of
 from bough.objective.spans import span_sums
+from bough.tree.needs import OLD_LOGPROBS, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class SelfPlay:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, and the log-probabilities before the update."""
-        return frozenset({"paths", "old"})
+        return frozenset({PATHS, OLD_LOGPROBS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss.

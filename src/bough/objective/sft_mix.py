@@ -6,6 +6,7 @@ from bough.lazy import Tensor
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,8 +35,13 @@ class SftMix:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of the objective, and demonstrations."""
-        return frozenset({*self.objective.needs, "experts"})
+        """Demonstrations."""
+        return frozenset({DEMONSTRATIONS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
+        return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the mixture."""

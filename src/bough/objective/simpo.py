@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class SimPo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths."""
-        return frozenset({"paths"})
+        return frozenset({PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

@@ -14,6 +14,10 @@ Ratio: TypeAlias = Literal["token", "turn", "sequence"]
 """The unit of a ratio of probabilities."""
 
 
+TOKEN_RATIO = "take ratio='token', as a longer ratio has one advantage for all its tokens"
+"""The remedy of a loss with a ratio over a turn or path where each token has its own advantage."""
+
+
 def path_ids_of(columns: LossInputs, who: str) -> PathIds:
     """Returns the path view's ids.
 

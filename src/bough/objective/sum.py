@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need, Objective
+from bough.tree.needs import SEPARATE_DEMONSTRATIONS, gives_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +27,15 @@ class Sum:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """The needs of all terms."""
-        return frozenset[Need]().union(*(term.needs for term in self.terms))
+        """Nothing itself."""
+        return frozenset()
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """What each term gives; if a term separates demonstrations, what it gives."""
+        given = [gives_of(term) for term in self.terms]
+        separate = [each for each in given if SEPARATE_DEMONSTRATIONS in each]
+        return reduce(lambda one, other: one & other, separate or given)
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the sum.

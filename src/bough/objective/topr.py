@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
-from bough.objective.spans import Ratio, span_log_ratio
+from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
+from bough.tree.needs import KL_IN_REWARD, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,12 @@ class Topr:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, when the ratio is of more than one token, or a threshold compares the advantage of each path."""
-        return frozenset() if self.ratio == "token" and self.threshold == 0 else frozenset({"paths"})
+        return frozenset() if self.ratio == "token" and self.threshold == 0 else frozenset({PATHS})
+
+    @property
+    def conflicts(self) -> frozenset[Need]:
+        """A ratio over a turn or a path takes one advantage for all its tokens."""
+        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs, moved_from_reference
+from bough.tree.needs import PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,7 @@ class Tpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and the reference's log-probabilities."""
-        return frozenset({"paths", "reference"})
+        return frozenset({PATHS, REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need, ValueInputs
+from bough.tree.needs import CRITIC, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,7 @@ class ValueClip:
     @property
     def needs(self) -> frozenset[Need]:
         """The values of the heads and their targets."""
-        return frozenset({"values"})
+        return frozenset({CRITIC, *map(value_head, self.heads)})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class WDpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and the reference's log-probabilities."""
-        return frozenset({"paths", "reference"})
+        return frozenset({PATHS, REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
         """Computes the loss."""
