@@ -118,7 +118,7 @@ class Hae:
             view.of_tokens(name)[at] for name, at in (("low", acts), ("high", valued.token), ("switch", valued.token))
         )
         begins = marked(view, "switch")[valued.at]
-        reward = self._fined(valued, keeps=~begins)
+        reward = self._penalised(valued, keeps=~begins)
         begins[valued.start[:-1][np.diff(valued.start) > 0]] = True
         low_end, high_end = self._ends(view, valued.start, begins, low, high)
         action, decision = self._inside(valued.start, begins, reward, low, high, (low_end, high_end))
@@ -135,9 +135,9 @@ class Hae:
             "subgoal": self._scaled(view, valued.at[begins], subgoal, written["subgoal"]),
             "switch": self._scaled(view, valued.at, decision, written["switch"]),
         }
-        return spread_tokens(view, _laid(view, parts, found), value_targets)
+        return spread_tokens(view, _at_tokens(view, parts, found), value_targets)
 
-    def _fined(self, valued: Valued, keeps: Bools) -> Floats:
+    def _penalised(self, valued: Valued, keeps: Bools) -> Floats:
         """[V]: the reward of each turn, minus the penalty for keeping."""
         turns = np.repeat(np.diff(valued.start), np.diff(valued.start)) if self.keep_by == "path" else 1.0
         return valued.reward - keeps * self.keep_penalty / turns
@@ -185,7 +185,7 @@ class Hae:
         return out
 
 
-def _laid(view: PathView, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
+def _at_tokens(view: PathView, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
     """[E]: the advantages of the parts of each turn, at their tokens."""
     lengths = view.tokens
     begin = np.cumsum(lengths) - lengths

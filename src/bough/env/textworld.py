@@ -144,7 +144,7 @@ class TextWorld:
             valid = command in story.scene(before.facts).actions
             after, text = replace(before, steps=before.steps + 1), "You cannot do that."
             if valid:
-                after, text = _carried_out(story, after, command)
+                after, text = _execute(story, after, command)
             if after.outcome == Outcome.OPEN and after.steps >= self.max_steps:
                 after = replace(after, outcome=Outcome.TRUNCATED)
             return Step(
@@ -192,7 +192,7 @@ def load(folder: Path, game: str) -> Story:
     return Story(open_pack(folder).story(game))
 
 
-def _carried_out(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:
+def _execute(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:
     answer = story.command(moment.memory, moment.facts, command)
     after = replace(
         moment,

@@ -53,7 +53,7 @@ class Worker:
     busy_s: float = 0.0
     _process: "_Process | None" = None
     _closed: bool = False
-    _turn: asyncio.Lock | None = None
+    _lock: asyncio.Lock | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
     async def call(self, request: Request) -> Answer:
@@ -68,7 +68,7 @@ class Worker:
         """
         self.calls += 1
         try:
-            async with self._turn_of_loop():
+            async with self._lock_of_loop():
                 reply = await self._exchange(request)
         finally:
             self.calls -= 1
@@ -82,15 +82,15 @@ class Worker:
         self._closed = True
         if self._process is not None:
             self._process.kill()
-        async with self._turn_of_loop():
-            self._let_go()
+        async with self._lock_of_loop():
+            self._end_process()
 
-    def _turn_of_loop(self) -> asyncio.Lock:
+    def _lock_of_loop(self) -> asyncio.Lock:
         """Returns the event loop's lock; a lock belongs to one loop, and a worker may outlive several."""
         loop = asyncio.get_running_loop()
-        if self._turn is None or self._loop is not loop:
-            self._turn, self._loop = asyncio.Lock(), loop
-        return self._turn
+        if self._lock is None or self._loop is not loop:
+            self._lock, self._loop = asyncio.Lock(), loop
+        return self._lock
 
     async def _exchange(self, request: Request) -> Reply:
         about = f"{self.name}.{request.call} ({request.about})"
@@ -139,13 +139,13 @@ class Worker:
         return process
 
     def _replace(self) -> int | None:
-        status = self._let_go()
+        status = self._end_process()
         self.replaced += 1
         if not self._closed:
             self._process = _Process.spawn()
         return status
 
-    def _let_go(self) -> int | None:
+    def _end_process(self) -> int | None:
         """Ends the process; returns its exit status, minus the signal where one killed it."""
         process, self._process = self._process, None
         if process is None:
@@ -163,19 +163,19 @@ class _Process:
 
     @staticmethod
     def spawn() -> "_Process":
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
+        parent_end, child_end = socket.socketpair()
+        parent_end.setblocking(False)
+        with child_end:
             # A new process group leader: Ctrl-C reaches only the parent, and the child's group can be killed whole.
             # The child ends when its standard input closes (see `serve`); the environment's prints go to stderr.
             child = subprocess.Popen(
-                [sys.executable, "-c", START, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-c", START, str(child_end.fileno()), json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=2,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
                 start_new_session=True,
             )
-        return _Process(child=child, channel=ours)
+        return _Process(child=child, channel=parent_end)
 
     def is_quiet(self) -> bool:
         """Whether the process is alive and has sent nothing outside a call."""

@@ -111,7 +111,7 @@ class Workers:
         """
         home = self._least_busy()
         state = await self._workers[home].call(Request(call="start", task=task))
-        return self._housed(cast("State", state), home)
+        return self._with_home(cast("State", state), home)
 
     async def step(self, state: State, action: str) -> Step:
         """Calls `Env.step`; faults as in `start`."""
@@ -119,7 +119,7 @@ class Workers:
         if isinstance(state.value, Packed):
             state.value.home = None  # A step consumes the live state: any process can run the next step from here.
         step = cast("Step", await self._workers[home].call(Request(call="step", state=state, action=action)))
-        return replace(step, state=self._housed(step.state, home))
+        return replace(step, state=self._with_home(step.state, home))
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
         """Calls `Oracle.plan`; returns None too when the environment is no oracle. Faults as in `start`."""
@@ -138,15 +138,15 @@ class Workers:
         home = state.value.home if isinstance(state.value, Packed) else None
         return home if home is not None and home < self.count else self._least_busy()
 
-    def _housed(self, state: State, home: int) -> State:
+    def _with_home(self, state: State, home: int) -> State:
         if not isinstance(state.value, Packed):
             return state
-        self._weigh(len(state.value.blob))
+        self._report_large(len(state.value.blob))
         if self.env.branching == Branching.REPLAY:
             state.value.home = home
         return state
 
-    def _weigh(self, size: int) -> None:
+    def _report_large(self, size: int) -> None:
         """Reports a large state, and again when a state is twice as large."""
         if size >= 2 * self._largest[0]:
             self._largest[0] = size

@@ -17,7 +17,7 @@ Choice: TypeAlias = Literal["best_worst", "best_second", "top_bottom", "opposite
 """The pairs of a group; each choice is explained at `Pairs`."""
 
 TIE = 1e-6
-"""Advantages that differ by no more are the same sum in another order."""
+"""Advantages within this distance tie: they are the same sum in another order."""
 
 Anchor: TypeAlias = Literal["policy", "rollout"]
 """The reference of the log ratios: the frozen reference policy, or the rollout policy as logged."""

@@ -106,21 +106,21 @@ class Story:
         self._ram_size = len(ram)
         self.task = str(self._game.objective).strip()
         self.opening = f"{self.task}\n{compact(banner.rpartition(self.task)[2])}"
-        self.memory = self._remember()
+        self.memory = self._save()
         self.facts = _plain(self._game.world.state.facts)
         self.max_score = max(1, int(self._game.max_score))
         self.scene: Callable[[tuple[Fact, ...]], Scene] = lru_cache(maxsize=256)(self._scene)
 
     def command(self, memory: Memory, facts: tuple[Fact, ...], command: str) -> Answer:
         """Executes one of the scene's commands."""
-        self._put_back(memory)
+        self._restore(memory)
         written = str(self._frotz.step(command)[0])
         world = self._world(facts)
         world.apply(self.scene(facts).actions[command])
         score = re.search(r"<score>\s*(-?\d+)", written)
         return Answer(
             text=compact(written),
-            memory=self._remember(),
+            memory=self._save(),
             facts=_plain(world.facts),
             score=int(score[1]) if score else None,
             won=WON in written,
@@ -150,7 +150,7 @@ class Story:
         named = [proposition(name, [variable(*argument) for argument in arguments]) for name, arguments in facts]
         return self._logic.State(self._game.kb.logic, named)
 
-    def _remember(self) -> Memory:
+    def _save(self) -> Memory:
         ram, stack, pc, sp, fp, frames, opcode, luck, text = self._frotz.get_state()
         return Memory(
             changes=zlib.compress((np.concatenate([ram, stack]) ^ self._start).tobytes(), 1),
@@ -159,7 +159,7 @@ class Story:
             text=text,
         )
 
-    def _put_back(self, memory: Memory) -> None:
+    def _restore(self, memory: Memory) -> None:
         whole = np.frombuffer(zlib.decompress(memory.changes), np.uint8) ^ self._start
         ram, stack = whole[: self._ram_size].copy(), whole[self._ram_size :].copy()
         self._frotz.set_state((ram, stack, *memory.registers, memory.luck, memory.text))
