@@ -26,8 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.credit import Credit, needs_of
+from bough.credit import Credit
 from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree
+from bough.tree.needs import REFERENCE, Annotation, Channel, Estimate, Head, Need, names_of, needs_of
 from machine import machine
 from page import write
 from plain import PLAIN
@@ -68,7 +69,7 @@ def main() -> None:
 
 def table(measured: dict[str, Credit], groups: int, rounds: int) -> str:
     """Every rule, slowest first."""
-    needs = frozenset[str]().union(*(needs_of(rule) for rule in measured.values()))
+    needs = frozenset[Need]().union(*(needs_of(rule) for rule in measured.values()))
     short = Shape(groups=groups)
     batch = forest(short, needs)
     spent = {name: times(rule, batch, rounds) for name, rule in measured.items()}
@@ -138,13 +139,13 @@ def both(seconds: list[float]) -> str:
     return f"{statistics.median(seconds):.2f} | {min(seconds):.2f}"
 
 
-def forest(shape: Shape, needs: frozenset[str]) -> list[Rewarded]:
+def forest(shape: Shape, needs: frozenset[Need]) -> list[Rewarded]:
     """The batch: half of the chains succeed, states are among fifty, every tenth turn is paid something."""
     rng = np.random.default_rng(0)
     return [_tree(number, shape, needs, rng) for number in range(shape.groups)]
 
 
-def _tree(number: int, shape: Shape, needs: frozenset[str], rng: np.random.Generator) -> Rewarded:
+def _tree(number: int, shape: Shape, needs: frozenset[Need], rng: np.random.Generator) -> Rewarded:
     nodes = 1 + PATHS * TURNS * 2
     at = np.arange(nodes)
     acts, ends = at % 2 == 1, (at > 0) & (at % (2 * TURNS) == 0)
@@ -169,17 +170,17 @@ def _tree(number: int, shape: Shape, needs: frozenset[str], rng: np.random.Gener
     columns["kind"][0] = Kind.PROMPT
     typed = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
     tree = Tree(task=Task(id=str(number)), info=_info(needs, shape.tokens, rng, nodes), **typed)  # type: ignore[arg-type]
-    names = [need.partition(".")[2] for need in sorted(needs) if need.startswith(("critic.", "adviser."))]
+    names = [*names_of(needs, Head), *names_of(needs, Estimate)]
     estimates = {name: rng.random(count) for name in names}
-    if "reference" in needs:
+    if REFERENCE in needs:
         estimates["reference"] = np.where(written, -rng.random(count), np.nan)
-    paid = ["env", *(need.removeprefix("channel.") for need in sorted(needs) if need.startswith("channel."))]
+    paid = ["env", *names_of(needs, Channel)]
     return Rewarded(tree=tree, channels=dict.fromkeys(paid, tree.env_reward), estimates=estimates)
 
 
-def _info(needs: frozenset[str], tokens: int, rng: np.random.Generator, nodes: int) -> tuple[dict[str, object], ...]:
+def _info(needs: frozenset[Need], tokens: int, rng: np.random.Generator, nodes: int) -> tuple[dict[str, object], ...]:
     """Every other node has one of four infos."""
-    marks = [need.removeprefix("mark.") for need in sorted(needs) if need.startswith("mark.")]
+    marks = names_of(needs, Annotation)
     some = [
         {**{mark: bool(which % 2) for mark in marks}, "spans": {mark: [0, which % (tokens + 1)] for mark in marks}}
         for which in range(4)

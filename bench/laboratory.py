@@ -17,8 +17,9 @@ from inspect import getdoc
 import numpy as np
 
 from bough import credit
-from bough.credit import Credit, needs_of
+from bough.credit import Credit
 from bough.tree import Credited, paths_through, token_node
+from bough.tree.needs import Estimate, Head, needs_of
 from machine import machine
 from page import write
 from rules import rules
@@ -217,7 +218,7 @@ def catalogue(chosen: Mapping[str, Credit]) -> str:
     lines = ["| rule | what it is | is given |", "|---|---|---|"]
     for name, rule in chosen.items():
         summary = (getdoc(getattr(credit, name)) or "").partition("\n")[0]
-        given = sorted("exact values" if need.startswith(("critic.", "adviser.")) else need for need in needs_of(rule))
+        given = sorted("exact values" if isinstance(need, Head | Estimate) else need.text for need in needs_of(rule))
         lines.append(f"| `{name}` | {summary} | {', '.join(dict.fromkeys(given))} |")
     return "\n".join(lines)
 

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from bough.tree import DTYPES, Kind, Outcome, Rewarded, Source, Task, Tree
+from bough.tree.needs import REFERENCE, Channel, Estimate, Head, Need, names_of
 from worlds import Exact, Ints, World
 
 Design: TypeAlias = Literal["chains", "branches"]
@@ -55,7 +56,7 @@ class Sample:
         """How many tokens the policy wrote."""
         return int((self.point >= 0).sum())
 
-    def rewarded(self, needs: Collection[str] = (), discount: float = 1.0) -> list[Rewarded]:
+    def rewarded(self, needs: Collection[Need] = (), discount: float = 1.0) -> list[Rewarded]:
         """The trees with what a rule needs.
 
         Every head of a critic, and every adviser that knows no better, says the exact value of where a token is
@@ -69,12 +70,12 @@ class Sample:
         quality = np.append(qualities, np.full((1, qualities.shape[1]), np.nan), axis=0)[self.last, self.closing]
         usual = np.asarray([exact.value[exact.number[start]] for start in starts])[self.tree % len(starts)]
         advice = {"success_rate": usual, "q1": quality, "q2": quality}
-        thought = {name: value for need in needs if (name := need.removeprefix("critic.")) != need}
-        thought |= {name: advice.get(name, value) for need in needs if (name := need.removeprefix("adviser.")) != need}
-        if "reference" in needs:
+        thought = dict.fromkeys(names_of(needs, Head), value)
+        thought |= {name: advice.get(name, value) for name in names_of(needs, Estimate)}
+        if REFERENCE in needs:
             thought["reference"] = np.append(-np.log(exact.choices), np.nan)[self.point]
         ends = np.cumsum([0, *(len(tree.token) for tree in self.trees)]).tolist()
-        paid = ["env", *(name for need in needs if (name := need.removeprefix("channel.")) != need)]
+        paid = ["env", *names_of(needs, Channel)]
         return [
             Rewarded(
                 tree=tree,

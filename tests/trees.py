@@ -21,6 +21,7 @@ from bough.tree import (
     spread_paths,
     token_node,
 )
+from bough.tree.needs import CANDIDATE_SCORES, REFERENCE, Annotation, Channel, Estimate, Head, Need, names_of
 
 # A deadline says something about the machine, not about the property.
 settings.register_profile("bough", deadline=None, max_examples=50)
@@ -145,35 +146,35 @@ def rewarded(tree: Tree) -> Rewarded:
     return Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)})
 
 
-def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[str] = ()) -> Rewarded:
+def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[Need] = ()) -> Rewarded:
     """A random version of everything that a credit rule may need: entropies, states, estimates and marks by name.
 
     Args:
         tree: Its entropies and, where they are unknown, some state keys are drawn anew.
         rng: Where the numbers come from.
-        needs: As `needs_of` says them.
+        needs: What the rule needs.
     """
     acts, written = tree.kind == Kind.ACTION, (tree.kind == Kind.ACTION)[token_node(tree)]
     columns = tree.columns()
     columns["entropy"] = np.where(tree.sampled, rng.uniform(0.0, 2.0, len(tree.token)), np.nan).astype(np.float32)
     unknown = ~acts & (tree.state_key == 0) & (rng.random(tree.nodes) < 0.8)
     columns["state_key"] = np.where(unknown, rng.integers(1, 5, tree.nodes), tree.state_key)
-    marks = [need.removeprefix("mark.") for need in sorted(needs) if need.startswith("mark.")]
+    marks = names_of(needs, Annotation)
     lengths = np.diff(tree.span).tolist()
-    judged = "quality" in needs
+    judged = CANDIDATE_SCORES in needs
     info = tuple(
         {**given, **found(marks, length, rng), **({"quality": rng.normal()} if judged else {})} if act else given
         for given, act, length in zip(tree.info, acts.tolist(), lengths, strict=True)
     )
-    heads = [need.removeprefix("critic.") for need in sorted(needs) if need.startswith("critic.")]
+    heads = names_of(needs, Head)
     estimates = {name: np.where(written, rng.normal(size=len(written)), np.nan) for name in heads}
-    advice = [need.removeprefix("adviser.") for need in sorted(needs) if need.startswith("adviser.")]
+    advice = names_of(needs, Estimate)
     # An adviser speaks of whole turns.
     estimates |= {name: rng.uniform(size=tree.nodes)[token_node(tree)] for name in advice}
-    if "reference" in needs:
+    if REFERENCE in needs:
         estimates["reference"] = np.where(tree.sampled, -rng.uniform(0.1, 2.0, len(written)), np.nan)
     whole = Tree(task=tree.task, info=info, **columns)  # type: ignore[arg-type]
-    paid = ["env", *(need.removeprefix("channel.") for need in sorted(needs) if need.startswith("channel."))]
+    paid = ["env", *names_of(needs, Channel)]
     return Rewarded(tree=whole, channels={name: np.asarray(tree.env_reward) for name in paid}, estimates=estimates)
 
 

@@ -87,7 +87,7 @@ def load(run: str | Path) -> Result:
 def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> CheckpointResult:
     """Measure a trained policy on the run's held-out tasks; nothing in the run's directory is changed.
 
-        bough.evaluate(result, ["heldout.tasks.count=500", "heldout.temperature=0"])
+        bough.evaluate(result, ["evaluation.tasks.count=500", "evaluation.temperature=0"])
 
     Args:
         run: The run.

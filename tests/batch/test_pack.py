@@ -87,7 +87,7 @@ def test_a_failed_demonstration_is_not_shown() -> None:
     batch = pack_demonstrations([build(start, failed)])
     assert (batch.rows, len(batch.tokens), len(batch.at)) == (0, 0, 0)
     assert batch.minibatches(3, seed=0) == []
-    assert batch.forest().stretches(10) == []
+    assert batch.forest().chunks(10) == []
 
 
 def test_nothing_packs_to_nothing() -> None:
@@ -132,7 +132,7 @@ def test_every_trained_token_is_predicted_from_what_was_read(
 ) -> None:
     batch = pack([credited(random_tree(rng, task=str(i)), rng) for i in range(3)])
     forest = batch.forest(merge=merge)
-    assert sum(len(each) for each in forest.stretches(max_tokens)) == len(forest)
+    assert sum(len(each) for each in forest.chunks(max_tokens)) == len(forest)
     for begin, at, place in zip(
         (batch.at - batch.position[batch.at]).tolist(), batch.at.tolist(), forest.at, strict=True
     ):

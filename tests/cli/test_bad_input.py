@@ -31,7 +31,7 @@ USAGE, FAILED = 2, 1
         ("name.first=x", "name.first: name is 'small', which has no fields; need name=VALUE"),
         ("steps", "got 'steps'; need field=value, as in optimizer.learning_rate=3e-4"),
         ("sampling.temperature=0", "World.sampling.temperature: got 0; need more than 0"),
-        ("evaluation.every=0", "Evaluation: got every=0"),
+        ("evaluation.every=0", "CheckpointResult: got every=0"),
         ("limits.engine_deadline_s=0", "Limits.engine_deadline_s: got 0.0; need more than 0 seconds"),
         ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
         ("name=a\nb", "Run.name: got 'a\\nb'; need a name that can be a folder's: without '/', line breaks"),
@@ -58,14 +58,14 @@ def test_a_recipe_of_ones_own(bough: Bough, tmp_path: Path) -> None:
     assert "unknown name 'run'; need one of make" in error
     assert f"in {file}" in error
     error = bough("train", "mine.py:make", folder=tmp_path).error(USAGE)
-    assert "recipe 'mine.py:make': make() returned int; need a bough.train.Run" in error
+    assert "method 'mine.py:make': make() returned int; need a bough.train.Run" in error
     error = bough("train", "yours.py:run", folder=tmp_path).error(USAGE)
     assert "there is no file yours.py; need path/to/file.py:name" in error
     for text, told in (("import nothing_of_the_kind", "No module named"), ("def run(:", "mine.py, line 1")):
         (tmp_path / "other").mkdir(exist_ok=True)
         (tmp_path / "other" / "mine.py").write_text(text)
         error = bough("train", "other/mine.py", folder=tmp_path).error(USAGE)
-        assert "recipe 'other/mine.py': other/mine.py cannot be imported: " in error
+        assert "method 'other/mine.py': other/mine.py cannot be imported: " in error
         assert told in error
 
 
@@ -271,6 +271,6 @@ def test_no_environment_at_all(bough: Bough, tmp_path: Path) -> None:
 def test_a_warmup_without_an_oracle(bough: Bough, tmp_path: Path) -> None:
     (tmp_path / "world.py").write_text(WORLD)
     error = bough("train", "world.py", *ONE_STEP, "warmup.demonstrations=2", folder=tmp_path).error(USAGE)
-    assert "task train-0: got no plan from the environment" in error
-    assert "or a run without a warm-up (warmup.demonstrations=0)" in error
+    assert "warmup=Warmup: needs an environment with an oracle; got env=Count" in error
+    assert "give the environment a method `plan(state)`, or warmup.demonstrations=0" in error
     bough("train", "world.py", *ONE_STEP, "health.dead_batches=9", folder=tmp_path).fine()

@@ -39,7 +39,7 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
     out = bough("list", folder=tmp_path).fine()
     for name in (*RECIPES, "FrozenLake", "Sokoban", "TextWorld", "Tiny", "Pretrained", "Full", "Window", "Local"):
         assert re.search(rf"^  {name} +\S", out, re.MULTILINE), name
-    for name in ("Chains", "EnvReward", "Grpo", "Signal", "PpoClip", "Kl"):
+    for name in ("Chains", "EnvReward", "Grpo", "NonZeroAdvantage", "PpoClip", "Kl"):
         assert re.search(rf"^  {name} +\S", out, re.MULTILINE), name
     out = bough("list", "Grpo", folder=tmp_path).fine()
     assert "arXiv 2402.03300" in out
@@ -59,14 +59,18 @@ def test_list(bough: Bough, tmp_path: Path) -> None:
 
 def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path: Path) -> None:
     for room, there, absent in (
-        ("explore", ("Chains", "Forks"), ("Words", "RolloutRunner", "Aside", "Astray", "Dream")),
+        (
+            "explore",
+            ("Chains", "Forks"),
+            ("LabelParser", "RolloutRunner", "DirectLlmCall", "FirstOracleMistake", "Dream"),
+        ),
         ("search", ("mcts", "BestOf", "Search"), ("Uct", "Judge", "Mean")),
-        ("evaluate", ("Judge", "Rollouts"), ("mcts", "Uct")),
+        ("evaluate", ("Judge", "RolloutValue"), ("mcts", "Uct")),
         ("env", ("FrozenLake", "Replay"), ("Inline", "Workers")),
         ("parser", ("Plain", "Tagged"), ("Full",)),
-        ("hooks", ("Tracker", "UtteranceCritic"), ("Signal", "ValueHead")),
-        ("curate", ("Signal", "SmallAdvantage"), ("Tracker",)),
-        ("read", ("Words", "Number"), ("Chains",)),
+        ("hooks", ("Tracker", "UtteranceCritic"), ("NonZeroAdvantage", "ValueHead")),
+        ("curate", ("NonZeroAdvantage", "SmallAdvantage"), ("Tracker",)),
+        ("read", ("LabelParser", "NumberParser"), ("Chains",)),
     ):
         out = bough("list", room, folder=tmp_path).fine()
         assert all(re.search(rf"^  {name} +\S", out, re.MULTILINE) for name in there), out
@@ -74,7 +78,7 @@ def test_only_what_can_stand_in_a_field_is_listed_for_it(bough: Bough, tmp_path:
     assert "    width: int = 4" in bough("list", "mcts", folder=tmp_path).fine()
     out = bough("list", "Slate", folder=tmp_path).fine()
     assert "Slate (explorers)" in out
-    assert "Slate (credit)" in out, "two pieces of one name are both shown"
+    assert "SlateCredit (credit)" in bough("list", "SlateCredit", folder=tmp_path).fine()
 
 
 def test_the_page_of_a_recipe_has_its_settings(bough: Bough, tmp_path: Path) -> None:
@@ -115,7 +119,7 @@ def test_a_piece_of_ones_own_trains_and_resumes(bough: Bough, tmp_path: Path) ->
 def test_a_terminal_of_another_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii", write_through=True))
-    monkeypatch.setattr(sys, "argv", ["bough", "list", "Signal"])
+    monkeypatch.setattr(sys, "argv", ["bough", "list", "NonZeroAdvantage"])
     with pytest.raises(SystemExit, match=r"^0$"):
         main()
     with Live("caf\u00e9", steps=3):

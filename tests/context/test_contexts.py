@@ -58,7 +58,7 @@ def test_a_window_shows_the_last_turns(renderer: Renderer, turns: int) -> None:
 
 
 def test_a_window_needs_a_turn() -> None:
-    with pytest.raises(ValueError, match=r"Window.turns: got 0; need at least 1, the present observation"):
+    with pytest.raises(ValueError, match=r"Window.turns: got 0; need at least 1, the current observation"):
         Window(turns=0)
 
 

@@ -14,9 +14,9 @@ from bough.context import (
     Turn,
     Window,
     full_instructions,
-    marks_of,
 )
 from bough.policy import Tiny
+from bough.tree.needs import annotation, gives_of
 
 SWITCH = "<switch><subgoal>fetch the key</subgoal><action>go east</action>"
 KEEP = "<keep><action>take key</action>"
@@ -81,8 +81,8 @@ def test_whatever_is_written_is_an_action(text: str, action: str, switch: bool, 
 
 def test_every_mark_is_declared() -> None:
     names = set(PlanAct()(SWITCH).marks) | set(PlanAct()(SWITCH).spans)
-    assert names == marks_of(PlanAct())
-    assert marks_of(Plain()) == frozenset()
+    assert set(map(annotation, names)) == gives_of(PlanAct())
+    assert gives_of(Plain()) == frozenset()
 
 
 def test_what_is_written_is_read() -> None:

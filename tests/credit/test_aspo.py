@@ -4,8 +4,9 @@ from hypothesis import given
 from tests.credit.seen import paid, paths_of
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded, seeds
 
-from bough.credit import Aspo, Grpo, dr_grpo, needs_of
+from bough.credit import Aspo, Grpo, dr_grpo
 from bough.tree import Outcome, Source
+from bough.tree.needs import annotation, needs_of
 
 
 @pytest.mark.parametrize(("position", "expected"), [([10, 30, 50], [1.2, 0.8, 0.4]), ([5, 95], [1.36, 0.24])])
@@ -74,7 +75,7 @@ def test_no_sign_changes(rng: np.random.Generator) -> None:
 
 
 def test_what_it_needs_and_takes() -> None:
-    assert needs_of(Aspo()) == {"mark.code"}
+    assert needs_of(Aspo()) == {annotation("code")}
     assert needs_of(Aspo(mark="valid")) == frozenset()
     with pytest.raises(ValueError, match=r"Aspo.cap: got 1.0; need a number from 0 to below 1"):
         Aspo(cap=1.0)

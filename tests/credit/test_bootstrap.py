@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from tests.credit.critics import at_actions, cut_off, episode, judged
 
-from bough.credit import Gae, Poad, TurnPpo, needs_of, ntpo
+from bough.credit import Gae, Poad, TurnPpo, ntpo
 from bough.tree import Outcome, Rewarded, Source, keep_paths, leaves, truncated_states
+from bough.tree.needs import FINAL_VALUES, needs_of
 
 CARD = judged(episode([2, 3], [0.0, 1.0]), value=[0.1, 0.2, 0.3, 0.4, 0.5])
 
@@ -35,7 +36,7 @@ def test_worked_examples(rule: Gae | TurnPpo | Poad, given: Rewarded, expected: 
     assert at_actions(given.tree, boot[0].advantage) == pytest.approx(expected, abs=2e-5)
     (ended,) = replace(rule, bootstrap_truncated=True)([given])
     assert ended.advantage.tolist() == plain[0].advantage.tolist(), "what terminated has no value after its end"
-    assert needs_of(replace(rule, bootstrap_truncated=True)) - needs_of(rule) == {"bootstrap"}
+    assert needs_of(replace(rule, bootstrap_truncated=True)) - needs_of(rule) == {FINAL_VALUES}
 
 
 # A process of two states and two actions that ends after a turn with a chance of .3: [state, action] and [.., state].

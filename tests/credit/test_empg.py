@@ -5,9 +5,10 @@ from tests.credit.grown import ended, flat, with_entropy
 from tests.credit.seen import paid
 from tests.trees import ACTION, PROMPT, N, build, dressed, random_tree, rewarded, seeds
 
-from bough.credit import Empg, Grpo, needs_of
+from bough.credit import Empg, Grpo
 from bough.credit.empg import entropy_of
 from bough.tree import Outcome, Source, path_view
+from bough.tree.needs import ENTROPIES, needs_of
 
 PLAIN = Grpo(std="none")
 PAIR = with_entropy(paid(ended(2, 2), ended(0, 2)), [0.3, 1.2, 0.1, 0.7])
@@ -66,7 +67,7 @@ def test_the_batch_is_centred(rng: np.random.Generator) -> None:
 
 
 def test_what_it_needs() -> None:
-    assert needs_of(Empg()) == {"entropy"}
+    assert needs_of(Empg()) == {ENTROPIES}
     for name in ("sharpness", "foresight", "bonus"):
         with pytest.raises(ValueError, match=f"Empg.{name}: got -1.0; need 0 or more"):
             Empg(**{name: -1.0})  # type: ignore[arg-type]

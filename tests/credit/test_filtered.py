@@ -9,6 +9,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, rewarded
 from bough.batch import pack
 from bough.credit import Filtered, Searched
 from bough.tree import Outcome, counted, path_view
+from bough.tree.needs import needs_of, value_head
 
 
 def test_what_failed_is_as_if_it_had_not_been() -> None:
@@ -28,7 +29,7 @@ def test_shared_turns_gain_once_for_each_path_that_is_kept() -> None:
     assert credited.positive[1] == pytest.approx(2 / 3)
     assert not len(credited.excluded_leaves), "a value head learns from all"
     assert credited.value_targets["value"][1] == pytest.approx(2 / 3)
-    assert beside.needs == {"critic.value"}
+    assert needs_of(beside) == {value_head("value")}
 
 
 def test_the_shortest_of_a_task_first_and_the_same_words_once() -> None:

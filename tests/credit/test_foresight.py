@@ -3,8 +3,9 @@ import pytest
 from tests.credit.seen import paid
 from tests.trees import chains, rewarded
 
-from bough.credit import Foresight, Grpo, needs_of
+from bough.credit import Foresight, Grpo
 from bough.tree import Rewarded
+from bough.tree.needs import annotation, needs_of
 
 HALF = 0.707106
 
@@ -38,6 +39,6 @@ def test_without_subgoals_nothing_is_trained() -> None:
 
 
 def test_what_it_needs_and_takes() -> None:
-    assert needs_of(Foresight()) == {"mark.subgoal"}
+    assert needs_of(Foresight()) == {annotation("subgoal")}
     with pytest.raises(ValueError, match=r"Foresight.rest: got 2.0; need a number from 0 to 1"):
         Foresight(rest=2.0)

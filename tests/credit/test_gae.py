@@ -4,8 +4,9 @@ from hypothesis import given
 from tests.credit.critics import at_actions, episode, fork, judged
 from tests.trees import dressed, random_tree, seeds
 
-from bough.credit import Gae, needs_of
+from bough.credit import Gae
 from bough.tree import Kind, Rewarded, Source, path_view, token_node
+from bough.tree.needs import REFERENCE, needs_of, value_head
 
 PLAIN = Gae(discount=0.9, lam=0.8, whiten=False)
 
@@ -95,13 +96,13 @@ def test_the_divergence_is_paid_at_its_token() -> None:
     (credited,) = Gae(kl=0.5, whiten=False)([one])
     # The tree's own log-probabilities are -0.5: divergences 0.2 and -0.4.
     assert at_actions(one.tree, credited.advantage) == pytest.approx([1 - 0.1 + 0.2, 1 + 0.2], abs=1e-6)
-    assert needs_of(Gae(kl=0.5)) == {"critic.value", "reference"}
-    assert needs_of(Gae()) == {"critic.value"}
+    assert needs_of(Gae(kl=0.5)) == {value_head("value"), REFERENCE}
+    assert needs_of(Gae()) == {value_head("value")}
 
 
 @given(seeds())
 def test_with_a_value_of_nothing_it_is_the_return_to_go(rng: np.random.Generator) -> None:
-    given_tree = dressed(random_tree(rng, unusual=0.0), rng, {"critic.value"})
+    given_tree = dressed(random_tree(rng, unusual=0.0), rng, {value_head("value")})
     zero = {"value": np.zeros_like(given_tree.estimates["value"])}
     (credited,) = Gae(whiten=False)([Rewarded(tree=given_tree.tree, channels=given_tree.channels, estimates=zero)])
     view = path_view([given_tree])

@@ -5,9 +5,10 @@ import pytest
 from tests.credit.grown import ended, flat, path_index
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
-from bough.credit import Gigpo, needs_of
+from bough.credit import Gigpo
 from bough.credit.returns import sum_ahead
 from bough.tree import Outcome, Rewarded, path_view
+from bough.tree.needs import STATE_KEYS, needs_of
 
 A, B = ("s0", "s1", "s2"), ("s0", "s1", "s3")
 PAIR = path_index(A, B, paid=[ended(1, 3), ended(0, 3)])
@@ -132,7 +133,7 @@ def test_texts_are_compared_within_a_task_and_no_text_is_like_no_other() -> None
 
 
 def test_what_it_needs() -> None:
-    assert needs_of(Gigpo()) == {"state_key"}
+    assert needs_of(Gigpo()) == {STATE_KEYS}
     assert needs_of(Gigpo(similarity=0.95)) == frozenset()
 
 

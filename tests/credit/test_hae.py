@@ -6,6 +6,7 @@ from tests.credit.critics import at_actions, cut_off, episode, judged
 
 from bough.credit import Hae
 from bough.tree import Rewarded, Source
+from bough.tree.needs import FINAL_VALUES
 
 RULE = Hae(whiten=False)
 PARTS = {"switch": [0, 1], "subgoal": [1, 3], "action": [3, 4]}
@@ -66,8 +67,8 @@ def test_a_truncated_path_goes_on_with_the_planners_value() -> None:
     assert released[[0, 2], 1] == pytest.approx([0.923959, 0.90125], abs=2e-5)
     assert released[2:, 0] == pytest.approx([0.95 + 0.95**2 * 0.5 - 0.3, 1 + 0.95 * 0.5 - 0.4], abs=2e-5)
     assert np.array_equal(table(cut, RULE), table(card(), RULE)), "not asked for"
-    assert "bootstrap" in replace(RULE, bootstrap_truncated=True).needs
-    assert not {"bootstrap"} & (RULE.needs | replace(RULE, bootstrap_truncated=True, as_released=True).needs)
+    assert FINAL_VALUES in replace(RULE, bootstrap_truncated=True).needs
+    assert not {FINAL_VALUES} & (RULE.needs | replace(RULE, bootstrap_truncated=True, as_released=True).needs)
 
 
 def test_goals() -> None:

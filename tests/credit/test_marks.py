@@ -5,6 +5,7 @@ from tests.trees import random_tree, rewarded, seeds
 
 from bough.credit.marks import marked, need_of, spans, written
 from bough.tree import Kind, Rewarded, path_view
+from bough.tree.needs import annotation
 
 
 def test_marks_spans_and_needs() -> None:
@@ -12,7 +13,7 @@ def test_marks_spans_and_needs() -> None:
     view = path_view([paid([0.0, 1.0], [0.0], infos=infos)])
     assert marked(view, "tool").tolist() == [True, False, False]
     assert [side.tolist() for side in spans(view, "tool")] == [[1, 0, 0], [2, 0, 0]]
-    assert need_of("tool") == {"mark.tool"}
+    assert need_of("tool") == {annotation("tool")}
     assert need_of("valid") == need_of("well_formed") == frozenset()
 
 

@@ -8,6 +8,7 @@ from tests.trees import random_tree, rewarded, seeds
 
 from bough.credit import Process, RestMcts
 from bough.tree import path_view
+from bough.tree.needs import value_head
 
 
 class TestRestMcts:
@@ -26,7 +27,7 @@ class TestRestMcts:
         }
         assert first == pytest.approx({"a": 0, "a1": 0.5, "a2": 0.5, "b": 0, "b1": 0, "b2": 0})
         assert np.isnan(goal[tree.span[1] + 1]), "only where the turn begins"
-        assert RestMcts(head="value").needs == {"critic.value"}
+        assert RestMcts(head="value").needs == {value_head("value")}
 
     def test_values_rise_in_even_steps_along_the_shortest_way(self) -> None:
         value, _ = RestMcts().of_turns(path_view([branching({"a": {"b": {"c": {"d": 1}}}})]))

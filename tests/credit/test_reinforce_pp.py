@@ -6,9 +6,10 @@ from hypothesis import given
 from tests.credit.seen import paid
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, dressed, random_tree, rewarded, seeds
 
-from bough.credit import ReinforcePlusPlus, compares_with, needs_of, reinforce_pp_baseline
+from bough.credit import ReinforcePlusPlus, compares_with, reinforce_pp_baseline
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Outcome, Rewarded, Source, counted, path, trained
+from bough.tree.needs import REFERENCE, needs_of
 
 PLAIN = ReinforcePlusPlus(kl=0.0)
 
@@ -128,7 +129,7 @@ def test_whitened_over_the_tokens_of_all_paths(rng: np.random.Generator) -> None
 
 @given(seeds())
 def test_shared_tokens_count_once_for_each_path(rng: np.random.Generator) -> None:
-    given_tree = dressed(random_tree(rng, unusual=0.0), rng, {"reference"})
+    given_tree = dressed(random_tree(rng, unusual=0.0), rng, {REFERENCE})
     tree = given_tree.tree
     values, tokens = [], []
     for leaf in counted(tree).tolist():
@@ -156,7 +157,7 @@ def test_a_batch_that_is_all_alike_has_no_credit() -> None:
 
 
 def test_a_reference_is_needed_only_for_a_divergence() -> None:
-    assert needs_of(ReinforcePlusPlus()) == {"reference"}
+    assert needs_of(ReinforcePlusPlus()) == {REFERENCE}
     assert needs_of(PLAIN) == needs_of(reinforce_pp_baseline()) == frozenset()
     assert compares_with(PLAIN) == "nothing"
     assert compares_with(reinforce_pp_baseline()) == "task"

@@ -7,6 +7,7 @@ from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, rewarded
 
 from bough.credit import Searched
 from bough.tree import Outcome, Rewarded
+from bough.tree.needs import value_head
 
 END = Outcome.TERMINATED
 
@@ -42,7 +43,7 @@ def test_a_rating_can_have_a_share() -> None:
 
 def test_the_goal_of_a_head_is_the_worth_of_the_place_that_is_read() -> None:
     rule = Searched(head="value")
-    assert rule.needs == {"critic.value"}
+    assert rule.needs == {value_head("value")}
     (credited,) = rule([searched()])
     goal = credited.value_targets["value"]
     assert goal[[1, 3, 5]] == pytest.approx([0.65, 0.8, 0.65])

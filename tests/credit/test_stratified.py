@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from tests.credit.seen import paid, paths_of
 from tests.trees import chains, rewarded
 
-from bough.credit import Grpo, StratifiedGrpo, needs_of
+from bough.credit import Grpo, StratifiedGrpo
+from bough.tree.needs import annotation, needs_of
 
 RETURNS = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0]
 STRATA = [1, 1, 2, 2, 2, 3]
@@ -57,7 +58,7 @@ def test_paths_are_only_compared_within_their_stratum(given_paths: list[tuple[fl
 
 def test_what_it_needs() -> None:
     assert needs_of(StratifiedGrpo()) == needs_of(StratifiedGrpo(mark="valid")) == frozenset()
-    assert needs_of(StratifiedGrpo(mark="search")) == {"mark.search"}
+    assert needs_of(StratifiedGrpo(mark="search")) == {annotation("search")}
 
 
 @pytest.mark.parametrize(("field", "value"), [("blend", 1.1), ("blend", -0.1), ("epsilon", 0.0)])

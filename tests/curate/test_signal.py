@@ -34,5 +34,5 @@ def test_tolerance_is_the_largest_advantage_that_counts_as_none() -> None:
     (tree,) = [spread_paths(rewarded(chains([0.0, 0.0])), np.asarray([0.25, -0.25]))]
     assert NonZeroAdvantage(tolerance=0.125)([tree]).trees == (tree,)
     assert NonZeroAdvantage(tolerance=0.25)([tree]).trees == ()
-    with pytest.raises(ValueError, match=r"Signal.tolerance: got -1.0; need 0 or more"):
+    with pytest.raises(ValueError, match=r"NonZeroAdvantage.tolerance: got -1.0; need 0 or more"):
         NonZeroAdvantage(tolerance=-1.0)

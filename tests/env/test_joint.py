@@ -85,7 +85,7 @@ def test_calls_of_a_level_run_at_once_where_nothing_changes() -> None:
     env = ParallelCalls(env=Tools(), at_once=True)
     step = env.step(env.start(TASK), "1: two\n2: two\n3 after 1: x")
     assert step.state.observation == "1: TWO1\n2: TWO1\n3: X2", "each of a level begins in the same state"
-    with pytest.raises(ValueError, match=r"Joint\.at_once: got Replay of branching replay; need one"):
+    with pytest.raises(ValueError, match=r"ParallelCalls\.at_once: got Replay of branching replay; need one"):
         ParallelCalls(env=Replay(env=Tools()), at_once=True)
 
 

@@ -36,4 +36,4 @@ def break_steps(monkeypatch: pytest.MonkeyPatch, broken: Callable[[int], bool]) 
         host = Broken(host=self.host, fails=lambda: broken(next(numbers)))
         return await grow(replace(self, host=host), explorer, tasks, **settings)
 
-    monkeypatch.setattr(RolloutRunner, "grow", growing)
+    monkeypatch.setattr(RolloutRunner, "run", growing)

@@ -46,7 +46,7 @@ def test_another_step_and_other_tasks(finished: RunDirectory) -> None:
             finished.path, step=23, changes=["evaluation.tasks.count=9", "evaluation.temperature=0"]
         ).score.successes
     )
-    with pytest.raises(ConfigError, match="did you mean 'evaluation'"):
+    with pytest.raises(ConfigError, match="heldut: unknown name 'heldut'"):
         evaluate(finished.path, changes=["heldut.temperature=0"])
 
 

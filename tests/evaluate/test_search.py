@@ -67,9 +67,9 @@ def test_the_critic_of_the_run_is_asked(finished: RunDirectory, by: str) -> None
 
 
 def test_a_search_needs_what_its_pieces_ask_for(finished: RunDirectory, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="explorer: CriticValue asks a critic what places are worth; got none"):
+    with pytest.raises(ConfigError, match=r"explorer.evaluate=CriticValue: needs a critic; got critic=None; set"):
         search(finished.path, ["critic=null", "credit=Grpo", "objective=PpoClip", "explorer=puct()"])
-    with pytest.raises(StoreError, match="got a recipe whose engine is Local, and no weights for it"):
+    with pytest.raises(StoreError, match="got a run without weights, with the engine Local"):
         search(small(), ["explorer=mcts()"])
     with pytest.raises(StoreError, match="need one that `bough train` made"):
         search(tmp_path, ["explorer=mcts()"])

@@ -45,9 +45,9 @@ def test_choices() -> None:
 
 
 def test_what_can_not_be() -> None:
-    with pytest.raises(ValueError, match=r"Words\.worth: got \{\}"):
+    with pytest.raises(ValueError, match=r"LabelParser\.worth: got \{\}"):
         LabelParser(worth={})
-    with pytest.raises(ValueError, match=r"Number: got low=1\.0, high=1\.0"):
+    with pytest.raises(ValueError, match=r"NumberParser: got low=1\.0, high=1\.0"):
         NumberParser(low=1.0, high=1.0)
 
 
@@ -55,5 +55,5 @@ def test_a_story_names_what_was_read_and_done() -> None:
     told = story("go", [(".", "a"), ("a", "b")], "ab")
     assert told == {"instructions": "go", "turns": ".\n> a\na\n> b", "observation": "ab"}
     check_places("X", "{turns} {{as such}}")
-    with pytest.raises(ValueError, match=r"X: got the places \['action'\]; need some of"):
+    with pytest.raises(ValueError, match=r"X: got the placeholders \['action'\]; need some of"):
         check_places("X", "{action}")

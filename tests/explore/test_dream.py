@@ -68,9 +68,9 @@ def test_no_answer_is_a_fault_of_the_environment(said: InjectedFault | str) -> N
     dream = Dream(ask=aside(talk(lambda *_: "", lambda _: said)))
 
     async def main() -> None:
-        with pytest.raises(EnvFault, match=r"the engine that dreams (broke|said nothing)"):
+        with pytest.raises(EnvFault, match=r"the world model's engine (broke|returned an empty answer)"):
             await dream.start(Task(id="t"))
-        with pytest.raises(EnvFault, match="need one that was dreamt"):
+        with pytest.raises(EnvFault, match="need an imagined one"):
             await dream.step(State(observation="", key="", value=3), "x")
 
     asyncio.run(main())
@@ -80,11 +80,11 @@ def test_an_answer_that_does_not_come_is_a_fault() -> None:
     asked = aside(Scripted(script=lambda _: InjectedFault.SILENCE), deadline_s=0.05)
 
     async def main() -> None:
-        with pytest.raises(EngineFault, match=r"no answer within 0\.05 s \(Aside\.deadline_s\)"):
+        with pytest.raises(EngineFault, match=r"no answer within 0\.05 s \(DirectLlmCall\.deadline_s\)"):
             await asked("", "anybody?")
 
     asyncio.run(main())
-    with pytest.raises(ValueError, match=r"Aside\.deadline_s: got 0\.0"):
+    with pytest.raises(ValueError, match=r"DirectLlmCall\.deadline_s: got 0\.0"):
         aside(Scripted(script=lambda _: (STOP,)), deadline_s=0.0)
 
 

@@ -106,7 +106,7 @@ def test_engines_that_say_no_log_probabilities_are_refused() -> None:
 
     with pytest.raises(BaseExceptionGroup) as caught:
         grown(place_of(Silent(script=spelling(3))), ONE)
-    assert "Surprisal: got tokens without log-probabilities; need" in str(caught.value.exceptions[0])
+    assert "EpTree: got tokens without log-probabilities; need" in str(caught.value.exceptions[0])
 
 
 def test_what_fails_is_tried_again_and_nothing_forks_from_what_failed_for_good() -> None:
@@ -143,6 +143,6 @@ def test_forks_share_half_a_path() -> None:
 
 def test_ranges() -> None:
     for name in ("chains", "spots", "rounds", "forks_each", "retries"):
-        with pytest.raises(ValueError, match=rf"Surprisal\.{name}: got -1; need at least"):
+        with pytest.raises(ValueError, match=rf"EpTree\.{name}: got -1; need at least"):
             EpTree(**{name: -1})
     assert EpTree(rounds=0).paths == 6

@@ -222,7 +222,7 @@ def test_quality_may_be_anything() -> None:
         ({"width": 0}, "need width >= 1"),
         ({"depth": -1}, "need width >= 1 and the others >= 0"),
         ({"retries": -1}, "need width >= 1 and the others >= 0"),
-        ({"keep": 0}, "Levels.keep: got 0; need at least 1, or None"),
+        ({"keep": 0}, "FullTree.keep: got 0; need at least 1, or None"),
     ],
 )
 def test_ranges(fields: dict[str, int], said: str) -> None:

@@ -255,5 +255,5 @@ def test_ranges() -> None:
         {"windows": (3, 3)},
         {"windows": (5, 3)},
     ):
-        with pytest.raises(ValueError, match=rf"Lookahead\.{next(iter(field))}: got .*; need"):
+        with pytest.raises(ValueError, match=rf"Latr\.{next(iter(field))}: got .*; need"):
             Latr(**field)  # type: ignore[arg-type]

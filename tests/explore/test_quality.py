@@ -142,7 +142,7 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
 
 
 def test_ranges() -> None:
-    with pytest.raises(ValueError, match=r"Asked\.prompt: got the places \['done'\]; need some of"):
+    with pytest.raises(ValueError, match=r"LlmJudge\.prompt: got the placeholders \['done'\]; need some of"):
         LlmJudge(prompt="{done}")
-    with pytest.raises(ValueError, match=r"Early\.turns: got 0; need at least 1"):
+    with pytest.raises(ValueError, match=r"EarlyAnswerBonus\.turns: got 0; need at least 1"):
         EarlyAnswerBonus(quality=FormatScore(), answer="", turns=0)

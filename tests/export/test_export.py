@@ -94,7 +94,7 @@ def test_messages_make_the_text_again(full: RunDirectory, changes: Sequence[str]
 
 
 def test_sides_whose_context_is_rebuilt_are_left_out_and_turns_are_not(window: RunDirectory) -> None:
-    reason = "its context is rebuilt on the way"
+    reason = "its context is rebuilt on the path"
     paths = export(window.path, ["credit=Process()"], what="steps")
     assert paths.left_out[reason] > 0
     assert all(len(row["completions"]) == 1 for row in paths.rows)
@@ -154,7 +154,7 @@ def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory
     rule = "demonstrations.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
     found = export(full.path, [rule, "objective=Imitation()"], what="revisions").rows
     assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
-    with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the way\)"):
+    with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the path\)"):
         export(window.path, what="revisions")
     with pytest.raises(ConfigError, match=r"demonstrations\.revise"):
         export(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
@@ -174,7 +174,7 @@ def test_sides_that_are_too_much_alike_are_left_out(full: RunDirectory) -> None:
             found = export(full.path, paths, messages=messages, apart=apart)
             rows = export(full.path, paths, messages=messages).rows
             assert list(found.rows) == [row for row, stays in zip(rows, kept, strict=True) if stays]
-            assert found.left_out["its sides are too much alike"] == kept.count(False) > 0
+            assert found.left_out["its sides are too similar"] == kept.count(False) > 0
     with pytest.raises(ConfigError, match=r"apart: got PairFilter\(edits=4, overlap=1\.0\) and steps; need pairs"):
         export(full.path, what="steps", apart=PairFilter(edits=4))
 
@@ -203,8 +203,8 @@ def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_p
     out.write_text("before")
     for changes, what, error, message in (
         (["credit=Gae()"], "pairs", ConfigError, "credit=Gae fails: .*no estimate 'value'.*credit='Searched"),
-        (["objective=PpoClip()"], "pairs", ConfigError, "objective=PpoClip: compares nothing"),
-        ([], "values", ConfigError, "has no goals for value heads"),
+        (["objective=PpoClip()"], "pairs", ConfigError, "objective=PpoClip: has no pairs"),
+        ([], "values", ConfigError, "has no value targets"),
         (["objective.pairs.gap=9.0"], "pairs", ValueError, "got no pairs .*nothing is better by more than the gap"),
         ([], "pears", ConfigError, "unknown name 'pears'; did you mean 'pairs'"),
     ):
@@ -222,10 +222,10 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     asked = ["mine", str(full.path), str(out), "--what", "examples", "--messages", "credit=Process()"]
     said = CliRunner().invoke(app, asked)
     assert said.exit_code == 0, said.output
-    assert re.search(r"left out: \d+ turns without gain", said.output)
+    assert re.search(r"left out: \d+ turns without a positive advantage", said.output)
     assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
     few = CliRunner().invoke(app, ["mine", str(full.path), str(out), "--edits", "99"])
-    assert "1 its sides are too much alike" in few.output
+    assert "1 its sides are too similar" in few.output
     back = CliRunner().invoke(app, ["mine", str(full.path), str(out), "--what", "revisions"])
     assert back.output.endswith(f"revisions: {len(rows(out))} in {out}\n")
     assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["mine", "--help"]).output

@@ -30,6 +30,7 @@ from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
 from bough.train.check import check
 from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, is_replayed, leaves, path
+from bough.tree.needs import Need, estimate
 
 EPOCHS, STEPS = 16, 6
 LAST = EPOCHS + STEPS
@@ -164,7 +165,7 @@ def test_episodes_begin_where_advisers_say(whole: Whole) -> None:
 class Count:
     """The least adviser: it counts what it is asked about."""
 
-    gives: ClassVar[frozenset[str]] = frozenset({"count"})
+    gives: ClassVar[frozenset[Need]] = frozenset({estimate("count")})
 
     name: str = "count"
 
@@ -303,8 +304,8 @@ def test_advisers_can_be_named_in_text_and_are_written_down() -> None:
 
 
 def test_a_rule_whose_adviser_is_missing_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"credit=Archer: needs the estimate 'q1' of an adviser; got .* nothing"):
+    with pytest.raises(ConfigError, match=r"credit=Archer: needs the estimate 'q1' of a hook; got hooks=\(\); add"):
         check(brief(credit=Archer()))
-    with pytest.raises(ConfigError, match=r"'success_rate' of an adviser; got advisers that give \['q1', "):
+    with pytest.raises(ConfigError, match=r"'success_rate' of a hook; got .*UtteranceCritic\), which gives 'q1', "):
         check(brief(credit=SingleStream(), hooks=(CRITIC,)))
     check(brief(credit=SingleStream(), hooks=(SuccessReplay(), Tracker())))

@@ -104,7 +104,7 @@ def test_it_remembers_bit_for_bit() -> None:
 
 
 def test_a_teacher_that_knows_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="Snapshots: got no way through any of 1 tasks; need an environment"):
+    with pytest.raises(ValueError, match="Snapshots: got no solution of any of 1 tasks; need an environment"):
         begin(fresh(), TASKS[3:4], 0)
 
 

@@ -12,6 +12,16 @@ from torch import Tensor
 
 import bough.objective as room
 from bough.objective import LossInputs, Objective, PathIds, PpoClip, Topr, ValueInputs
+from bough.tree.needs import (
+    CRITIC,
+    DEMONSTRATIONS,
+    ENTROPY,
+    MEAN_TURN_ENTROPY,
+    OLD_LOGPROBS,
+    PATHS,
+    REFERENCE,
+    needs_of,
+)
 
 INNER = PpoClip()
 PLAIN: dict[object, object] = {float: 0.5, int: 1, str: "value", bool: False}
@@ -119,7 +129,7 @@ def random_columns(
     """
     walk = random_walk(rng)
     count = len(walk.path)
-    needs = piece.needs
+    needs = needs_of(piece)
 
     def draw(low: float, high: float) -> Tensor:
         return torch.as_tensor(rng.uniform(low, high, size=count)).to(dtype)
@@ -136,15 +146,15 @@ def random_columns(
         rollout_logprob + draw(-1.0, 1.0) * torch.tensor([0.001, 0.6, 0.001, 0.001, 0.6, 0.001], dtype=dtype)[walk.path]
     )
     expert = (walk.path == 2) | (walk.path == 5)
-    if "experts" in needs:
+    if DEMONSTRATIONS in needs:
         rollout_logprob, advantage = rollout_logprob.where(~expert, 0.0), advantage.where(~expert, 1.0)
     share = draw(0.1, 1.0)
     usual = draw(0.1, 2.0)
     usual[::5] = torch.nan
     leaves = [logprob.requires_grad_()]
     entropy = draw(0.1, 2.0).requires_grad_()
-    values = {name: draw(-1.0, 1.0).requires_grad_() for name in heads(piece)} if "values" in needs else {}
-    leaves += [entropy] if "entropy" in needs else []
+    values = {name: draw(-1.0, 1.0).requires_grad_() for name in heads(piece)} if CRITIC in needs else {}
+    leaves += [entropy] if ENTROPY in needs else []
     leaves += list(values.values())
     given = LossInputs(
         logprob=logprob,
@@ -152,16 +162,16 @@ def random_columns(
         positive=advantage.clamp(min=0),
         negative=advantage.clamp(max=0),
         loss_weight=share / share.sum(),
-        entropy=entropy if "entropy" in needs else None,
-        reference=draw(-2.5, -0.2) if "reference" in needs else None,
-        old=old if "old" in needs else None,
-        mean_turn_entropy=usual if "mean_turn_entropy" in needs else None,
+        entropy=entropy if ENTROPY in needs else None,
+        reference=draw(-2.5, -0.2) if REFERENCE in needs else None,
+        old=old if OLD_LOGPROBS in needs else None,
+        mean_turn_entropy=usual if MEAN_TURN_ENTROPY in needs else None,
         values={
             name: ValueInputs(value=value, old=value.detach() + draw(-0.6, 0.6), target=draw(-1.0, 1.0))
             for name, value in values.items()
         },
-        expert=expert if "experts" in needs else None,
-        path_ids=walk if "paths" in needs else None,
+        expert=expert if DEMONSTRATIONS in needs else None,
+        path_ids=walk if PATHS in needs else None,
         progress=progress,
     )
     return given, leaves

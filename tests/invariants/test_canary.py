@@ -24,7 +24,7 @@ async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
     try:
         before = await runtime.sync(moved=False)
         grown = await runtime.rollouts.run(run.method.explorer, runtime.train_tasks[:2], seed=0)
-        batch = pack(run.credit(reward(grown.trees, run.world.rewards)))
+        batch = pack(run.method.credit(reward(grown.trees, run.world.rewards)))
         runtime.learner.step(replace(batch, positive=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
         after = await runtime.sync(moved=True)
         if run.name == "twice":
@@ -48,8 +48,8 @@ def test_a_sync_that_arrives(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("front", "rate", "told"),
     [
-        (Unsynced, 1e-2, "differ from the learner's by .* The engine did not take the new weights"),
-        (Unsynced, 1e-7, "are exactly the old ones although the weights changed; the sync delivered nothing"),
+        (Unsynced, 1e-2, "differ from the learner's by .* The engine did not load the new weights"),
+        (Unsynced, 1e-7, "are exactly the old ones although the weights changed; the sync transferred nothing"),
         (Other, 1e-3, "differ from the learner's by .* or computes another model"),
     ],
 )
@@ -61,5 +61,5 @@ def test_a_sync_that_does_not(front: Callable[[Engine], Engine], rate: float, to
 
 
 def test_weights_that_stayed_where_they_were(tmp_path: Path) -> None:
-    with pytest.raises(NoLearningSignal, match="the sync delivered nothing"):
+    with pytest.raises(NoLearningSignal, match="the sync transferred nothing"):
         asyncio.run(two_syncs(small().replace(name="twice"), tmp_path))

@@ -55,7 +55,7 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
                 run.method.explorer, await runtime.tasks_from(seed * run.world.schedule.batch_tasks), seed=seed
             )
         ).trees
-        return run.credit(reward(trees, run.world.rewards)), trees
+        return run.method.credit(reward(trees, run.world.rewards)), trees
 
     async def main() -> None:
         runtime = Runtime(run, tmp_path, Deadlines())

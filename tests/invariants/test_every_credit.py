@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.trees import ACTION, EDIT, OBSERVATION, PROMPT, N, build, dressed, random_tree, seeds, subtree
 
-from bough.credit import Credit, compares_with, needs_of
+from bough.credit import Credit, compares_with
 from bough.tree import (
     COUNTED,
     Credited,
@@ -24,6 +24,7 @@ from bough.tree import (
     token_node,
     trained,
 )
+from bough.tree.needs import needs_of
 from rules import rules
 
 RULES = rules()
@@ -57,7 +58,7 @@ def nothing(credited: Credited) -> bool:
 
 def test_the_scan_finds_rules() -> None:
     assert {"Grpo", "dr_grpo", "rloo"} <= set(RULES)
-    assert not {"Credit", "needs_of", "compares_with"} & set(RULES)
+    assert not {"Credit", "compares_with"} & set(RULES)
 
 
 @every_rule

@@ -22,12 +22,22 @@ from bough.policy import Tiny, ValueHead
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import Outcome, Source, Tree, counted, spread_paths, sum_of_subtree, token_node
+from bough.tree.needs import (
+    CRITIC,
+    DEMONSTRATIONS,
+    ENTROPY,
+    MEAN_TURN_ENTROPY,
+    OLD_LOGPROBS,
+    PATHS,
+    REFERENCE,
+    needs_of,
+)
 
 OBJECTIVES = objectives()
 SEEDS = range(3)
 SHARES = [Normalizer(), Normalizer(by="unique_tokens"), Normalizer(by="constant", horizon_tokens=9)]
 every = pytest.mark.parametrize("objective", OBJECTIVES.values(), ids=OBJECTIVES.keys())
-WHOLE = {name: each for name, each in OBJECTIVES.items() if "paths" in each.needs}
+WHOLE = {name: each for name, each in OBJECTIVES.items() if PATHS in needs_of(each)}
 SEPARABLE = {name: each for name, each in OBJECTIVES.items() if name not in WHOLE}
 separable = pytest.mark.parametrize("objective", SEPARABLE.values(), ids=SEPARABLE.keys())
 
@@ -45,7 +55,7 @@ def slopes(loss: Loss, leaves: list[Tensor]) -> list[Tensor]:
 
 def test_the_scan_finds_classes_settings_and_variants() -> None:
     assert isinstance(OBJECTIVES["PpoClip"], PpoClip)
-    assert OBJECTIVES["gspo()"].needs == {"paths"}
+    assert OBJECTIVES["gspo()"].needs == {PATHS}
     assert "PpoClip(ratio='turn')" in OBJECTIVES
     assert "Tis(objective.ratio='sequence')" in OBJECTIVES
     assert len({type(each) for each in OBJECTIVES.values()}) >= 16
@@ -190,7 +200,7 @@ class Sight:
             return torch.as_tensor(rng.uniform(low, high, size=tokens))
 
         self.objective = objective
-        names = heads(objective) if "values" in objective.needs else ()
+        names = heads(objective) if CRITIC in needs_of(objective) else ()
         self.logprob = draw(-2.5, -0.2).requires_grad_()
         self.entropy = draw(0.1, 2.0).requires_grad_()
         self.values = {name: draw(-1.0, 1.0).requires_grad_() for name in names}
@@ -201,19 +211,19 @@ class Sight:
 
     def columns(self, batch: Batch, weight: Tensor) -> LossInputs:
         """The columns of a batch, or of a part of one."""
-        needs, at = self.objective.needs, batch.origin
+        needs, at = needs_of(self.objective), batch.origin
         values = {name: value[at] for name, value in self.values.items()}
         seen = TokenOutputs(
-            logprob=self.logprob[at], entropy=self.entropy[at] if "entropy" in needs else None, values=values
+            logprob=self.logprob[at], entropy=self.entropy[at] if ENTROPY in needs else None, values=values
         )
-        expert = batch.expert if "experts" in needs else torch.zeros(len(at), dtype=torch.bool)
+        expert = batch.expert if DEMONSTRATIONS in needs else torch.zeros(len(at), dtype=torch.bool)
         near = (self.logprob.detach()[at] + self.near[at]).where(~expert, 0.0)
         said = {name: said[at] for name, said in self.said.items()}
         batch = replace(batch, rollout_logprob=near, value_targets=said, old_values=said)
-        old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if "old" in needs else None
-        context = ObjectiveContext(mean_turn_entropy=self.usual if "mean_turn_entropy" in needs else None, progress=0.4)
+        old = near + self.near.flip(0)[at] * (batch.tree % 2)[batch_rows(batch)] if OLD_LOGPROBS in needs else None
+        context = ObjectiveContext(mean_turn_entropy=self.usual if MEAN_TURN_ENTROPY in needs else None, progress=0.4)
         columns = with_outputs(before_forward(batch, needs, context, loss_weight=weight, old=old), seen, needs)
-        return replace(columns, reference=self.reference[at] if "reference" in needs else None)
+        return replace(columns, reference=self.reference[at] if REFERENCE in needs else None)
 
     def read(self, columns: LossInputs) -> tuple[list[Tensor], dict[str, float]]:
         """Gradients of all that the policy is, and what is reported."""
@@ -234,7 +244,7 @@ def assert_same(one: list[Tensor], other: list[Tensor]) -> None:
 @separable
 @pytest.mark.parametrize("share", SHARES, ids=lambda share: share.by)
 def test_token_by_token_is_path_by_path(objective: Objective, share: Normalizer) -> None:
-    trees, batch = forest(experts="experts" in objective.needs, seed=0)
+    trees, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=0)
     sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=1)
     columns = sight.columns(batch, loss_weights(batch, share))
     packed, apiece = sight.read(columns), sight.read(by_path(columns, batch, share))
@@ -243,7 +253,7 @@ def test_token_by_token_is_path_by_path(objective: Objective, share: Normalizer)
 
 @separable
 def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> None:
-    trees, batch = forest(experts="experts" in objective.needs, seed=2)
+    trees, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=2)
     sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=3)
     weight = loss_weights(batch, Normalizer())
     whole, reported = sight.read(sight.columns(batch, weight))
@@ -263,7 +273,7 @@ def test_any_split_gives_the_same_gradient_and_metrics(objective: Objective) -> 
 
 @every
 def test_only_what_the_policy_wrote_and_what_counts_is_moved(objective: Objective) -> None:
-    trees, batch = forest(experts="experts" in objective.needs, seed=4)
+    trees, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=4)
     sight = Sight(objective, sum(len(tree.token) for tree in trees), seed=5)
     columns = sight.columns(batch, loss_weights(batch, Normalizer()))
     moved = sum(slope.abs() for slope in sight.read(by_path(columns, batch, Normalizer()))[0])
@@ -328,7 +338,7 @@ def gradient_through(
         reference=pair[1].replica(), mean_turn_entropy=torch.tensor([4.0, torch.nan, 7.0]), progress=0.4
     )
     metrics = learner.backward(
-        batch, objective, Normalizer(), context=context, old=old if "old" in objective.needs else None
+        batch, objective, Normalizer(), context=context, old=old if OLD_LOGPROBS in needs_of(objective) else None
     )
     flat = [torch.zeros_like(weight) if weight.grad is None else weight.grad for weight in weights]
     # How much was read is what differs.
@@ -349,9 +359,9 @@ def _with_ends(batch: Batch, seed: int) -> Batch:
 def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str, bound: float) -> None:
     """Branches disagree in sign about tokens that they share, and some ratios are clipped."""
     pair = policies(dtype)
-    _, batch = forest(experts="experts" in objective.needs, seed=6, count=2)
+    _, batch = forest(experts=DEMONSTRATIONS in needs_of(objective), seed=6, count=2)
     torch.manual_seed(0)
-    names = heads(objective) if "values" in objective.needs else ("value",)
+    names = heads(objective) if CRITIC in needs_of(objective) else ("value",)
     critic = ValueHead(heads=names).build(16).to(pair[0].dtype)
     torch.nn.init.normal_(critic.linear.weight)
     rng = np.random.default_rng(7)
@@ -368,7 +378,7 @@ def test_a_forest_in_stretches_is_path_by_path(objective: Objective, dtype: str,
     batch, (reported, apiece) = next((each, found) for each, found in tried if bool(found[1].any()))
     forest_ = batch.forest()
     assert len(forest_) < forest_.path_tokens
-    assert len(forest_.stretches(10)) > 3
+    assert len(forest_.chunks(10)) > 3
     for micro_tokens, cpu_workers in ((10, 1), (64, 1), (64, 2), (10**6, 1)):
         again, packed = gradient_through(
             objective, batch, pair, critic, old, merges=True, micro_tokens=micro_tokens, cpu_workers=cpu_workers

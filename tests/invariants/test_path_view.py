@@ -13,6 +13,7 @@ from bough.learner.loss_inputs import ObjectiveContext
 from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, PpoClip, Sum
 from bough.policy import Tiny
 from bough.tree import counted, spread_paths
+from bough.tree.needs import PATHS, needs_of
 
 WHOLE = Sum(terms=(PpoClip(low=0.2, high=0.3, dual=1.6), Kl(coefficient=0.05), Entropy(coefficient=0.02)))
 
@@ -20,7 +21,7 @@ WHOLE = Sum(terms=(PpoClip(low=0.2, high=0.3, dual=1.6), Kl(coefficient=0.05), E
 class ByPath:
     """The same loss, but asks for paths."""
 
-    needs: frozenset[Need] = WHOLE.needs | {"paths"}
+    needs: frozenset[Need] = needs_of(WHOLE) | {PATHS}
 
     def __call__(self, columns: LossInputs) -> Loss:
         assert columns.path_ids is not None

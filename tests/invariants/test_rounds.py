@@ -17,19 +17,20 @@ from bough.objective import Imitation
 from bough.rollout import Limits, Rollout
 from bough.search import mcts
 from bough.train import Checkpointing, Run, resume, start
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
     """A search that breaks after so many trees, once."""
 
-    forks: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
     grown: ClassVar[list[str]] = []
     fuse: ClassVar[list[int]] = []
 
     async def __call__(self, rollout: Rollout) -> None:
         await mcts(width=2)(rollout)
-        if rollout.limits.turns < rounds().limits.turns:
+        if rollout.limits.turns < rounds().world.limits.turns:
             return  # The dry pass, which every start and resume makes.
         if self.fuse and len(self.grown) >= self.fuse[0]:
             raise RuntimeError("the power went")

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, dressed, in_pieces, random_tree, rewarded, seeds
 
 from bough.batch import pack
-from bough.credit import Credit, Gigpo, Ipa, SegmentPo, TreePo, TreePs, TreeRl, TreeRpo, needs_of
+from bough.credit import Credit, Gigpo, Ipa, SegmentPo, TreePo, TreePs, TreeRl, TreeRpo
 from bough.policy.replay_buffer import turns_of
 from bough.tree import Outcome, Rewarded, begins_turn, path_view, turn_start, turns
+from bough.tree.needs import needs_of
 from bough.view.branch import branches
 from rules import rules
 

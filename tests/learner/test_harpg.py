@@ -202,7 +202,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match=r"Optimizer.weight_decay: got 0.1 with momentum='harpg'; need 0"):
         Optimizer(momentum="harpg", weight_decay=0.1)
     nothing = replace(columns(torch.zeros(3, 2), torch.zeros(3, 2)), old=None)
-    with pytest.raises(ValueError, match="Harpg: got columns without `old`"):
+    with pytest.raises(ValueError, match="Harpg: got inputs without `old`"):
         Displaced(Reinforce())(nothing)
 
 

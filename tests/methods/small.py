@@ -58,7 +58,9 @@ def small(run: Run) -> Run:
             replace(each, steps=2, warmup_steps=1) if isinstance(each, UtteranceCritic) else each
             for each in method.hooks
         ),
-        optimizer=replace(world.optimizer, epochs=min(2, world.optimizer.epochs), parts=min(4, world.optimizer.parts)),
+        optimizer=replace(
+            world.optimizer, epochs=min(2, world.optimizer.epochs), minibatches=min(4, world.optimizer.minibatches)
+        ),
         warmup=SHOWN if searches else replace(world.warmup, demonstrations=4, epochs=2),
         demonstrations=replace(method.demonstrations, count=min(4, method.demonstrations.count), per_step=2),
         steps=3,

@@ -23,6 +23,7 @@ from bough.search import Search
 from bough.train import World
 from bough.train.check import check
 from bough.train.texts import collect
+from bough.tree.needs import FORKS, needs_of
 
 METHODS = list(names("methods"))
 WORLDS = list(names("worlds"))
@@ -75,8 +76,8 @@ class Once(Sokoban):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_method_with_forks_is_refused_where_states_step_once(method: str) -> None:
     run = find_run(method, replace(find_world("sokoban"), env=Once()))
-    if getattr(run.method.explorer, "forks", False):
-        with pytest.raises(ConfigError, match="steps a state more than once, and Once cannot"):
+    if FORKS in needs_of(run.method.explorer):
+        with pytest.raises(ConfigError, match="needs an environment that steps a state more than once; got env=Once"):
             check(run)
     else:
         check(run)

@@ -52,5 +52,5 @@ def test_metrics() -> None:
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(ValueError, match="Aepo: got columns without `entropy`"):
         Aepo()(example())
-    with pytest.raises(ValueError, match="Aepo: got columns without `walk`; need the path view"):
+    with pytest.raises(ValueError, match="Aepo: got columns without `path_ids`; need the path view"):
         Aepo()(example(entropy=torch.ones(5).double(), path_ids=None))

@@ -7,6 +7,7 @@ import torch
 from tests.objective.example import example, run
 
 from bough.objective import Cispo, Objective, Opmd, PpoClip, Rec, Sapo, Sppo, Topr
+from bough.tree.needs import PATHS
 
 
 def test_cispo_leaves_no_token_without_a_gradient() -> None:
@@ -68,7 +69,7 @@ def test_topr_tapers_up_to_its_threshold() -> None:
             expected = [-a * w / 3 for a, w in zip((0.5, 0.2, -0.1), weights, strict=True)]
             assert gradient == pytest.approx(expected)
             assert loss.metrics["weight_lose"].item() == pytest.approx(weights[2] / 3)
-    assert Topr(threshold=0.3, ratio="token").needs == {"paths"}
+    assert Topr(threshold=0.3, ratio="token").needs == {PATHS}
     assert not Topr(ratio="token").needs
     with pytest.raises(ValueError, match=r"Topr.threshold: got nan; need a finite number"):
         Topr(threshold=math.nan)
@@ -112,8 +113,8 @@ def test_regularisers_of_rec() -> None:
 
 def test_which_weight_needs_paths() -> None:
     assert Rec().needs == Rec(weight="ratio").needs == frozenset()
-    assert Rec(weight="advantage").needs == {"paths"}
-    assert Topr().needs == {"paths"}
+    assert Rec(weight="advantage").needs == {PATHS}
+    assert Topr().needs == {PATHS}
     assert Topr(ratio="token").needs == frozenset()
 
 

@@ -6,6 +6,7 @@ import torch
 from tests.objective.example import OLD, example, run, shown
 
 from bough.objective import LossInputs, Mis, PpoClip, Reject, Tis, gspo
+from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
 def columns(*weights: float, by: torch.Tensor | None = None) -> LossInputs:
@@ -64,8 +65,8 @@ def test_they_nest() -> None:
     given = columns(1.5, 1.5, 1.5, 1.0, 1.0)
     nested = run(Reject(objective=Tis(), low=0.5, high=2.0), given)
     assert nested[:2] == run(Tis(), given)[:2]
-    assert Reject(objective=Tis(objective=gspo())).needs == {"old", "paths"}
-    assert Mis(objective=PpoClip()).needs == {"old"}
+    assert needs_of(Reject(objective=Tis(objective=gspo()))) == {OLD_LOGPROBS, PATHS}
+    assert needs_of(Mis(objective=PpoClip())) == {OLD_LOGPROBS}
 
 
 def test_demonstrations_are_left_alone() -> None:

@@ -96,5 +96,5 @@ def test_settings_and_columns_that_make_no_sense_are_refused() -> None:
         Epo(high=0.5)
     with pytest.raises(ValueError, match=r"Epo.smoothing: got -1.0; need 0 or more"):
         Epo(smoothing=-1.0)
-    with pytest.raises(ValueError, match="Epo: got columns without `entropy` or `usual_entropy`"):
+    with pytest.raises(ValueError, match="Epo: got columns without `entropy` or `mean_turn_entropy`"):
         Epo()(example())

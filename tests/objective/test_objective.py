@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from bough.objective import Entropy, Imitation, Kl, Loss, LossInputs, Normalizer, Objective, PpoClip, Sum
+from bough.tree.needs import ENTROPY, REFERENCE, needs_of
 
 OLD = math.log(0.5)
 NEW = [0.7, 0.55, 0.3, 0.9, 0.4]
@@ -169,7 +170,7 @@ def test_a_sum_adds_losses_needs_and_metrics() -> None:
     given = columns([-1.0, -2.0], [1.0, -1.0], reference=reference, entropy=torch.ones(2, dtype=torch.float64))
     terms = (PpoClip(), Kl(coefficient=0.1), Entropy(coefficient=0.2))
     total = Sum(terms=terms)
-    assert total.needs == {"reference", "entropy"}
+    assert needs_of(total) == {REFERENCE, ENTROPY}
     loss, parts = total(given), [term(given) for term in terms]
     assert loss.value.item() == pytest.approx(sum(part.value.item() for part in parts))
     assert loss.metrics.keys() == set().union(*(part.metrics for part in parts))

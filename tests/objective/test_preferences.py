@@ -26,6 +26,7 @@ from bough.objective import (
     mcts_dpo,
     step_dpo,
 )
+from bough.tree.needs import OLD_LOGPROBS, REFERENCE, needs_of
 
 EVERY: Sequence[Objective] = (
     Dpo(),
@@ -270,7 +271,8 @@ def test_what_is_missing_is_named(objective: Objective) -> None:
     given = two_pairs()
     with pytest.raises(ValueError, match="need the path view"):
         objective(replace(given, path_ids=None))
-    for name in {"reference", "old"} & objective.needs:
+    columns = {REFERENCE: "reference", OLD_LOGPROBS: "old"}
+    for name in (columns[need] for need in columns.keys() & needs_of(objective)):
         with pytest.raises(ValueError, match=f"`{name}`"):
             objective(replace(given, **{name: None}))
 

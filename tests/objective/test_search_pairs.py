@@ -16,6 +16,7 @@ from bough.learner.loss_inputs import by_path
 from bough.objective import Dpo, LossInputs, Normalizer, Pairs, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import PreferencePairs
 from bough.tree import EXPLORER, TRUNCATED_BY, Credited, Outcome, Rewarded
+from bough.tree.needs import PATHS, REFERENCE
 
 
 def view_of(*credited: Credited) -> LossInputs:
@@ -86,7 +87,7 @@ def test_ends_hold_for_every_choice_and_need_the_path_view_to_know_them() -> Non
     assert len(paths.gap) == 2
     assert columns.path_ids is not None
     silent = replace(columns, path_ids=replace(columns.path_ids, end=None))
-    with pytest.raises(ValueError, match=r"Pairs.ends: got columns without the ends of paths; need `walk.end`"):
+    with pytest.raises(ValueError, match=r"Pairs.ends: got columns without the ends of paths; need `path_ids.end`"):
         rstar().pairs(silent, "test")
 
 
@@ -145,11 +146,11 @@ def test_tp_llama_prefers_what_is_on_a_good_path_to_its_failed_siblings() -> Non
 
 def test_agent_q_is_held_to_what_was_logged() -> None:
     rule = agent_q_dpo(gap=0.2)
-    assert rule.needs == {"paths"}
+    assert rule.needs == {PATHS}
     columns = lay([P(turns=[T(logprob=[-1.0], reference=[-9.0])], advantage=a) for a in (1.0, 0.9, 0.0)])
     loss = rule(columns)
     assert float(loss.metrics["pairs"]) == 2
     assert float(loss.metrics["pair_margin"]) == 0.0, "the policy is still the one that sampled"
-    assert Dpo().needs == {"paths", "reference"}
+    assert Dpo().needs == {PATHS, REFERENCE}
     with pytest.raises(ValueError, match=r"Dpo\.smoothing: got 0\.5"):
         Dpo(smoothing=0.5)

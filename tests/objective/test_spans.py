@@ -6,6 +6,7 @@ from tests.objective.example import example, run
 
 from bough.objective import LossInputs, PpoClip, gspo, loop_clip
 from bough.objective.spans import span_log_ratio, span_means, span_sums, spans
+from bough.tree.needs import PATHS
 
 NEW = [[0.7, 0.55, 0.3, 0.6], [0.9]]
 
@@ -64,7 +65,7 @@ def test_loop_clips_the_product_over_a_path() -> None:
     value, grad, _ = run(loop_clip(0.1, "sequence"), given)
     assert value == pytest.approx(-(4 * 1.1 - 1.8) / 2), "the product is past the bound"
     assert grad == pytest.approx([0.0] * 4 + [1.8 / 2])
-    assert loop_clip(0.1, "sequence").needs == {"paths"}
+    assert loop_clip(0.1, "sequence").needs == {PATHS}
     with pytest.raises(
         ValueError, match=r"PpoClip.product: got it with ratio='token'; need ratio='turn' or 'sequence'"
     ):
@@ -91,11 +92,11 @@ def test_with_one_advantage_the_gradient_is_that_of_the_mean_ratio() -> None:
 
 def test_settings_with_a_name() -> None:
     assert gspo() == PpoClip(low=3e-4, high=4e-4, ratio="sequence")
-    assert gspo().needs == PpoClip(ratio="turn").needs == {"paths"}
+    assert gspo().needs == PpoClip(ratio="turn").needs == {PATHS}
     assert PpoClip().needs == frozenset()
     assert 1 - loop_clip(0.25).low == pytest.approx(1 / 1.25)
 
 
 def test_no_path_view_is_refused() -> None:
-    with pytest.raises(ValueError, match="PpoClip: got columns without `walk`; need the path view"):
+    with pytest.raises(ValueError, match="PpoClip: got columns without `path_ids`; need the path view"):
         gspo()(example(path_ids=None))

@@ -34,7 +34,7 @@ def test_done_puts_nodes_depth_first_and_siblings_by_branch() -> None:
 
 def test_a_parent_must_be_there() -> None:
     builder = TreeBuilder(Task(id="t"))
-    with pytest.raises(ValueError, match="got parent 0 with 0 nodes; need a node there is"):
+    with pytest.raises(ValueError, match="got parent 0 with 0 nodes; need an existing node"):
         builder.add(NodeDraft(parent=0, kind=Kind.PROMPT))
     builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT))
     for parent in (-1, 1):

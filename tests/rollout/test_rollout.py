@@ -94,7 +94,7 @@ def test_a_context_that_grows_over_the_models_ends_the_path_and_not_the_run() ->
 
 
 def test_a_first_prompt_that_does_not_fit() -> None:
-    with pytest.raises(ValueError, match="task x: got a first prompt of 9 tokens; need fewer than the 9 that"):
+    with pytest.raises(ValueError, match="task x: got a first prompt of 9 tokens; need fewer than the 9 of"):
         grow(runner(scripted(lambda _: "b", context_tokens=9)), Chains(n=1), "x")
 
 

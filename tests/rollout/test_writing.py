@@ -237,7 +237,7 @@ def test_questions_are_paid_for_and_leave_no_trace() -> None:
         root = await rollout.root()
         assert await rollout.ask("judge", "is it good?", "judge", 1) == "yes"
         assert rollout.budget.spent == Usage(tokens=4, calls=1)
-        with pytest.raises(BudgetExceeded, match=r"got no room left in Limits\.tree_calls"):
+        with pytest.raises(BudgetExceeded, match=r"got an operation that exceeds Limits\.tree_calls"):
             await rollout.ask("judge", "again?", "judge", 2)
         with pytest.raises(ValueError, match="got an agent without a critic"):
             await rollout.value(root)

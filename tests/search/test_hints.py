@@ -171,9 +171,9 @@ def test_a_hint_that_can_not_be_paid_ends_the_search(hint: object) -> None:
 
 
 def test_prompts_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"Siblings\.text: got the places \['kind'\]"):
+    with pytest.raises(ValueError, match=r"Siblings\.text: got the placeholders \['kind'\]"):
         Siblings(text="{kind}")
     with pytest.raises(ValueError, match=r"Reflections\.keep: got 0"):
         Reflections(keep=0)
-    with pytest.raises(ValueError, match=r"Kind\.kinds: got \('one',\)"):
+    with pytest.raises(ValueError, match=r"KindHint\.kinds: got \('one',\)"):
         KindHint(kinds=("one",))

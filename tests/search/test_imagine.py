@@ -9,6 +9,7 @@ from bough.env import Branching, InProcessHost
 from bough.rollout import Limits
 from bough.search import Best, Dreamer, Imagine, Sample, Search
 from bough.tree import Outcome, Source, leaves
+from bough.tree.needs import FORKS, needs_of
 
 
 def mind(liked: str):  # type: ignore[no-untyped-def]
@@ -28,7 +29,7 @@ def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
     """One path, of which no state is stepped twice, in an environment from which there is no way back."""
     engine = talk(letter, mind(liked))
     explorer = Dreamer(width=6, imagine=Imagine(n=2, answers=2))
-    assert not explorer.forks
+    assert FORKS not in needs_of(explorer)
     tree = search(engine, explorer, host=InProcessHost(env=World(branching=Branching.NONE)))
     assert answer(tree) == liked * 3
     assert tree.info[0]["cost"]["turns"] == 3  # type: ignore[index]
@@ -107,5 +108,5 @@ def test_budgets_are_exact() -> None:
 def test_settings_are_checked() -> None:
     with pytest.raises(ValueError, match=r"Imagine\.depth: got 0"):
         Imagine(depth=0)
-    with pytest.raises(ValueError, match=r"Imagine\.next: got the places \['action'\]"):
+    with pytest.raises(ValueError, match=r"Imagine\.next: got the placeholders \['action'\]"):
         Imagine(next="{action}")

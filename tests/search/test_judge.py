@@ -31,7 +31,7 @@ from bough.tree import Source
 
 
 def test_a_prompt_has_no_place_that_nobody_fills() -> None:
-    with pytest.raises(ValueError, match=r"Judge\.prompt: got the places \['action'\]; need some of"):
+    with pytest.raises(ValueError, match=r"Judge\.prompt: got the placeholders \['action'\]; need some of"):
         Judge(prompt="{action}")
     with pytest.raises(ValueError, match=r"JudgeAction\.prompt: got '\{' .*; need braces in pairs"):
         JudgeAction(prompt="{")

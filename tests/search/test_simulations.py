@@ -8,6 +8,7 @@ from tests.search.game import Game, search
 
 from bough.cli.find import find_run
 from bough.search import ConstantValue, Search, mcts, puct
+from bough.tree.needs import CRITIC, needs_of
 
 SOLVED = Game(depth=10, pays={"".join(word): 1.0 for word in itertools.product("ab", repeat=10)})
 """Every path succeeds, and there are more places than any of these searches visits."""
@@ -16,9 +17,7 @@ SOLVED = Game(depth=10, pays={"".join(word): 1.0 for word in itertools.product("
 def blind(explorer: object) -> Search:
     """The search, with a constant in place of a critic."""
     assert isinstance(explorer, Search)
-    return (
-        replace(explorer, evaluate=ConstantValue()) if "critic" in getattr(explorer.evaluate, "needs", ()) else explorer
-    )
+    return replace(explorer, evaluate=ConstantValue()) if CRITIC in needs_of(explorer.evaluate) else explorer
 
 
 @pytest.mark.parametrize("how", [mcts(width=2), blind(puct(width=2))], ids=["mcts", "puct"])

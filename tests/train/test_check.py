@@ -1,5 +1,6 @@
 """Runs whose pieces do not fit are refused before the first rollout, with the reason."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,23 +11,54 @@ from tests.small import run as small
 
 from bough import credit, explore
 from bough.config import ConfigError
-from bough.credit import Grpo
+from bough.config.override import override
+from bough.context import PlanAct, Tagged
+from bough.credit import Filtered, Gae, Grpo, ReinforcePlusPlus
 from bough.engine import Sampling
 from bough.env import Branching, FrozenLake, Replay, Split, State, Step
-from bough.explore import EntropyForks, Forks
-from bough.objective import Dpo, Imitation, Loss, LossInputs, Need, PpoClip, SftMix, Sum
+from bough.explore import Chains, EntropyForks, Forks
+from bough.hooks import Snapshots
+from bough.learner import Optimizer
+from bough.objective import (
+    Chord,
+    Dpo,
+    Epo,
+    Imitation,
+    Kl,
+    Loss,
+    LossInputs,
+    PpoClip,
+    Reinforce,
+    SftMix,
+    Sum,
+    Tis,
+    ValueClip,
+)
 from bough.policy import ValueHead
 from bough.search import a_star, puct
-from bough.train import Demonstrations, Revise, Run, start
+from bough.train import Demonstrations, Revise, Run, Warmup, start
 from bough.train.check import check, refuse_overlap
+from bough.train.resolve import check_channels
 from bough.tree import Credited, Rewarded, Task
+from bough.tree.needs import (
+    CRITIC,
+    DEMONSTRATIONS,
+    ENTROPIES,
+    FINAL_VALUES,
+    OF_EVERY_RUN,
+    REFERENCE,
+    STATE_KEYS,
+    Need,
+    annotation,
+    value_head,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needy:
-    """A rule that needs whatever it is told to."""
+    """A rule with any needs."""
 
-    needs: frozenset[str]
+    needs: frozenset[Need]
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
         return Grpo()(rewarded)
@@ -34,10 +66,9 @@ class Needy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asks:
-    """An objective that asks for whatever it is told to."""
+    """An objective with any needs."""
 
     needs: frozenset[Need]
-    ratio: str = "token"
 
     def __call__(self, columns: LossInputs) -> Loss:
         return PpoClip()(columns)
@@ -52,56 +83,143 @@ class Once(FrozenLake):
         return Branching.NONE
 
 
-def asks(*needs: Need, ratio: str = "token") -> Asks:
-    return Asks(needs=frozenset(needs), ratio=ratio)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bare:
+    """A lake that can only be played."""
+
+    env: FrozenLake = FrozenLake(size=3)
+    gives: ClassVar[frozenset[Need]] = frozenset()
+    branching: ClassVar[Branching] = Branching.COPY
+    instructions: ClassVar[str] = "Cross."
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        return self.env.tasks(split, count, seed)
+
+    def start(self, task: Task) -> State:
+        return self.env.start(task)
+
+    def step(self, state: State, action: str) -> Step:
+        return self.env.step(state, action)
 
 
-def needy(*needs: str) -> Needy:
+STEADY = Need("a steady hand", "add a Steady()")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steady(Tagged):
+    """A parser that gives what no piece of Bough needs."""
+
+    gives: ClassVar[frozenset[Need]] = frozenset({STEADY})
+
+
+def asks(*needs: Need) -> Asks:
+    return Asks(needs=frozenset(needs))
+
+
+def needy(*needs: Need) -> Needy:
     return Needy(needs=frozenset(needs))
 
 
+HEADS = "the head 'low' of a critic; got critic=ValueHead, which gives 'value'; set critic=ValueHead(heads="
 REFUSED = [
     (
         {"demonstrations": Demonstrations(from_trees=True)},
-        r"demonstrations\.from_trees: got true and objective=PpoClip, which takes a teacher",
+        "demonstrations=Demonstrations: needs an objective that learns from a teacher's turns, for "
+        "demonstrations.from_trees; got objective=PpoClip; set objective=Dpo() or",
     ),
     (
         {"demonstrations": Demonstrations(revise=Revise())},
-        r"demonstrations\.revise: got a rule and objective=PpoClip, which takes",
+        "an objective that learns from revised paths, for demonstrations.revise; got objective=PpoClip; set objective=",
+    ),
+    ({"demonstrations": Demonstrations(revise=Revise()), "objective": Dpo()}, "revise; got objective=Dpo; set"),
+    (
+        {"demonstrations": Demonstrations(from_trees=True), "objective": Sum(terms=(Dpo(), PpoClip()))},
+        "from_trees; got objective=Sum; set",
     ),
     (
-        {"demonstrations": Demonstrations(revise=Revise()), "objective": Dpo()},
-        r"demonstrations\.revise: got a rule and objective=Dpo",
+        {"demonstrations": Demonstrations(from_trees=True), "objective": Dpo(), "regularizers": (PpoClip(),)},
+        "from_trees; got objective=Dpo with regularizers=(PpoClip); set",
+    ),
+    ({"demonstrations": Demonstrations(from_trees=True), "objective": Tis(objective=Imitation())}, "got objective=Tis"),
+    ({"demonstrations": Demonstrations(count=3)}, "from samples, for demonstrations.count; got objective=PpoClip; set"),
+    (
+        {"demonstrations": Demonstrations(count=3), "objective": SftMix(), "env": Bare(), "warmup": Warmup()},
+        "demonstrations=Demonstrations: needs an environment with an oracle; got env=Bare; give the environment a "
+        "method `plan(state)`, or demonstrations.count=0",
     ),
     (
         {"objective": SftMix()},
-        r"objective=SftMix: needs demonstrations beside samples; got none; set demonstrations.count",
+        "objective=SftMix: needs demonstrations beside samples; got demonstrations.count=0; set demonstrations.count",
     ),
-    ({"credit": needy("critic.value")}, "needs the head 'value' of a critic; got no critic; give the run critic="),
+    ({"objective": asks(DEMONSTRATIONS)}, "set demonstrations.count"),
     (
-        {"credit": needy("critic.low", "critic.value"), "critic": ValueHead()},
-        r"needs the head 'low' of a critic; got a critic with \['value'\]",
+        {"credit": needy(value_head("value"))},
+        "credit=Needy: needs the head 'value' of a critic; got critic=None; set critic=ValueHead(heads=(..., 'value'))",
     ),
-    ({"credit": needy("mark.switch")}, "needs turns annotated with 'switch'; got the parser Plain with no annotations"),
-    ({"credit": needy("entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
-    ({"objective": asks("mean_turn_entropy"), "sampling": Sampling(entropies=False)}, "set sampling.entropies=true"),
-    ({"objective": Sum(terms=(PpoClip(), asks("values")))}, "a loss on values; got no critic"),
-    ({"objective": asks("experts")}, "set demonstrations.count"),
+    ({"credit": needy(value_head("low"), value_head("value")), "critic": ValueHead()}, HEADS),
+    ({"objective": Sum(terms=(PpoClip(), ValueClip(heads=("low",)))), "critic": ValueHead()}, HEADS),
+    ({"credit": Gae(bootstrap_truncated=True)}, "credit=Gae: needs a critic's values of the final states of truncated"),
     (
-        {"demonstrations": Demonstrations(count=3)},
-        "got 3 and objective=PpoClip, which takes demonstrations for samples",
+        {"credit": needy(annotation("switch"))},
+        "credit=Needy: needs turns annotated with 'switch'; got parser=Plain; set a parser that finds it",
     ),
-    ({"explorer": Forks(), "env": Once()}, r"explorer=Forks: steps a state more than once, and Once cannot .*Replay"),
     (
-        {"credit": needy("reference"), "objective": Sum(terms=(asks("paths", ratio="sequence"),))},
-        r"ratio='sequence'\) with credit=Needy and a KL in the reward",
+        {"credit": needy(annotation("goal")), "parser": PlanAct()},
+        "got parser=PlanAct, which gives 'action', 'subgoal', 'switch'; set",
+    ),
+    (
+        {"credit": needy(ENTROPIES), "sampling": Sampling(entropies=False)},
+        "credit=Needy: needs entropies of the sampled tokens; got sampling.entropies=False; set sampling.",
+    ),
+    (
+        {"regularizers": (Epo(),), "sampling": Sampling(entropies=False)},
+        "regularizers[0]=Epo: needs mean entropies of earlier steps at the same turn; got sampling.entropies=False",
+    ),
+    (
+        {"objective": Sum(terms=(PpoClip(), asks(CRITIC)))},
+        "objective.terms[1]=Asks: needs a critic; got critic=None; set critic=ValueHead() and an objective with",
+    ),
+    (
+        {"explorer": Forks(), "env": Once()},
+        "explorer=Forks: needs an environment that steps a state more than once; got env=Once; set env=Replay(env=...)",
+    ),
+    (
+        {"credit": ReinforcePlusPlus(kl=0.1), "objective": Sum(terms=(Tis(objective=PpoClip(ratio="turn")),))},
+        "objective.terms[0].objective=PpoClip: does not fit a KL in the reward, which gives each token its own "
+        "advantage; got credit=ReinforcePlusPlus; put the KL into the loss (regularizers=(Kl(...),)), or take ratio=",
+    ),
+    (
+        {"objective": Reinforce(), "staleness": 1},
+        "objective=Reinforce: needs rollouts of the current weights; got staleness=1; set staleness=0, or objective=",
+    ),
+    (
+        {"objective": Sum(terms=(Tis(objective=Reinforce()), Reinforce())), "staleness": 1},
+        "objective.terms[1]=Reinforce: needs rollouts of the current weights; got staleness=1",
+    ),
+    (
+        {"explorer": puct(), "critic": ValueHead(), "staleness": 1},
+        "explorer.evaluate=CriticValue: needs rollouts of the current weights; got staleness=1; set staleness=0, or "
+        "another evaluate, such as RolloutValue()",
+    ),
+    (
+        {"optimizer": Optimizer(momentum="igt"), "staleness": 1},
+        "optimizer=Optimizer: needs rollouts of the current weights; got staleness=1; set staleness=0, or "
+        "optimizer.momentum='adam'",
+    ),
+    (
+        {"hooks": (Snapshots(),), "env": Bare(), "warmup": Warmup()},
+        "hooks[0]=Snapshots: needs an environment with an oracle; got env=Bare; give the environment a method `plan(",
+    ),
+    (
+        {"credit": Filtered(value_targets=needy(STEADY))},
+        "credit.value_targets=Needy: needs a steady hand; got no piece that gives it; add a Steady()",
     ),
 ]
 
 
 @pytest.mark.parametrize(("changes", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_refused(changes: dict[str, object], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=re.escape(message)):
         check(small().replace(**changes))
 
 
@@ -114,11 +232,22 @@ FITS = [
     {"demonstrations": Demonstrations(revise=Revise()), "objective": Imitation()},
     {"explorer": Forks()},
     {"explorer": Forks(), "env": Replay(env=FrozenLake(size=3))},
-    {"credit": needy("critic.value"), "critic": ValueHead()},
-    {"credit": needy("entropy"), "sampling": Sampling(entropies=True)},
-    {"credit": needy("reference")},
-    {"objective": asks("paths", ratio="sequence")},
-    {"objective": asks("experts"), "demonstrations": Demonstrations(count=3)},
+    {"explorer": Chains(), "env": Once()},
+    {"demonstrations": Demonstrations(count=3), "objective": Chord()},
+    {"demonstrations": Demonstrations(count=3), "objective": Tis(objective=SftMix()), "regularizers": (Kl(),)},
+    {"credit": needy(value_head("value"), FINAL_VALUES), "critic": ValueHead()},
+    {"credit": needy(annotation("switch")), "parser": PlanAct()},
+    {"credit": needy(ENTROPIES), "sampling": Sampling(entropies=True)},
+    {"credit": needy(*OF_EVERY_RUN), "objective": asks(*OF_EVERY_RUN)},
+    {"credit": ReinforcePlusPlus(kl=0.1), "objective": PpoClip()},
+    {"credit": ReinforcePlusPlus(kl=0.0), "objective": PpoClip(ratio="turn")},
+    {"credit": needy(REFERENCE), "objective": PpoClip(ratio="turn")},
+    {"objective": Tis(objective=Reinforce()), "staleness": 1},
+    {"objective": Reinforce()},
+    {"optimizer": Optimizer(momentum="igt")},
+    {"explorer": puct(), "critic": ValueHead()},
+    {"hooks": (Snapshots(),)},
+    {"credit": Filtered(value_targets=needy(STEADY)), "parser": Steady()},
 ]
 
 
@@ -131,14 +260,14 @@ def test_fits(changes: dict[str, object]) -> None:
 class ComparesStates(Grpo):
     """A rule that needs states with names."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+    needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantsValues(Grpo):
     """A rule that needs a critic."""
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic.value"})
+    needs: ClassVar[frozenset[Need]] = frozenset({value_head("value")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,8 +288,8 @@ class Nameless:
 
 
 def test_states_without_keys_are_noticed_before_the_first_rollout(tmp_path: Path) -> None:
-    run: Run = small().replace(env=Nameless(), credit=ComparesStates())
-    with pytest.raises(ConfigError, match="compares turns taken in the same state; Nameless gives its states no key"):
+    run: Run = small().replace(env=Nameless(), credit=ComparesStates(), warmup=Warmup())
+    with pytest.raises(ConfigError, match=r"credit=ComparesStates: needs states with keys; got env=Nameless; set"):
         start(run, tmp_path, terminal=False)
     assert not list(tmp_path.iterdir()), "the name is free for the next attempt"
 
@@ -171,29 +300,91 @@ def test_nothing_is_built_of_a_refused_run(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_searches_that_ask_whom_there_is_not() -> None:
-    with pytest.raises(ConfigError, match=r"explorer: CriticValue asks a critic what places are worth; got none"):
+def test_searches() -> None:
+    with pytest.raises(
+        ConfigError, match=r"explorer.evaluate=CriticValue: needs a critic; got critic=None; set .*, or"
+    ):
         check(small().replace(explorer=puct()))
-    check(small().replace(explorer=puct(), critic=ValueHead()))
     check(small().replace(explorer=a_star()))
     check(small().replace(explorer=a_star(), env=Replay(env=FrozenLake(size=3))))
-    with pytest.raises(ConfigError, match=r"explorer: TurnsToGo asks the environment's oracle; Nameless has none"):
-        check(small().replace(explorer=a_star(), env=Nameless()))
+    for env in (Nameless(), Replay(env=Nameless())):
+        name = type(env).__name__
+        with pytest.raises(ConfigError, match=rf"explorer.evaluate=TurnsToGo: needs .* an oracle; got env={name};"):
+            check(small().replace(explorer=a_star(), env=env, warmup=Warmup()))
 
 
 def test_forks_by_entropy_need_entropies() -> None:
     check(small().replace(explorer=EntropyForks()))
-    with pytest.raises(ConfigError, match=r"explorer: EntropyForks goes by the entropies of what was sampled; set"):
+    with pytest.raises(ConfigError, match=r"explorer=EntropyForks: needs entropies of the sampled tokens; got"):
         check(small().replace(explorer=EntropyForks(), sampling=Sampling(entropies=False)))
 
 
-def test_credit_for_judged_actions_needs_an_explorer_that_judges() -> None:
+def test_credit_for_scored_actions_needs_an_explorer_that_scores() -> None:
     run = small().replace(credit=credit.SlateCredit())
-    with pytest.raises(
-        ConfigError, match=r"credit=Slate: needs the quality of actions .* got Chains, which rates none"
-    ):
+    with pytest.raises(ConfigError, match=r"credit=SlateCredit: needs scores of actions .*; got explorer=Chains; set"):
         check(run)
     check(run.replace(explorer=explore.Slate(quality=explore.FormatScore())))
+
+
+def test_a_warm_up_needs_an_oracle() -> None:
+    with pytest.raises(ConfigError, match=r"warmup=Warmup: needs .*; got env=Bare; .*, or warmup.demonstrations=0"):
+        check(small().replace(env=Bare()))
+    check(small().replace(env=Bare(), warmup=Warmup()))
+
+
+def test_channels_are_compared_with_those_of_the_first_trees() -> None:
+    run = small().replace(credit=credit.Srgpo(step="step"))
+    check(run)
+    check_channels(run, frozenset({"env", "step"}))
+    with pytest.raises(ConfigError, match=r"credit=Srgpo: needs the reward channel 'step'; got rewards=\(EnvReward\);"):
+        check_channels(run, frozenset({"env"}))
+
+
+USER = """
+from dataclasses import dataclass
+
+from bough.credit import Grpo
+from bough.tree.needs import {imported}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mine(Grpo):
+    goal: str = "switch"
+
+    @property
+    def needs(self):
+        return {needs}
+"""
+
+
+def test_a_piece_of_the_user(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(USER.format(imported="annotation", needs="frozenset({annotation(self.goal)})"))
+    run = override(small(), [f"credit={file}:Mine(goal=plan)"])
+    with pytest.raises(ConfigError, match=r"credit=Mine: needs turns annotated with 'plan'; got parser=Plain; set"):
+        check(run)
+    check(override(run, ["credit.goal=switch", "parser=PlanAct"]))
+
+
+@pytest.mark.parametrize(
+    ("imported", "needs", "message"),
+    [
+        ("STATE_KEY", "frozenset({STATE_KEY})", "cannot import name 'STATE_KEY' from 'bough.tree.needs'"),
+        ("STATE_KEYS", 'frozenset({"state_key"})', r"Mine.needs: got frozenset\({'state_key'}\); need a frozenset of"),
+        (
+            "Need",
+            "frozenset({Need('luck', sources=('parsers',))})",
+            "Need.sources: got 'parsers'; need fields of a run, such as 'parser'",
+        ),
+        ("STATE_KEYS", "frozenset({STATE_KEYS} if self.similarty else ())", "has no attribute 'similarty'"),
+        ("STATE_KEYS", "STATE_KEYS", r"Mine.needs: got Need\(.*; need a frozenset of values of bough.tree.needs"),
+    ],
+)
+def test_a_typo_in_a_need_is_an_error(tmp_path: Path, imported: str, needs: str, message: str) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(USER.format(imported=imported, needs=needs))
+    with pytest.raises((ConfigError, AttributeError), match=message):
+        check(override(small(), [f"credit={file}:Mine()"]))
 
 
 def test_a_batch_larger_than_the_pool() -> None:

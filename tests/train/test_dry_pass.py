@@ -151,13 +151,13 @@ def _copy(credited: Credited) -> Rewarded:
 @pytest.mark.parametrize(
     ("returned", "told"),
     [
-        ("list", r"filters=Keeps: got list; need Admitted\(trees=..., dropped=...\) with some of the given trees"),
+        ("list", r"filters=Keeps: got list; need FilterResult\(trees=..., dropped=...\) with some of the given trees"),
         (
             "copies",
-            r"filters=Keeps: got a tree that was not given, or twice, or out of order \(task \S+\); need Admitted",
+            r"filters=Keeps: got a tree that was not given, or twice, or out of order \(task \S+\); need FilterResult",
         ),
         ("twice", "filters=Keeps: got a tree that was not given, or twice, or out of order"),
-        ("rewarded", "filters=Keeps: got Rewarded among the trees; need Admitted"),
+        ("rewarded", "filters=Keeps: got Rewarded among the trees; need FilterResult"),
     ],
 )
 def test_a_filter_that_returns_something_else(returned: str, told: str, tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_a_run_with_a_reference_resumes_exactly(tmp_path: Path, monkeypatch: pyt
 
     save = recorder.RunRecorder.save
 
-    def stop(self: recorder.RunRecorder, learner: object, progress: recorder.Progress, *others: object) -> None:
+    def stop(self: recorder.RunRecorder, learner: object, progress: recorder.TrainState, *others: object) -> None:
         save(self, learner, progress, *others)  # type: ignore[arg-type]
         if progress.step == 23:
             raise Interrupted

@@ -1,4 +1,4 @@
-"""Packed trees: rows of tokens end to end, and one column for each property of a trained token."""
+"""Packed batches: rows of tokens end to end, and one column for each property of a trained token."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -20,13 +20,13 @@ Derive: TypeAlias = Callable[[PackedTree], NDArray[Any]]
 
 
 def column(dtype: DTypeLike, derive: Derive) -> dict[str, Any]:
-    """Metadata of a field of `Batch` with one entry for each trained token; `pack` fills the field from it."""
+    """Metadata of a field of `Batch` with one entry for each trained token; `pack` computes the field from it."""
     return {"dtype": dtype, "derive": derive}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Batch:
-    """R rows of U tokens in all, M of which are trained. A row is one text, read from its first token; none is padded.
+    """R rows of U tokens in all, M of which are trained. A row is one text from its first token; no row is padded.
 
     Two paths through one tree, prompt `7 8`, then action `1 2`, then observation `9`, then action `3` or `4 5`:
 
@@ -36,28 +36,28 @@ class Batch:
 
     Attributes:
         tokens: [U] int64, vocabulary ids.
-        position: [U] int64, place of each token in its row.
-        tree: [R] int64, which tree each row is from; ascending in a fresh batch.
+        position: [U] int64, index of each token in its row.
+        tree: [R] int64, the tree of each row; ascending in a fresh batch.
         row: [R + 1] int64; the tokens of row i are `tokens[row[i] : row[i + 1]]`.
-        at: [M] int64, where the trained tokens stand in `tokens`, ascending in a fresh batch. Each is predicted from
+        at: [M] int64, indices of the trained tokens in `tokens`, ascending in a fresh batch. Each is predicted from
             the token before it, which is in the same row.
         rollout_logprob: [M] float32, log-probability when it was sampled.
         positive: [M] float32, see `token_advantages`.
         negative: [M] float32, see `token_advantages`.
-        paths: [M] int64, how many counted paths run through each trained token.
+        paths: [M] int64, number of counted paths through each trained token.
         inverse_length: [M] float64, the sum over these paths of one over the number of their trained tokens. Over the
             tokens of whole trees it sums to the number of paths.
         even: [M] bool, whether these paths have equally many trained tokens.
-        origin: [M] int64, which token of all the tokens of the trees that were packed, end to end.
+        origin: [M] int64, index among all tokens of the packed trees, end to end.
         turn: [M] int64, number of its turn on each of these paths, 0 for the first.
-        expert: [M] bool, whether a demonstration wrote it.
-        fresh: [M] bool, whether the newest of the policies that sampled the batch sampled the token.
+        expert: [M] bool, whether the token is from a demonstration.
+        fresh: [M] bool, whether the newest of the batch's sampling policies sampled the token.
         value_targets: By the name of a value head, [M] float32, as in `Credited`.
         old_values: By the name of a value head, [M] float32: its value before the update.
         path_index: The same tokens path by path; None in a micro-batch, or without `paths`.
 
     Raises:
-        ValueError: when a trained token has no token before it to be predicted from.
+        ValueError: when a trained token has no token before it for the prediction.
     """
 
     tokens: Int[Tensor, " U"]
@@ -65,7 +65,7 @@ class Batch:
     tree: Int[Tensor, " R"]
     row: Int[Tensor, " R+1"]
     at: Int[Tensor, " M"]
-    # The one list of columns of trained tokens: each with its dtype and its value for the trained tokens of a tree.
+    # The only list of columns of trained tokens: each with its dtype and its value for the trained tokens of a tree.
     rollout_logprob: Float[Tensor, " M"] = field(
         metadata=column(np.float32, lambda t: np.zeros(len(t.token)) if t.is_demonstration else t.tree.logprob[t.token])
     )
@@ -101,14 +101,14 @@ class Batch:
         return self.tokens[self.at]
 
     def forest(self, *, merge: bool = True, states: Sequence[Ints] = ()) -> PackedPrefixTree:
-        """The tokens of the forward pass that predicts the trained tokens, each token once.
+        """Packs the input tokens of the predictions into a prefix tree, each token once.
 
         Args:
-            merge: False to read every row by itself.
+            merge: False to keep the rows separate.
             states: Further whole texts. The position after each follows the M trained tokens in the output.
         """
         tokens, row, at = (each.cpu().numpy() for each in (self.tokens, self.row, self.at))
-        # A row's last token is trained and nothing comes after it.
+        # A row's last token is trained and predicts no other.
         texts = [tokens[begin : end - 1] for begin, end in zip(row[:-1].tolist(), row[1:].tolist(), strict=True)]
         text = np.searchsorted(row, at, side="right") - 1
         after = np.concatenate([at - row[text], [len(state) for state in states]]).astype(np.int64)
@@ -116,7 +116,7 @@ class Batch:
         return PackedPrefixTree.pack([*texts, *states], text, after, merge=merge, device=str(self.tokens.device))
 
     def only(self, trained: Int[Tensor, " m"]) -> "Batch":
-        """The same rows with some of the trained tokens, in the given order; without the path index."""
+        """Returns the same rows with some of the trained tokens, in the given order; without the path index."""
         columns = {name: getattr(self, name)[trained] for name in ("at", *dict(columns_of(Batch)))}
         heads = {
             name: {head: each[trained] for head, each in getattr(self, name).items()}
@@ -125,7 +125,7 @@ class Batch:
         return replace(self, **columns, **heads, path_index=None)
 
     def minibatches(self, count: int, seed: int) -> "list[MiniBatch]":
-        """Batches for `count` optimizer steps: trees dealt out at random, all rows of a tree together.
+        """Returns batches for `count` optimizer steps: trees shuffled, all rows of a tree together.
 
         Fewer when there are fewer trees than `count`; none when there are no rows.
 
@@ -148,7 +148,7 @@ class Batch:
         ]
 
     def take(self, rows: Int[Tensor, " r"]) -> "MiniBatch":
-        """The given rows, in the given order."""
+        """Returns the given rows, in the given order."""
         rows = rows.to(self.row.device)
         bounds = torch.searchsorted(self.at, self.row)  # of each row's trained tokens
         begin, length = self.row[rows], self.row.diff()[rows]
@@ -166,7 +166,7 @@ class Batch:
         return MiniBatch(batch=batch, trained=trained)
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on another device."""
+        """Returns the same batch on another device."""
         moved: dict[str, Any] = {}
         for each in fields(self):
             held = getattr(self, each.name)
@@ -181,17 +181,17 @@ _Named: TypeAlias = Mapping[str, Tensor]
 
 
 def columns_of(batch: type[Batch]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name, and the dtype and derivation (see `column`), of each column of trained tokens."""
+    """Yields the name, and the dtype and derivation (see `column`), of each column of trained tokens."""
     return ((each.name, each.metadata) for each in fields(batch) if each.metadata)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MiniBatch:
-    """Some rows of a batch, and where their trained tokens were: `column[part.trained]` takes any other column along.
+    """Some rows of a batch, and the indices of their trained tokens: `column[part.trained]` selects any other column.
 
     Attributes:
         batch: The rows, m trained tokens.
-        trained: [m] int64, index of each of them among the trained tokens of the batch that was taken from.
+        trained: [m] int64, index of each of them among the trained tokens of the source batch.
     """
 
     batch: Batch
@@ -199,6 +199,6 @@ class MiniBatch:
 
 
 def _ranges(start: Int[Tensor, " r"], length: Int[Tensor, " r"]) -> Int[Tensor, " n"]:
-    """start[0], start[0] + 1, ... (length[0] of them), then start[1], and so on."""
+    """Concatenates ranges: start[0], start[0] + 1, ... (length[0] of them), then start[1], and so on."""
     shift = start - (length.cumsum(0) - length)
     return shift.repeat_interleave(length) + torch.arange(int(length.sum()), device=start.device)

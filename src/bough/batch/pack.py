@@ -1,6 +1,6 @@
-"""From credited trees to a batch: each trained token once, after exactly the tokens that the engine read before it.
+"""Packing of credited trees to a batch: each trained token once, after exactly the context of the engine.
 
-From credit to `loss.backward()` an advantage is in five values, and each step between them is one function:
+From credit to `loss.backward()` an advantage passes five types, one function between each two:
 
     Credited      each path's advantage at each of its tokens           credit rules
     Batch         positive and negative advantage of each trained token `pack`, here
@@ -34,15 +34,15 @@ from bough.tree import (
 
 
 def pack(credited: Sequence[Credited], *, paths: bool = False, experts: Sequence[Tree] = ()) -> Batch:
-    """Every sampled token on an included counted path, with its columns.
+    """Packs every sampled token on an included counted path, with its columns.
 
     A row is a text: it starts at the root or at an `EDIT` and follows one branch to its last trained token. A token
-    that several rows contain is trained in the first.
+    in several rows is trained in the first.
 
     Args:
         credited: The trees.
-        paths: Whether to make the path view too (`Batch.path_index`).
-        experts: Demonstrations to pack beside them: the actions of a teacher get an advantage of 1.
+        paths: Whether to compute the path view too (`Batch.path_index`).
+        experts: Demonstrations, packed with the trees: the actions of a teacher get an advantage of 1.
 
     Raises:
         ValueError: when a trained token has no token before it.
@@ -71,7 +71,7 @@ def pack(credited: Sequence[Credited], *, paths: bool = False, experts: Sequence
 
 
 def pack_demonstrations(trees: Sequence[Tree]) -> Batch:
-    """Every action token of a teacher on a counted path, with an advantage of 1 and a rollout log-probability of 0.
+    """Packs a teacher's action tokens on counted paths, with an advantage of 1 and a rollout log-probability of 0.
 
     Raises:
         ValueError: when an action has no token before it.
@@ -80,12 +80,12 @@ def pack_demonstrations(trees: Sequence[Tree]) -> Batch:
 
 
 def _demonstration(tree: Tree) -> Credited:
-    """A demonstration as a credited tree: an advantage of 1 everywhere."""
+    """Returns a demonstration as a credited tree: an advantage of 1 everywhere."""
     return Credited(rewarded=Rewarded(tree=tree, channels={}), path_advantage=np.ones(count_path_tokens(tree)))
 
 
 def _packed_trees(credited: Sequence[Credited], view: PathView, sampled: int) -> list[PackedTree]:
-    """What columns are derived from; trees from number `sampled` on are demonstrations."""
+    """Returns the inputs of the columns; trees from number `sampled` on are demonstrations."""
     positive, negative = token_advantages(credited, view)
     # A teacher's tokens are not sampled; in a demonstration they have an advantage of 1.
     end = np.cumsum([0, *(len(each.tree.token) for each in credited)]).tolist()
@@ -121,5 +121,5 @@ def _of_head(name: str, trees: Sequence[tuple[PackedTree, Mapping[str, Floats]]]
 
 
 def _join(dtype: Any, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The parts end to end. It begins with an empty one, so that no parts still make a column of the right dtype."""
+    """Joins the parts end to end, after an empty one, so that zero parts give a column of the right dtype."""
     return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)

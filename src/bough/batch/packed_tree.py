@@ -1,4 +1,4 @@
-"""One tree as packing sees it: its rows of tokens, and its trained tokens with what columns are derived from."""
+"""One tree prepared for packing: its rows of tokens, and its trained tokens with the inputs of their columns."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ import numpy as np
 from bough.tree import Bools, Floats, Ints, Kind, Source, Tree, sum_of_subtree, sum_to_root, text_start, turns
 
 
-# Without slots, so that rows and path counts are computed once.
+# Without slots, so cached rows and path counts are computed once.
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PackedTree:
-    """A tree, the paths that are trained on, and the credit of its T tokens.
+    """A tree, its included paths, and the credit of its T tokens.
 
     Attributes:
         tree: The tree.
-        ends: The leaves of the paths that are trained on.
+        ends: The leaves of the included paths.
         trains: [N] bool, see `trained_nodes`.
-        is_demonstration: Whether a teacher wrote the trained tokens, and not the policy.
+        is_demonstration: Whether the trained tokens are a teacher's, not the policy's.
         positive: [T] float32, as in `token_advantages`.
         negative: [T] float32, as in `token_advantages`.
         value_targets: By the name of a value head, [T] float32.
@@ -43,13 +43,13 @@ class PackedTree:
         """The nodes of each row: one row for each trained node with no other after it in its text."""
         tree, parent = self.tree, self.tree.parent.tolist()
         start, starts_text = text_start(tree).tolist(), (tree.kind == Kind.EDIT).tolist()
-        trains, goes_on = self.trains.tolist(), [False] * tree.nodes
+        trains, continues = self.trains.tolist(), [False] * tree.nodes
         for node in range(tree.nodes - 1, 0, -1):
-            if not starts_text[node] and (trains[node] or goes_on[node]):
-                goes_on[parent[node]] = True
+            if not starts_text[node] and (trains[node] or continues[node]):
+                continues[parent[node]] = True
         rows: list[list[int]] = []
         for node in np.flatnonzero(self.trains).tolist():
-            if goes_on[node]:
+            if continues[node]:
                 continue
             row = [node]
             while row[-1] != start[node]:
@@ -78,7 +78,7 @@ class PackedTree:
 
     @cached_property
     def trained(self) -> Bools:
-        """[u] bool: which tokens of the rows are trained; a token of several rows is trained in the first."""
+        """[u] bool: the trained tokens of the rows; a token of several rows is trained in the first."""
         nodes = self._row_nodes
         first = np.zeros(len(nodes), dtype=np.bool_)
         first[np.unique(nodes, return_index=True)[1]] = True
@@ -96,7 +96,7 @@ class PackedTree:
 
     @cached_property
     def turn(self) -> Ints:
-        """[N] int64: the number of the turn of each node on its path, 0 for the first."""
+        """[N] int64: the number of each node's turn on its path, 0 for the first."""
         return turns(self.tree) - 1
 
     @cached_property
@@ -117,7 +117,7 @@ class PackedTree:
 
 
 def trained_nodes(tree: Tree, ends: Ints, source: Source) -> Bools:
-    """[N] bool: the actions of `source`, with tokens, on the way to the leaves `ends`."""
+    """[N] bool: the actions of `source`, with tokens, on the paths to the leaves `ends`."""
     written = (tree.kind == Kind.ACTION) & (tree.source == source) & (np.diff(tree.span) > 0)
     return written & (sum_of_subtree(tree, _at(tree, ends, np.ones(len(ends)))) > 0)
 

@@ -30,13 +30,13 @@ class PathIndex:
     Attributes:
         trained: [E] int64, index among the batch's trained tokens.
         path: [E] int64, ascending from 0.
-        turn: [E] int64, ascending from 0: which turn of all turns of all paths.
-        advantage: [E] float32, that the path gives to the token.
-        task: [P] int64, which task a path is of.
-        context_id: [K] int64; turns with the same number were written in answer to the very same context.
+        turn: [E] int64, ascending from 0: index among all turns of all paths.
+        advantage: [E] float32, the path's advantage of the token.
+        task: [P] int64, the task of each path.
+        context_id: [K] int64; turns with the same number have exactly the same context.
         path_of_turn: [K] int64.
-        response_id: [K] int64; turns with the same number are the same words in answer to the very same context.
-        visits: [K] float32, how often a search came to the place that a turn led to; 0 where none counted.
+        response_id: [K] int64; turns with the same number have the same tokens after exactly the same context.
+        visits: [K] float32, visit count of the state after the turn in a search; 0 without a count.
         end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped.
     """
 
@@ -57,7 +57,7 @@ class PathIndex:
         return 1.0 / self.path.bincount(minlength=len(self.task))[self.path].double()
 
     def take(self, trained: Int[Tensor, " m"]) -> "PathIndex":
-        """The paths of some trees, all of whose trained tokens are among `trained`, numbered as these."""
+        """Returns the paths of some trees, all of whose trained tokens are among `trained`, numbered as in it."""
         place = torch.full((int(self.trained.max()) + 1 if len(self.trained) else 0,), -1, device=self.trained.device)
         inside = trained[trained < len(place)]
         place[inside] = torch.arange(len(trained), device=place.device)[trained < len(place)]
@@ -77,23 +77,23 @@ class PathIndex:
         )
 
     def to(self, device: torch.device | str) -> "PathIndex":
-        """The same on another device."""
+        """Returns the same index on another device."""
         return PathIndex(**{name: getattr(self, name).to(device) for name in self.__slots__})
 
 
 def _numbered(ids: Int[Tensor, " n"]) -> tuple[Int[Tensor, " k"], Int[Tensor, " n"]]:
-    """The distinct values of ascending ids, and for each id the index of its value."""
+    """Returns the distinct values of ascending ids, and for each id the index of its value."""
     new = torch.cat([ids.new_ones(min(1, len(ids))), (ids.diff() > 0).to(ids.dtype)])
     return ids[new > 0], new.cumsum(0) - 1
 
 
 def index_paths(credited: Sequence[Credited], view: PathView, origin: Ints) -> PathIndex:
-    """The paths of a batch.
+    """Computes the path index of a batch.
 
     Args:
         credited: The trees.
         view: `path_view` of their `rewarded`.
-        origin: [M] int64, which token of all the trees' tokens each trained token of the batch is.
+        origin: [M] int64, index of each trained token among all tokens of the trees.
     """
     tokens = view.path_tokens
     slot = np.full(int(view.lengths.sum()), -1, dtype=np.int64)
@@ -119,7 +119,7 @@ def index_paths(credited: Sequence[Credited], view: PathView, origin: Ints) -> P
 
 
 def _ends(view: PathView) -> Ints:
-    """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `Walks.end`."""
+    """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `PathIndex.end`."""
     trees: list[int] = view.tree.tolist()
     leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
     infos = [view.rewarded[tree].tree.info[leaf] for tree, leaf in zip(trees, leaves, strict=True)]
@@ -136,7 +136,7 @@ def _visits(view: PathView) -> Floats:
 
 
 def _context_ids(view: PathView) -> Ints:
-    """[S] int64: the node a turn was acted from; all first turns of a task count as acted from one place."""
+    """[S] int64: the node before each turn; all first turns of a task share one."""
     root = view.offset[:-1][view.tree[view.path]]
     first = np.full(int(view.task.max(initial=-1)) + 1, -1, dtype=np.int64)
     first[view.task[::-1]] = view.offset[:-1][view.tree[::-1]]
@@ -144,7 +144,7 @@ def _context_ids(view: PathView) -> Ints:
 
 
 def _response_ids(view: PathView, context: Ints) -> Ints:
-    """[S] int64: the same number for the same tokens written in the same context, compared place by place."""
+    """[S] int64: equal for the same tokens sampled in the same context, compared token by token."""
     first_at, turn = np.unique(view.node, return_index=True, return_inverse=True)[1:]
     token, length = join(view.rewarded, "token").astype(np.int64), view.tokens[first_at]
     kinds, longest = int(token.max(initial=0)) + 1, int(length.max(initial=0))

@@ -5,7 +5,7 @@ import logging
 import sys
 
 NOISY = ("torchao", "torch.utils._pytree")
-"""Loggers that warn while transformers imports torchao, where that is installed; Bough does not use torchao."""
+"""Loggers that warn while transformers imports torchao, if it is installed; Bough does not use torchao."""
 
 
 def main() -> None:

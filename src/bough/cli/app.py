@@ -1,4 +1,4 @@
-"""The commands. What a command needs is imported when it runs: `bough --help` loads no torch."""
+"""The commands. Each command imports its needs when it runs: `bough --help` loads no torch."""
 
 from pathlib import Path
 from typing import Annotated, Optional
@@ -52,10 +52,10 @@ def train(
 @app.command()
 @explained
 def resume(
-    directory: Annotated[Path, typer.Argument(help="The run directory to go on with.")],
+    directory: Annotated[Path, typer.Argument(help="The directory of the stopped run.")],
     changes: Changes = None,
 ) -> None:
-    """Continue a stopped run exactly where it was; steps=200 health.dead_batches=50 ... may change."""
+    """Continue a stopped run exactly where it stopped; steps=200 health.dead_batches=50 ... may change."""
     from bough.train import resume as go_on
 
     typer.echo(f"report: {go_on(directory, changes or []).report}")
@@ -92,9 +92,9 @@ def search_tasks(
     from bough.evaluate import search, summary
     from bough.view import counter
 
-    who, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
+    run_or_path, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
     with counter(f"{explorer} on {target}") as tell:
-        found = search(who, edits, step=step, out=out, tell=tell)
+        found = search(run_or_path, edits, step=step, out=out, tell=tell)
     typer.echo(summary(found))
     if out is not None:
         typer.echo(f"trees: {out / 'trees'}")
@@ -103,18 +103,20 @@ def search_tasks(
 @app.command("mine")
 @explained
 def mine_trees(
-    directory: Annotated[Path, typer.Argument(help="The run directory that the trees are of.")],
+    directory: Annotated[Path, typer.Argument(help="The run directory whose trees are exported.")],
     out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
     changes: Changes = None,
     what: Annotated[str, typer.Option(help="pairs, examples, values, steps, or revisions.")] = "pairs",
-    messages: Annotated[bool, typer.Option(help="Lists of messages in place of text with the chat's marks.")] = False,
-    edits: Annotated[int, typer.Option(help="Fewest edits of characters between the sides of a pair.")] = 0,
-    overlap: Annotated[float, typer.Option(help="Most overlap (ROUGE-L of words) between the sides of a pair.")] = 1.0,
+    messages: Annotated[
+        bool, typer.Option(help="Lists of messages instead of text with chat template tokens.")
+    ] = False,
+    edits: Annotated[int, typer.Option(help="Minimum edit distance in characters of the sides of a pair.")] = 0,
+    overlap: Annotated[float, typer.Option(help="Maximum overlap (ROUGE-L of words) of the sides of a pair.")] = 1.0,
     trees: Annotated[Optional[Path], typer.Option(help="Other trees: a file or a folder.")] = None,  # noqa: UP045
 ) -> None:
-    """Write what is to be learned from trees as JSONL that TRL reads: pairs, examples, values, steps, revisions.
+    """Export trees as JSONL for TRL: pairs, examples, values, steps, revisions.
 
-    Credit, admission and pairs are the run's, or what you change them to:
+    Credit, filters and pairs are the run's, or as changed:
 
     bough mine runs/a pairs.jsonl objective='Dpo(pairs=Pairs(unit=turn))' credit='Searched()'
 
@@ -136,9 +138,9 @@ def mine_trees(
 @app.command("list")
 @explained
 def list_pieces(
-    name: Annotated[str | None, typer.Argument(help="What to show: a room, a piece, a method, a world.")] = None,
+    name: Annotated[str | None, typer.Argument(help="What to show: a group, a piece, a method, a world.")] = None,
 ) -> None:
-    """Methods, worlds, recipes and pieces, a line each; with a name, one room, or one piece with its fields."""
+    """Methods, worlds, recipes and pieces, a line each; with a name, one group, or one piece with its fields."""
     from bough.cli.catalogue import ROOMS, show_all, show_one, show_room
 
     typer.echo(show_all() if name is None else show_room(name) if name in ROOMS else show_one(name))

@@ -44,11 +44,11 @@ PIECES: dict[str, Room] = {
     "explore": ("Explorers", ("bough.explore",), Explorer),
     "search": ("Searches, which are explorers", SEARCH, Explorer),
     "select": ("Parts of searches: which node to expand", SEARCH, Select),
-    "score": ("Parts of searches: scores of places", SEARCH, Score),
+    "score": ("Parts of searches: scores of nodes", SEARCH, Score),
     "expand": ("Parts of searches: which actions to consider", SEARCH, Expand),
     "hint": ("Parts of searches: hints for the policy", SEARCH, Hint),
     "rate": ("Parts of searches: ratings of actions", SEARCH, Rate),
-    "evaluate": ("Parts of searches: values of places", SEARCH, Evaluate),
+    "evaluate": ("Parts of searches: values of states", SEARCH, Evaluate),
     "backup": ("Parts of searches: backups of values", SEARCH, Backup),
     "prune": ("Parts of searches: pruning", SEARCH, Prune),
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
@@ -72,7 +72,7 @@ class Entry:
     """A piece, or a function of `methods`, `worlds`, `policies` or `recipes`.
 
     Attributes:
-        room: Where it is listed.
+        room: The group in which it is listed.
         name: Its name.
         text: Its docstring.
         fields: Its settings: name, type and default.
@@ -90,7 +90,7 @@ class Entry:
 
 
 def entries() -> Iterator[Entry]:
-    """Everything, room by room."""
+    """All entries, group by group."""
     for room in FUNCTIONS:
         yield from (_function(room, name) for name in names(room))
     for room, (_, packages, kind) in PIECES.items():
@@ -102,7 +102,7 @@ def entries() -> Iterator[Entry]:
 
 
 def _function(room: str, name: str) -> Entry:
-    """A method, world, policy preset or recipe, read from its file without importing it."""
+    """A method, world, policy preset or recipe, parsed from its file without an import."""
     parsed = ast.parse((PACKAGE / room / f"{name}.py").read_text(encoding="utf-8"))
     made = next(each for each in parsed.body if isinstance(each, ast.FunctionDef) and each.name == name)
     defaults = [None] * (len(made.args.args) - len(made.args.defaults)) + made.args.defaults + made.args.kw_defaults
@@ -115,7 +115,7 @@ def _function(room: str, name: str) -> Entry:
 
 
 def show_all() -> str:
-    """One line for each entry, under the heading of its room."""
+    """One line for each entry, under the heading of its group."""
     found = list(entries())
     width = max(len(entry.name) for entry in found)
     lines: list[str] = []
@@ -128,7 +128,7 @@ def show_all() -> str:
 
 
 def show_room(room: str) -> str:
-    """One line for each entry of a room."""
+    """One line for each entry of a group."""
     found = [entry for entry in entries() if entry.room == room]
     width = max(len(entry.name) for entry in found)
     lines = [ROOMS[room]]
@@ -140,7 +140,7 @@ def show_room(room: str) -> str:
 
 
 def misfits(method: str) -> dict[str, str]:
-    """The worlds of Bough that a method does not fit, each with the reason."""
+    """Bough's worlds that a method does not fit, each with the reason."""
     found: dict[str, str] = {}
     for world in names("worlds"):
         try:
@@ -154,7 +154,7 @@ def show_one(name: str) -> str:
     """One entry with its docstring and fields; for a method, recipe or file also the settings of its run.
 
     Raises:
-        ConfigError: when the name is unknown; suggests a near one.
+        ConfigError: when the name is unknown; suggests a similar one.
     """
     if ".py" in name:
         return f"Settings:\n{_settings(name)}"
@@ -186,7 +186,7 @@ def _exported(package: str) -> Iterator[Any]:
 
 
 def _place(maker: Any) -> tuple[str, int]:
-    """The order of files, and the order in a file."""
+    """Sort key: the file, and the line in the file."""
     return maker.__module__, list(vars(sys.modules[maker.__module__])).index(maker.__name__)
 
 

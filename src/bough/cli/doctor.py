@@ -1,4 +1,4 @@
-"""A look at the machine: what is installed, what is missing and how to get it, and whether an episode really runs."""
+"""Checks the machine: installed and missing packages, devices, disk, and a short training run."""
 
 import importlib.util
 import io
@@ -23,12 +23,12 @@ EXTRAS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        about: What.
-        text: What was found, and what to do about it when it is bad.
-        good: Whether Bough works with it as it is; an extra that is not installed is good.
+        about: Its subject.
+        text: The result, and the remedy if it is bad.
+        good: Whether Bough works with it; true for an extra that is not installed.
     """
 
     about: str
@@ -37,7 +37,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything."""
+    """Run all checks."""
     return [*_versions(), *_devices(), *_extras(), _disk(), _episode()]
 
 
@@ -78,12 +78,12 @@ def _disk() -> Finding:
         with tempfile.NamedTemporaryFile(dir=Path.cwd()):
             pass
     except OSError as error:
-        return Finding(about="disk", text=f"{Path.cwd()} cannot be written to ({error}); go elsewhere", good=False)
+        return Finding(about="disk", text=f"{Path.cwd()} cannot be written to ({error}); use another", good=False)
     return Finding(about="disk", text=f"{free_gib:.1f} GiB free in {Path.cwd()}", good=free_gib > 1)
 
 
 def _episode() -> Finding:
-    """Train three steps on FrozenLake, for real, in a temporary folder."""
+    """Train three steps on FrozenLake in a temporary folder."""
     from bough.cli.find import find_run
     from bough.config import override
     from bough.train import start
@@ -93,6 +93,6 @@ def _episode() -> Finding:
     with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()):
         try:
             start(override(find_run("grpo"), [*small, "health.dead_batches=100"]), Path(folder), terminal=False)
-        except Exception as error:  # whatever it is, it is the finding
+        except Exception as error:  # any error is the result of the check
             return Finding(about="training", text=f"{type(error).__name__}: {error}", good=False)
     return Finding(about="training", text=f"three steps on FrozenLake in {time.perf_counter() - begin:.1f} s")

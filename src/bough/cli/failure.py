@@ -1,4 +1,4 @@
-"""From exceptions to what a person reads: one message, what to do, and an exit status."""
+"""Converts exceptions to messages for the user: the error, its remedy, and an exit status."""
 
 import functools
 import os
@@ -10,20 +10,20 @@ from typing import ParamSpec
 Arguments = ParamSpec("Arguments")
 
 EXIT_USAGE = 2
-"""The user asked for something that cannot be: a wrong field, an unknown recipe, a missing extra or file."""
+"""Exit status of an invalid request: a wrong field, an unknown recipe, a missing extra or file."""
 EXIT_FAILED = 1
-"""The run started and failed, or the user's code raised an error in it."""
+"""Exit status of a run that started and failed, or whose user code raised an error."""
 EXIT_STUCK = 75
-"""Something that was waited for did not come."""
+"""Exit status of a missed deadline."""
 EXIT_INTERRUPTED = 130
 """Ctrl-C."""
 
 MOST_CHARACTERS = 10_000
-"""Longer messages are cut."""
+"""Maximum length of a message."""
 
 
 def explained(command: Callable[Arguments, None]) -> Callable[Arguments, None]:
-    """A command whose foreseeable errors are printed as messages, without a traceback unless BOUGH_DEBUG is set."""
+    """A command whose expected errors are printed as messages, without a traceback unless BOUGH_DEBUG is set."""
 
     @functools.wraps(command)
     def run(*args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
@@ -62,10 +62,10 @@ def _explain(error: BaseException) -> tuple[str, int | None]:
 
 
 def _text(error: BaseException) -> str:
-    """The text of an error; for one of the operating system, the path and the reason without the errno."""
+    """The text of an error; for an error of the operating system, the path and the reason without the errno."""
     if isinstance(error, OSError) and error.strerror and isinstance(error.filename, str | bytes):
         return f"cannot use {os.fsdecode(error.filename)}: {error.strerror.lower()}; check the path and its permissions"
     try:
         return str(error)
-    except Exception:  # the user's own __str__ may fail, too
+    except Exception:  # the user's own __str__ may fail
         return type(error).__name__

@@ -1,4 +1,4 @@
-"""Resolves methods, worlds, policies and recipes: those of Bough by name, a user's by file."""
+"""Resolves methods, worlds, policies and recipes: Bough's by name, a user's by file."""
 
 import importlib
 import inspect
@@ -17,18 +17,18 @@ from bough.usercode.origin import describe, place
 
 PACKAGE = Path(__file__).parent.parent
 WORLD = "frozenlake"
-"""The world of a method that is given none."""
+"""The default world of a method."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """A function of a user's file or of a room, with arguments in text.
+    """A function of a user's file or of a package, with arguments in text.
 
     Attributes:
         name: Its name.
         call: The function.
         arguments: Its arguments, `a=1, b=x`.
-        where: How it was named, for messages.
+        where: The user's text, for messages.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Function:
         """Call the function and check the class of its result.
 
         Raises:
-            ConfigError: when it raises in the user's code, or returns something else than `kind`.
+            ConfigError: when it raises in the user's code, or returns an object of another class.
         """
         try:
             made = make(self.call, self.arguments, self.where, *given)
@@ -64,7 +64,7 @@ class Function:
 
 
 def names(*rooms: str) -> Iterator[str]:
-    """The functions of rooms, `methods`, `worlds`, `policies` or `recipes`; each has the name of its file."""
+    """The functions of packages, `methods`, `worlds`, `policies` or `recipes`; each has the name of its file."""
     return (module.name for room in rooms for module in pkgutil.iter_modules([str(PACKAGE / room)]))
 
 
@@ -80,7 +80,7 @@ def find_run(target: str, on: World | str | None = None, policy: str | None = No
             world's policy.
 
     Raises:
-        ConfigError: when there is no such function, or it does not return what it should.
+        ConfigError: when there is no such function, or it returns an object of another class.
     """
     function = _function(target, ("methods", "recipes"), "run", "method")
     if not function.takes_world:
@@ -118,7 +118,7 @@ def find_policy(policy: str, world: World) -> World:
 
 
 def run_or_directory(target: str, on: str | None = None) -> Run | Path:
-    """The run directory that `target` names; or the run of a method on a world, or of a recipe.
+    """The run directory with path `target`; or the run of a method on a world, or of a recipe.
 
     Raises:
         ConfigError: when it is neither a directory nor a method nor a recipe.
@@ -128,7 +128,7 @@ def run_or_directory(target: str, on: str | None = None) -> Run | Path:
 
 
 def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Function:
-    """The function that `text` names: `name`, `name(a=1)`, `file.py`, `file.py:name` or `file.py:name(a=1)`."""
+    """The function for a text: `name`, `name(a=1)`, `file.py`, `file.py:name` or `file.py:name(a=1)`."""
     where = f"{what} {text!r}"
     if text.endswith(".py"):
         text = f"{text}:{default}"
@@ -143,7 +143,7 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
     if room is None:
         known = list(names(*rooms))
         raise ConfigError(
-            f"{what}: {unknown(name, known, otherwise='there is none like it')}; `bough list {rooms[0]}` shows all, "
+            f"{what}: {unknown(name, known, otherwise='there is no similar name')}; `bough list {rooms[0]}` shows all, "
             f"path/to/file.py:{default} is one of your own"
         )
     module = importlib.import_module(f"bough.{room}.{name}")

@@ -1,4 +1,4 @@
-"""Runs as JSON: every piece with its fields, written and read back exactly."""
+"""Serializes runs as JSON: every piece with its fields, exactly."""
 
 import dataclasses
 import inspect
@@ -28,7 +28,7 @@ FROM = "from"
 
 
 class ConfigError(ValueError):
-    """A configuration that says something a run cannot be. The message names the field, and what to write."""
+    """An invalid configuration. The message names the field, and a valid value."""
 
 
 def dump(value: object) -> Any:
@@ -52,7 +52,7 @@ def dump(value: object) -> Any:
 
 
 def load(data: object, where: str = "") -> Any:
-    """The value that `dump` wrote.
+    """The value from the result of `dump`.
 
     Raises:
         ConfigError: on an unknown piece or field, or a value of the wrong type; names where.
@@ -72,7 +72,7 @@ def load(data: object, where: str = "") -> Any:
 
 
 def build(cls: type, given: Mapping[str, object], where: str) -> Any:
-    """Make a piece from field values, each checked against the type of its field."""
+    """Build a piece from field values, each checked against the type of its field."""
     known = fields_of(cls)
     for name in given:
         if name not in known:
@@ -90,7 +90,7 @@ def build(cls: type, given: Mapping[str, object], where: str) -> Any:
 
 
 def fields_of(cls: type) -> dict[str, Any]:
-    """The type of each field of a dataclass that can be given."""
+    """The type of each settable field of a dataclass."""
     hints = get_type_hints(cls)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
 
@@ -105,7 +105,7 @@ def _required(cls: Any) -> list[str]:
 
 
 def check(annotation: Any, value: object, where: str) -> Any:
-    """`value` as the field's type takes it: an int where a float is meant becomes one, a list a tuple.
+    """`value` converted to the field's type: an int for a float field becomes a float, a list becomes a tuple.
 
     A piece must be of the field's kind; its fields are checked by its constructor.
     """
@@ -176,9 +176,9 @@ def _find(address: str, folder: Path | None, where: str) -> type:
         module = load_module(Path(place)) if is_file else import_from(place, folder)
     except Exception as error:
         known = place if is_file else folder
-        was = f". It was at {known} when the run began: put it back, or correct the place in config.json"
-        told = f"{describe(error)}{was if known else ''}"
-        raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {told}") from error
+        moved = f". It was at {known} when the run began: put it back, or correct the place in config.json"
+        reason = f"{describe(error)}{moved if known else ''}"
+        raise ConfigError(f"{where or 'run'}: got piece {address!r}, which cannot be imported: {reason}") from error
     found = cast("Any", vars(module).get(name))
     if not (inspect.isclass(found) and dataclasses.is_dataclass(found)):
         raise ConfigError(f"{where or 'run'}: got piece {address!r}; need a dataclass that is in that module")

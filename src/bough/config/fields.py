@@ -15,10 +15,10 @@ GROUP = {"group": True}
 def short_names(cls: type) -> Mapping[str, tuple[str, ...]]:
     """The path of every field of a dataclass and of its groups, by the field's name.
 
-    A field hides the fields of that name in groups below it.
+    A field hides fields of the same name in groups below it.
 
     Raises:
-        TypeError: when two groups side by side have fields of one name.
+        TypeError: when two groups on one level have fields of the same name.
     """
     found: dict[str, tuple[str, ...]] = {}
     level: list[tuple[type, tuple[str, ...]]] = [(cls, ())]
@@ -33,7 +33,7 @@ def short_names(cls: type) -> Mapping[str, tuple[str, ...]]:
 
 
 def leaf_fields(cls: type) -> Mapping[str, tuple[str, ...]]:
-    """The path of every field that is no group, by its short name, or by its dotted path where that is hidden."""
+    """The path of every field that is no group, by its short name, or by its dotted path if that is hidden."""
     known, found = short_names(cls), dict[str, tuple[str, ...]]()
     pending: list[tuple[type, tuple[str, ...]]] = [(cls, ())]
     while pending:

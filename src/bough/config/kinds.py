@@ -132,7 +132,7 @@ def _alike(wanted: Callable[..., Any], given: Callable[..., Any]) -> bool:
 
 
 def _returns(wanted: Any, given: Any) -> bool:
-    """Whether return annotations are compatible; protocols, and types that are not imported, are not compared."""
+    """Whether return annotations are compatible; protocols and classes that are not imported are not compared."""
     if (wanted is None) != (given is None):
         return given is inspect.Signature.empty or wanted is inspect.Signature.empty
     named = {*_leaves(wanted), *_leaves(given)}

@@ -22,7 +22,7 @@ ROOMS = (
     "env", "context", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate", "objective",
     "learner", "train",
 )  # fmt: skip
-"""The packages whose pieces can be named without a file."""
+"""Packages whose pieces can be named without a file."""
 
 
 def find_piece(name: str, file: str | None, now: object, annotation: Any, where: str) -> Maker:
@@ -82,7 +82,7 @@ def _own(module: ModuleType) -> dict[str, Maker]:
 
 @cache
 def _exported() -> Sequence[tuple[str, Maker]]:
-    """The dataclasses and functions that the rooms of pieces export, by name."""
+    """The dataclasses and functions that the packages of pieces export, by name."""
     modules = [importlib.import_module(f"bough.{room}") for room in ROOMS]
     # Names that a package imports on first use (`bough.lazy`) are not settings.
     names = [(module, name) for module in modules for name in module.__all__ if name in vars(module)]
@@ -90,7 +90,7 @@ def _exported() -> Sequence[tuple[str, Maker]]:
 
 
 def _members(annotation: Any, kinds: Sequence[type]) -> dict[str, Maker]:
-    """Bough's pieces by name, and the classes that a field's type names; of two of one name the one that fits."""
+    """Bough's pieces by name, and the classes in a field's type; of two with one name the one that fits."""
     found = dict(reversed(_exported()))
     found |= {name: maker for name, maker in _exported() if not _wrong(annotation, maker)}
     return found | {kind.__name__: kind for kind in kinds if dataclasses.is_dataclass(kind)}

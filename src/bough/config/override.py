@@ -1,4 +1,4 @@
-"""Changing a run by text: `optimizer.learning_rate=3e-4`, `credit=Grpo(std=none)`, `rewards.1.penalty=0`."""
+"""Changes a run by text: `optimizer.learning_rate=3e-4`, `credit=Grpo(std=none)`, `rewards.1.penalty=0`."""
 
 import ast
 import dataclasses
@@ -26,11 +26,11 @@ QUOTES, OPEN, CLOSE = "'\"", "([{", ")]}"
 def override(run: Any, changes: Sequence[str]) -> Any:
     """A run with fields changed.
 
-    Each change is `path=value`. A path goes through pieces by field name and through tuples by number; the names of
-    groups may be left out, `steps` is `world.schedule.steps`. A value is JSON where it can be read so, else text. A
-    piece is written as its class, or as a function that makes it, with or without arguments; one of the user's own
-    after its file, `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a
-    list: `rewards=[EnvReward, InvalidAction(penalty=0.1)]`. Quoted text is not split.
+    Each change is `path=value`. A path goes through pieces by field name and through tuples by index. The names of
+    groups are optional: `steps` is `world.schedule.steps`. A value is JSON if it parses, else text. A piece is written
+    as its class, or as a function that makes it, with or without arguments. A user's piece follows its file:
+    `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a list: `rewards=[EnvReward, InvalidAction(penalty=0.1)]`.
+    Quoted text is not split.
 
     Raises:
         ConfigError: on an unknown field (with the nearest known one) or a value that the field does not take.
@@ -89,7 +89,7 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any,
 
 
 def _read(text: str, now: object, annotation: Any, where: str) -> Any:
-    """The value a text stands for, given what is there now and the type of the field."""
+    """The value of a text, given the present value and the type of the field."""
     text = text.strip()
     if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
         return interpret(annotation, text, where)
@@ -104,11 +104,11 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
 
 
 def interpret(annotation: Any, text: str, where: str) -> Any:
-    """A plain value from text: as a literal where the field takes it, else as the text that it is."""
+    """A plain value from text: a literal if the field's type accepts it, else the text itself."""
     try:
         return check(annotation, _literal(text), where)
     except ConfigError as error:
-        # "none" is no value for a field that wants one of several words, but may be one of the words.
+        # "none" is no value for a field with a fixed set of words, but may be one of the words.
         try:
             return check(annotation, text, where)
         except ConfigError:
@@ -116,7 +116,7 @@ def interpret(annotation: Any, text: str, where: str) -> Any:
 
 
 def _literal(text: str) -> Any:
-    """A number, a truth value, nothing, a list, a mapping; else the text itself."""
+    """A number, a bool, None, a list, a mapping; else the text itself."""
     names = {"true": True, "false": False} | dict.fromkeys(NOTHING)
     if text.lower() in names:
         return names[text.lower()]

@@ -1,4 +1,4 @@
-"""Contexts: what of the past the policy reads before it acts."""
+"""Contexts: the part of the history in the policy's prompt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,13 +9,13 @@ from bough.tree import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One past turn as it really happened.
+    """One past turn as executed.
 
     Attributes:
-        observation: What was read.
-        action: What was written, as text.
-        tokens: What was written, as sampled (with the stop token, where one was sampled).
-        marks: What the parser found in it besides the action.
+        observation: The observation before the action.
+        action: The action's text.
+        tokens: The sampled tokens (with the stop token, if sampled).
+        marks: Further results of the parser.
     """
 
     observation: str
@@ -26,44 +26,44 @@ class Turn:
 
 @runtime_checkable
 class Renderer(Protocol):
-    """Turns text into tokens in a model's own format. A policy has one; contexts call it.
+    """Renders text as tokens in a model's own format. A policy has one; contexts call it.
 
-    What was sampled is spliced in token by token, never rendered or tokenised again.
+    Sampled tokens are spliced in as they are, never rendered or tokenised again.
     """
 
     @property
     def stop_tokens(self) -> tuple[int, ...]:
-        """The tokens that end an action; sampling stops at, and keeps, the first of them."""
+        """The tokens that end an action; sampling stops at the first of them and keeps it."""
         ...
 
     def render(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...]:
-        """A whole context anew, up to the point where the policy writes."""
+        """Renders a whole context, up to the first token of the next action."""
         ...
 
     def extend(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...] | None:
-        """What follows the last action of `past` when `observation` is read next, up to where the policy writes.
+        """Returns the tokens between the last action of `past` and the next action, with `observation` between them.
 
         Closes the action first when it has no stop token. None when the format cannot append (a chat template that
-        rewrites earlier messages): the context must then be rendered anew, as an `EDIT`.
+        rewrites earlier messages): the context must then be rendered again, as an `EDIT`.
         """
         ...
 
     def write(self, action: str) -> tuple[int, ...]:
-        """The tokens of an action that someone else than the policy wrote (a teacher), with a stop token."""
+        """Returns the tokens of an action that the policy did not sample (a teacher's), with a stop token."""
         ...
 
     def text(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, without stop tokens and special marks."""
+        """Decodes tokens, without stop tokens and special marks."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextUpdate:
-    """What a context adds before the next action.
+    """The tokens that a context adds before the next action.
 
     Attributes:
-        kind: `OBSERVATION` when `tokens` follow what was read so far, `EDIT` when they replace it.
-        tokens: What the policy reads next.
+        kind: `OBSERVATION` when `tokens` extend the context, `EDIT` when they replace it.
+        tokens: The added tokens.
     """
 
     kind: Kind
@@ -72,23 +72,23 @@ class ContextUpdate:
 
 @runtime_checkable
 class Context(Protocol):
-    """Chooses what the policy reads."""
+    """Selects the history in the policy's prompt."""
 
     def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
-        """What is read before the next action, given every turn so far (at least one) and the new observation."""
+        """Returns the update before the next action, given every turn so far (at least one) and the observation."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """The action found in what the policy wrote.
+    """The action parsed from a completion.
 
     Attributes:
-        action: What the environment gets.
-        well_formed: Whether the text had the form that was asked for.
-        marks: What else was found, values that JSON can write; goes into the info of the `ACTION` node.
-        spans: Where the parts of the text stand, as ranges of characters. The info of the node has them under "spans"
-            as ranges of tokens: those that hold some of the characters, so that two parts may share one.
+        action: The action for the environment.
+        well_formed: Whether the text has the required format.
+        marks: Further results, values that JSON can write; stored in the info of the `ACTION` node.
+        spans: The parts of the text, as ranges of characters. The info of the node has them under "spans"
+            as ranges of the tokens that overlap those characters, so two parts may share a token.
     """
 
     action: str
@@ -99,48 +99,43 @@ class Parsed:
 
 @runtime_checkable
 class Parser(Protocol):
-    """Finds the action in what the policy wrote. Never fails: text without the right form still gives an action.
+    """Parses the action from a completion. Never fails: text in another format still gives an action.
 
-    One that finds more than the action names it in a constant `marks` (see `marks_of`), so that a run whose other
-    pieces need what it does not give ends before its first rollout.
+    A parser that finds more than the action declares it in a constant `gives`, as `frozenset({annotation("NAME")})` of
+    `bough.tree.needs`, with the names in `Parsed.marks` and `Parsed.spans`.
     """
 
     def __call__(self, text: str) -> Parsed:
-        """Parse the whole text of one turn."""
+        """Parses the whole text of one turn."""
         ...
 
 
 @runtime_checkable
 class PromptedParser(Parser, Protocol):
-    """A parser of answers in a form that has to be asked for, and in which a demonstration has to be written."""
+    """A parser whose format needs instructions in the prompt; it also writes demonstrations in this format."""
 
     @property
     def instructions(self) -> str:
-        """What the agent is told of the form, after what the environment tells it."""
+        """The format instructions, appended to those of the environment."""
         ...
 
     def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
-        """The text of a turn in which someone else than the policy (a teacher) acts.
+        """Returns the text of a demonstrated turn.
 
         Args:
-            action: What it does.
+            action: The teacher's action.
             past: The turns before.
-            ahead: What it means to do from here on, `action` first.
+            ahead: The teacher's planned actions, `action` first.
         """
         ...
 
 
-def marks_of(parser: Parser) -> frozenset[str]:
-    """What a parser finds besides the action, by the names under which it is in `Parsed.marks` and `Parsed.spans`."""
-    return frozenset(getattr(parser, "marks", ()))
-
-
 def full_instructions(instructions: str, parser: Parser) -> str:
-    """What the agent is told first: the environment's instructions, then the form of its answers."""
+    """Returns the system prompt: the environment's instructions, then those of the parser's format."""
     return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, PromptedParser) else instructions
 
 
-# The pieces need the protocols above.
+# Imported last: the pieces import the protocols above.
 from bough.context.full import Full  # noqa: E402
 from bough.context.parse import Plain, Tagged  # noqa: E402
 from bough.context.plan import PlanAct, Planned  # noqa: E402
@@ -160,6 +155,5 @@ __all__ = [
     "Tagged",
     "Turn",
     "Window",
-    "marks_of",
     "full_instructions",
 ]

@@ -1,4 +1,4 @@
-"""The whole history."""
+"""A context with the whole history."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from bough.tree import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Full:
-    """The policy reads everything that happened; each observation follows what was read before.
+    """The whole history is in the prompt; each observation extends the context.
 
-    When the model's format rewrites earlier turns, each observation is an edit instead.
+    When the model's format rewrites earlier turns, each observation is an edit.
     """
 
     def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:

@@ -1,4 +1,4 @@
-"""Where the action stands in what the policy wrote."""
+"""Parsers that extract the action from a completion."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from bough.context import Parsed, Turn
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plain:
-    """The text is the action: its first line that is not blank. Well formed when there is exactly one such line."""
+    """The action is the first line that is not blank. Well formed when there is exactly one such line."""
 
     def __call__(self, text: str) -> Parsed:
         """See `Parser`."""
@@ -19,9 +19,9 @@ class Plain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tagged:
-    """The action stands between tags, after whatever else the policy wrote: `I see a door. <action>go east</action>`.
+    """The action stands between tags, after any other text: `I see a door. <action>go east</action>`.
 
-    The last closed pair counts. Without one, or with nothing in it, the text is not well formed; without one the
+    The last closed pair counts. Without one, or with an empty one, the text is not well formed. Without one the
     whole text is the action.
 
     Attributes:

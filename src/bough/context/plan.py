@@ -1,4 +1,4 @@
-"""Planner and executor in one answer: a subgoal that lasts for some turns, and the action of this one."""
+"""Planner and executor in one completion: a subgoal over several turns, and the action of this turn."""
 
 import re
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from bough.context import Context, ContextUpdate, Parsed, Renderer, Turn
 from bough.context.full import Full
+from bough.tree.needs import Need, annotation
 
 DECISION = re.compile(r"<(switch|keep)>")
 SUBGOAL = re.compile(r"<subgoal>(.*?)</subgoal>", re.DOTALL)
@@ -15,28 +16,28 @@ ACTION = re.compile(r"<action>(.*?)</action>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanAct:
-    """Planner and executor (HiPER, arXiv 2602.16165): keep the subgoal or take up another, then act.
+    """Planner and executor (HiPER, arXiv 2602.16165): keep the subgoal or switch to another, then act.
 
         <switch><subgoal>fetch the key</subgoal><action>go east</action>
         <keep><action>take key</action>
 
-    Only these two forms, with blanks between the parts, are well formed. Text without `<switch>` keeps the subgoal;
+    Only these two forms, with whitespace between the parts, are well formed. Text without `<switch>` keeps the subgoal;
     text without `<action>...</action>` is the action as a whole.
 
-    Marks: "switch", whether a subgoal is taken up; "subgoal", its text, where one is; "action", whether there is one
-    between tags. Spans of the same names: where the decision, the subgoal and the action stand, with their tags.
+    Marks: "switch", whether the subgoal switches; "subgoal", its text at a switch; "action", whether the action is
+    between tags. Spans of the same names: the ranges of the decision, the subgoal and the action, with their tags.
 
-    The paper's prompt has the subgoal written again at every turn, and its code fines what differs from it; here a
-    subgoal that is kept is not written, and `Planned` shows it.
+    The paper's prompt repeats the subgoal at every turn, and its code penalises a repetition that differs; here a
+    kept subgoal is not repeated, and `Planned` shows it.
 
     Attributes:
-        every: Turns for which a subgoal lasts in a demonstration. It names the actions that the teacher means to do in
-            these turns.
+        every: Number of turns of a subgoal in a demonstration. Its text lists the teacher's planned actions in these
+            turns.
     """
 
     every: int = 3
 
-    marks: ClassVar[frozenset[str]] = frozenset({"action", "subgoal", "switch"})
+    gives: ClassVar[frozenset[Need]] = frozenset(map(annotation, ("action", "subgoal", "switch")))
 
     def __post_init__(self) -> None:
         if self.every < 1:
@@ -68,7 +69,7 @@ class PlanAct:
         )
 
     def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
-        """See `PromptedParser`: another subgoal at the first turn and after every `every` turns."""
+        """See `PromptedParser`: a new subgoal at the first turn and after every `every` turns."""
         act = f"<action>{action}</action>"
         if len(past) % self.every:
             return f"<keep>{act}"
@@ -77,13 +78,13 @@ class PlanAct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What another context shows, and after the newest observation the subgoal that the agent has taken up.
+    """Another context's prompt, with the agent's current subgoal after the newest observation.
 
-    It says for how many turns the subgoal has been followed, so that the agent can tell how far it has come; nothing
-    while there is no subgoal.
+    The added line has the number of turns since the switch, a measure of progress. Without a subgoal nothing is
+    added.
 
     Attributes:
-        context: Chooses what else is read.
+        context: Selects the rest of the prompt.
     """
 
     context: Context = Full()

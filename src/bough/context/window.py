@@ -1,4 +1,4 @@
-"""The last few turns."""
+"""A context with the last few turns."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from bough.tree import Kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """The policy reads the system prompt and the last `turns` turns, the present observation included.
+    """The system prompt and the last `turns` turns are in the prompt, the current observation included.
 
-    While everything fits, observations follow each other. From then on each turn is an edit: the turns still in view
-    are rendered anew, with their actions as they were sampled. With `turns=1` the policy reads the present
-    observation alone.
+    While everything fits, observations extend the context. After that each turn is an edit: the turns in the window
+    are rendered again, with their actions as sampled. With `turns=1` the prompt has the current observation
+    alone.
 
     Attributes:
-        turns: Observations in view, >= 1.
+        turns: Number of observations in the window, >= 1.
     """
 
     turns: int
 
     def __post_init__(self) -> None:
         if self.turns < 1:
-            raise ValueError(f"Window.turns: got {self.turns}; need at least 1, the present observation")
+            raise ValueError(f"Window.turns: got {self.turns}; need at least 1, the current observation")
 
     def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """See `Context.extend`."""

@@ -8,19 +8,19 @@ from bough.tree import Credited, Rewarded, StageError, describe
 
 @runtime_checkable
 class Credit(Protocol):
-    """Turns rewards into one advantage per sampled token. Sees the whole batch; trees of one task form a group.
+    """Computes one advantage per sampled token from the rewards of a whole batch; trees of one task form a group.
 
-    A rule that cannot do with rewards and paths alone says so in a field or constant `needs` (see `needs_of`), so that
-    a run which does not have it ends before its first rollout.
+    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
+    that does not give it raises a ConfigError before its first rollout.
     """
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         ...
 
 
 def compute_credit(rule: Credit, rewarded: Sequence[Rewarded]) -> list[Credited]:
-    """Apply a rule to the trees of a batch and check its result: one `Credited` for each tree, in their order.
+    """Applies a rule to the trees of a batch and checks its result: one `Credited` for each tree, in their order.
 
     Raises:
         StageError: when the rule returns something else; names the rule.
@@ -51,27 +51,24 @@ def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list
     return cast("list[Credited]", items)
 
 
-def needs_of(rule: Credit) -> frozenset[str]:
-    """What a rule needs beyond rewards and paths.
+@runtime_checkable
+class Compares(Protocol):
+    """A rule whose advantages are relative to something else than a task's other paths."""
 
-    "state_key": states that the environment names. "entropy": `sampling.entropies`. "reference": the log-probabilities
-    of a reference policy. "critic.NAME": the head NAME of a critic. "bootstrap": the critic's values of the final
-    states of truncated paths (`Rewarded.end_values`). "adviser.NAME": the estimate NAME of an adviser.
-    "mark.NAME": what a parser finds in an answer. "quality": an explorer that judges actions before they are done.
-    "channel.NAME": a reward that pays this channel.
-    """
-    return frozenset(getattr(rule, "needs", ()))
+    @property
+    def compares(self) -> Literal["task", "batch", "nothing"]:
+        """See `compares_with`."""
+        ...
 
 
 def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
-    """What an advantage is relative to, which says what gets exactly zero; a rule's field or constant `compares`.
+    """Returns a rule's comparison set, its field or constant `compares`; it decides where an advantage is exactly zero.
 
-    "task", unless a rule says otherwise: what a task's other paths did. A path that is its task's only one, and paths
-    of a task that are all alike, get zero, whatever else the batch may scale. "batch": what the paths of all tasks did.
-    A batch of paths that are all alike gets zero, a path alone in its task may not. "nothing": a number given from
-    outside, such as a critic's value.
+    "task", the default: the task's other paths. A path alone in its task, and tied paths of a task, get zero, whatever
+    scaling the batch adds. "batch": the paths of all tasks. A batch of tied paths gets zero, a path alone in its task
+    may not. "nothing": a number from outside, such as a critic's value.
     """
-    return getattr(rule, "compares", "task")
+    return rule.compares if isinstance(rule, Compares) else "task"
 
 
 from bough.credit.archer import Archer  # noqa: E402
@@ -150,7 +147,6 @@ __all__ = [
     "dr_grpo",
     "lite_ppo",
     "loop",
-    "needs_of",
     "ntpo",
     "opo",
     "rec",

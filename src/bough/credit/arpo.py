@@ -1,4 +1,4 @@
-"""Advantages of tokens that several paths share: each path's own, or their mean."""
+"""Advantages of tokens shared by several paths: each path's own, or their mean."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,30 +15,30 @@ class Arpo:
 
     With A_p the advantage of path p by `base`, among all paths of its task, and t a token:
 
-        "soft"    each path gives A_p to t, also where it shares t with others
-        "hard"    each path gives to t the mean of A_q over all paths q through t
+        "soft"    each path p assigns A_p to t, also where t is shared
+        "hard"    each path assigns to t the mean of A_q over all paths q through t
 
-    A chain that came to 1 and was forked in the middle, to 0:
+    A chain with return 1, forked in the middle to a return of 0:
 
-        A      0.707 and -0.707 behind the fork
-        soft   a gain of 0.354 and a loss of 0.354 before it: the mean over the paths of each sign
+        A      0.707 and -0.707 after the fork
+        soft   0.354 and -0.354 before it: the mean over the paths of each sign
         hard   0
 
-    Without clipping the two give the same gradient. With it, soft keeps apart what a clipped loss treats differently:
-    past the upper bound the gain no longer pulls up while the loss still pulls down. The paper takes soft, in which
-    nothing has to be done about sharing; the hard form was not found in released code. Its trees fork after a tool has
-    answered where the entropy has risen; that is an explorer's affair.
+    Without clipping the two give the same gradient. With clipping, soft separates the two signs: above the upper bound
+    the positive part has no gradient while the negative part keeps one. The paper uses soft, which needs no special
+    handling of shared tokens; the hard form was not found in released code. Its trees fork after a tool response where
+    the entropy has risen; here the explorer does this.
 
     Attributes:
-        attribution: What shared tokens get.
-        base: What the advantages of paths are.
+        attribution: Advantage of shared tokens.
+        base: The rule for the advantages of paths.
     """
 
     attribution: Literal["soft", "hard"] = "soft"
     base: Grpo = Grpo()
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         advantage = self.base.of_paths(view)
         if self.attribution == "soft":

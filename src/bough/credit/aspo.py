@@ -1,4 +1,4 @@
-"""Advantages shaped by how early a path does something."""
+"""Advantages shaped by the position of an event in the path."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,32 +9,33 @@ from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, need_of, spans, written
 from bough.credit.success import succeeded
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aspo:
-    """ASPO (arXiv 2508.19201): solved paths gain by doing something early, such as running code; needs its mark.
+    """ASPO (arXiv 2508.19201): solved paths get more for an early event, such as running code; needs its mark.
 
-    Advantage shaping: among the paths of a task that are solved and carry the mark, with p the position at which a path
-    first does, L its length and A the advantage of `base`:
+    Advantage shaping among the solved paths of a task with the mark. p is the position of a path's first mark, L its
+    length and A the advantage of `base`:
 
         A'_i = A_i + clip(delta * (p_i - mean of p) / mean of L,  -cap * |A_i|,  cap * |A_i|)
 
-    Other paths keep A. Since cap < 1 no sign changes: being early stays a nudge beside being right, which it would not
-    as a reward (the paper's section 3.3). With A = 0.8 and a mean length of 100, for each of two groups:
+    Other paths keep A. Since cap < 1 no sign changes: earliness stays a small correction to correctness, unlike a
+    reward for it (the paper's section 3.3). With A = 0.8 and a mean length of 100, for each of two groups:
 
         p     10    30    50           5    95
         A'   1.2   0.8   0.4        1.36  0.24
 
-    The paper speaks of one long answer with calls inside. Here a path may have many turns: a path is solved when its
-    leaf says `success`, positions and lengths count the tokens that the policy wrote, and a path carries the mark from
-    the first turn on whose info has something true under its name, more exactly from the span of that name in the turn
-    if the parser gives one. Not to be confused with asymmetric importance sampling (2510.06062), of the same name.
+    The paper treats one long response with calls inside. Here a path may have many turns. A path is solved when its
+    leaf has `success`; positions and lengths count sampled tokens. The mark begins at the first turn with a true entry
+    under its name in the info, or at the span of that name in the turn if the parser gives one. Asymmetric importance
+    sampling (2510.06062) has the same name and is another method.
 
     Attributes:
-        base: What the advantages are before.
-        mark: What is to come early: something that a parser finds, or "valid", the first action that the environment
-            understands.
+        base: The rule for the advantages before shaping.
+        mark: The event: a mark of the parser, or "valid", the first action that the environment
+            recognises.
         delta: Weight of the position; negative to be early, positive to be late.
         cap: Largest change as a share of the advantage, in [0, 1).
     """
@@ -49,19 +50,19 @@ class Aspo:
             raise ValueError(f"Aspo.cap: got {self.cap}; need a number from 0 to below 1, or signs would change")
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The mark, when a parser has to find it."""
+    def needs(self) -> frozenset[Need]:
+        """The mark, when it comes from a parser."""
         return need_of(self.mark)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         position, length, carries = self._positions(view)
         chosen = carries & succeeded(view)
         return spread_turns(view, self.shape(self.base.of_paths(view), position, length, view.task, chosen)[view.path])
 
     def shape(self, advantage: Floats, position: Floats, length: Floats, task: Ints, chosen: Bools) -> Floats:
-        """[n] float64: n advantages, shaped where `chosen` [n] says so, given positions, lengths and tasks."""
+        """[n] float64: n advantages, shaped where `chosen` [n] is True, given positions, lengths and tasks."""
         who, tasks = task[chosen], int(task.max(initial=-1)) + 1
         count = np.maximum(np.bincount(who, minlength=tasks), 1)
         late = position[chosen] - (sum_at(who, position[chosen], tasks) / count)[who]
@@ -72,7 +73,7 @@ class Aspo:
         return shaped
 
     def _positions(self, view: PathView) -> tuple[Floats, Floats, Bools]:
-        """[P] each: tokens before the mark, tokens in all, and whether a path carries the mark."""
+        """[P] each: tokens before the mark, tokens in all, and whether a path has the mark."""
         count = written(view)
         before = np.cumsum(count) - count
         length = sum_at(view.path, count, view.paths)

@@ -17,22 +17,22 @@ class AsymRe:
 
         A_p = R_p - (mean of R + shift)
 
-    Off-policy, a loss that pushes down what was sampled long ago does harm, and one that pulls it up does little; the
-    paper shows a collapse as soon as the baseline exceeds the rollout policy's mean return. A negative shift stays on
-    the safe side: what is average is imitated. The loss has no ratio.
+    Off-policy, a loss that lowers the probability of old samples does harm, and one that raises it does little. The
+    paper shows a collapse as soon as the baseline exceeds the rollout policy's mean return. A negative shift is safe:
+    average paths are imitated. The loss has no ratio.
 
         returns      1    0.5      0
         AsymRe()   0.6    0.1   -0.4
 
-    So the paths of a group that is all equal get -shift each: they are as good as the mean, above the baseline. A group
-    of one has no mean to be compared with and gets 0; in Trinity-RFT it keeps its return (`as_released`).
+    So tied paths of a group get -shift each: they equal the mean, above the baseline. A group
+    of one has no mean to compare with and gets 0; in Trinity-RFT it keeps its return (`as_released`).
 
     Attributes:
         shift: Added to the mean; -0.1 in Trinity-RFT.
         as_released: A group of one keeps its return.
     """
 
-    # Ties get the shift, so that nothing is zero for being alike.
+    # Ties get the shift, so tied paths are not zero.
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     shift: float = -0.1
@@ -43,7 +43,7 @@ class AsymRe:
             raise ValueError(f"AsymRe.shift: got {self.shift}; need a finite number")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.advantages(view.returns, view.task)[view.path])
 

@@ -9,13 +9,14 @@ import numpy as np
 from bough.credit.grpo import Grpo
 from bough.credit.returns import ahead
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns, sum_at
+from bough.tree.needs import ENTROPIES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Empg:
-    """EMPG (arXiv 2509.09265): sure turns learn more, unsure ones less, clear next turns are paid; needs entropies.
+    """EMPG (arXiv 2509.09265): confident turns weigh more, uncertain ones less, plus a clarity bonus; needs entropies.
 
-    With H_t the mean entropy of the tokens of a turn under the policy that wrote them, and A_p the advantage of the
+    With H_t the mean entropy of the tokens of a turn under the sampling policy, and A_p the advantage of the
     path by `base`:
 
         h_t = (H_t - min H) / (max H - min H + 1e-8)             over all turns of the batch
@@ -25,21 +26,21 @@ class Empg:
 
     Two paths of two turns, H = 0.3, 1.2 and 0.1, 0.7, A = 1, -1:   1.342   0.653   -1.285   -0.710
 
-    Sure mistakes are punished more than unsure ones; this is meant. The last step can turn the sign of small
-    advantages, and gives credit to paths that have no advantage: those of a task that ties, or that are alone in it.
-    One outlier stretches the scale of the whole batch. Turns that the policy did not write are outside every mean.
+    By design, confident mistakes are penalised more than uncertain ones. The last step can change the sign of small
+    advantages, and gives credit to paths without an advantage: tied ones, or those alone in their task.
+    One outlier stretches the scale of the whole batch. Turns that the policy did not sample are outside every mean.
 
-    The authors' code was not found; the numbers agree with a re-implementation in ARLArena. On a tree, a turn that
-    paths share counts once for each of them.
+    The authors' code was not found; the numbers agree with a re-implementation in ARLArena. On a tree, a turn shared
+    by paths counts once for each of them.
 
     Attributes:
-        base: What the advantages of paths are.
-        sharpness: k, how much unsure turns are toned down.
+        base: The rule for the advantages of paths.
+        sharpness: k, how strongly uncertain turns are scaled down.
         foresight: k', how fast the bonus falls with the entropy of the next turn.
-        bonus: zeta, what a clear next turn is worth.
+        bonus: zeta, the bonus for a clear next turn.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"entropy"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ENTROPIES})
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     base: Grpo = Grpo()
@@ -53,12 +54,12 @@ class Empg:
                 raise ValueError(f"Empg.{name}: got {getattr(self, name)}; need 0 or more")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.modulate(self.base.of_paths(view)[view.path], entropy_of(view), view.start))
 
     def modulate(self, advantage: Floats, entropy: Floats, start: Ints) -> Floats:
-        """[S] float64: advantages [S] by the entropies [S] of turns, nan where unknown; runs begin at `start`."""
+        """[S] float64: advantages [S] scaled by turn entropies [S], nan where unknown; runs begin at `start`."""
         known = ~np.isnan(entropy)
         if not known.any():
             return advantage
@@ -72,9 +73,9 @@ class Empg:
 
 def entropy_of(view: PathView) -> Floats:
     """[S] float64: the mean entropy of the tokens of each turn, nan where none is known."""
-    words = view.path_tokens
-    entropy = view.of_tokens("entropy")[words.token]
+    path_tokens = view.path_tokens
+    entropy = view.of_tokens("entropy")[path_tokens.token]
     known = ~np.isnan(entropy)
-    step, turns = words.step[known], len(view.path)
+    step, turns = path_tokens.step[known], len(view.path)
     count = np.bincount(step, minlength=turns)
     return np.where(count > 0, sum_at(step, entropy[known], turns) / np.maximum(count, 1), np.nan)

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit import Credit, needs_of
+from bough.credit import Credit
 from bough.credit.success import ends_info, succeeded
 from bough.tree import ANSWER, Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
 
@@ -15,22 +15,22 @@ from bough.tree import ANSWER, Bools, Credited, PathView, Rewarded, join, path_v
 class Filtered:
     """Filtered imitation (ReST, arXiv 2308.08998; AlphaMath, 2405.03553): paths that succeed get 1, others 0.
 
-    For losses that raise what gains (`Imitation`), each path that is kept counting once: where a token is shared with
-    paths that are not, its positive advantage is the fraction of those that are. Of paths with returns 1, 1, 0, the
+    For losses on positive advantages (`Imitation`), with each kept path counted once. A token shared with
+    other paths gets as positive advantage the fraction of its paths that are kept. Of paths with returns 1, 1, 0, the
     first two kept:
 
         chains              1  1  0           a first turn that all share    2/3
 
-    Paths that are not kept are left out of the batch, so that they do not count in the mean of the loss either; unless
+    Paths that are not kept are excluded from the batch, so the mean of the loss excludes them too. They stay in when
     a value head learns from them, by the targets of another rule:
     `Filtered(value_targets=Searched(head="value"))` is AlphaMath's pair.
 
     Attributes:
-        answer: Whether only the path that a search answers with is kept, if it succeeded.
-        most: At most so many paths of a task, the shortest first, of equals the first; paths with the same words count
+        answer: Whether only the path that is the search's result is kept, if it succeeded.
+        most: Maximum number of paths of a task, the shortest first, ties in order; paths with the same tokens count
             as one. None for all.
-        least: Return from which a path is good; None to take the environment's word for whether it succeeded.
-        value_targets: The rule whose targets value heads learn; None for none.
+        least: Minimum return of a kept path; None to keep the paths with the environment's `success`.
+        value_targets: The rule for the targets of value heads; None for none.
     """
 
     answer: bool = False
@@ -44,13 +44,8 @@ class Filtered:
         if self.most is not None and self.most < 1:
             raise ValueError(f"Filtered.most: got {self.most}; need at least 1, or None")
 
-    @property
-    def needs(self) -> frozenset[str]:
-        """What the other rule needs."""
-        return frozenset() if self.value_targets is None else needs_of(self.value_targets)
-
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         kept = self.keeps(view)
         if self.value_targets is not None:
@@ -59,7 +54,7 @@ class Filtered:
                 replace(each, value_targets=other.value_targets)
                 for each, other in zip(found, self.value_targets(rewarded), strict=True)
             ]
-        # Among the paths that are left nobody disagrees: what one of them does gets 1.
+        # All included paths through a token agree: it gets 1.
         good, parts = np.zeros(len(view.through), dtype=np.float64), view.by_fork
         good[parts.node[kept[parts.path]]] = 1.0
         found = spread_turns(parts, good[parts.node])
@@ -67,34 +62,34 @@ class Filtered:
         return [replace(each, excluded_leaves=out[~kept & (view.tree == at)]) for at, each in enumerate(found)]
 
     def keeps(self, view: PathView) -> Bools:
-        """[P] bool: which paths of a batch are kept."""
+        """[P] bool: the paths of a batch that are kept."""
         kept = succeeded(view) if self.least is None else view.returns >= self.least
         if self.answer:
             kept &= _answers(view)
         if self.most is None:
             return kept
-        words = _words(view)
+        actions = _actions(view)
         found: dict[int, set[bytes]] = {}
         order: list[int] = np.argsort(view.turns, kind="stable").tolist()
         for path in order:
             if not kept[path]:
                 continue
             of_task = found.setdefault(int(view.task[path]), set())
-            kept[path] = words[path] not in of_task and len(of_task) < self.most
+            kept[path] = actions[path] not in of_task and len(of_task) < self.most
             if kept[path]:
-                of_task.add(words[path])
+                of_task.add(actions[path])
         return kept
 
 
 def _answers(view: PathView) -> Bools:
-    """[P] bool: whether a search answers with the end of a path."""
-    return np.asarray([said is True for said in ends_info(view, ANSWER)], dtype=np.bool_)
+    """[P] bool: whether the end of a path is the search's result."""
+    return np.asarray([entry is True for entry in ends_info(view, ANSWER)], dtype=np.bool_)
 
 
-def _words(view: PathView) -> list[bytes]:
-    """For each path what was done on it, as bytes."""
-    words, token = view.path_tokens, join(view.rewarded, "token")
-    path = view.path[words.step]
+def _actions(view: PathView) -> list[bytes]:
+    """Returns the actions of each path, as bytes."""
+    path_tokens, token = view.path_tokens, join(view.rewarded, "token")
+    path = view.path[path_tokens.step]
     bounds = np.searchsorted(path, np.arange(view.paths + 1))
-    spoken = np.stack([token[words.token].astype(np.int64), view.turn[words.step]], axis=-1)
-    return [spoken[bounds[i] : bounds[i + 1]].tobytes() for i in range(view.paths)]
+    sampled = np.stack([token[path_tokens.token].astype(np.int64), view.turn[path_tokens.step]], axis=-1)
+    return [sampled[bounds[i] : bounds[i + 1]].tobytes() for i in range(view.paths)]

@@ -15,8 +15,8 @@ class FlowGrpo:
 
         A_(p,t) = (R_p - mean of R) / (std of R + epsilon)
 
-    This is the advantage of `Grpo()`. The released code keeps each turn as a row of its own and takes mean and
-    deviation over rows, so that a path weighs as much as it has turns (`as_released`). Two paths, of 3 turns and of 1:
+    This is the advantage of `Grpo()`. The released code keeps each turn as its own row and computes mean and
+    deviation over rows, so a path weighs as much as it has turns (`as_released`). Two paths, of 3 turns and of 1:
 
         returns           1       0
         FlowGrpo()    0.707  -0.707
@@ -24,7 +24,7 @@ class FlowGrpo:
 
     Attributes:
         epsilon: Added to the standard deviation, > 0.
-        as_released: Statistics over turns; a turn that is alone with its task keeps its return.
+        as_released: Statistics over turns; a turn alone in its task keeps its return.
     """
 
     epsilon: float = 1e-6
@@ -35,7 +35,7 @@ class FlowGrpo:
             raise ValueError(f"FlowGrpo.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         if self.as_released:
             value, task = view.returns[view.path], view.task[view.path]

@@ -1,4 +1,4 @@
-"""Advantages for the part of an answer that sets a subgoal."""
+"""Advantages for the part of a completion that sets a subgoal."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 from bough.credit.grpo import Grpo
 from bough.credit.marks import marked, spans
 from bough.tree import Credited, Rewarded, path_view, spread_tokens
+from bough.tree.needs import Need, annotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +17,8 @@ class Foresight:
     """Experimental: Hi-Agent's foresight advantage (arXiv 2510.14388): GRPO on subgoals; needs a parser of them.
 
     The exact formula was not available here. In the paper a planner proposes several subgoals for a
-    state, each is scored by what an executor makes of it, and the scores, normalised over the proposals, train the
-    planner alone. Here one policy writes subgoal and action, and with A the advantage of `base` for a path:
+    state. Each is scored by the executor's result, and the scores, normalised over the proposals, train only the
+    planner. Here one policy samples subgoal and action, and with A the advantage of `base` for a path:
 
         a token inside a subgoal gets A, every other one gets rest * A
 
@@ -29,10 +30,10 @@ class Foresight:
 
     Attributes:
         base: The advantages of paths: what came of their subgoals.
-        rest: Normalizer of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
+        rest: Fraction of the advantage that the other tokens get, in [0, 1]; 0 trains the planner alone, 1 is `base`.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"mark.subgoal"})
+    needs: ClassVar[frozenset[Need]] = frozenset({annotation("subgoal")})
 
     base: Grpo = Grpo()
     rest: float = 0.0
@@ -42,7 +43,7 @@ class Foresight:
             raise ValueError(f"Foresight.rest: got {self.rest}; need a number from 0 to 1")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         step = view.path_tokens.step
         count = view.tokens

@@ -10,18 +10,19 @@ import numpy as np
 from bough.credit.returns import gae
 from bough.credit.valued import bootstrap_needs, valued_tokens, whiten
 from bough.tree import Credited, Rewarded, mean_over_paths, path_view, spread_tokens
+from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gae:
     """PPO's GAE over tokens (arXiv 1506.02438); needs the head "value" of a critic.
 
-    Over the tokens that the policy wrote on a path, with V_j the value before token j, r_j what is paid at it (a turn's
-    reward at its last token), and a value of 0 after the last token of the path:
+    Over the sampled tokens of a path, with V_j the value before token j, r_j the reward at it (a turn's
+    reward is at its last token), and a value of 0 after the last token of the path:
 
         delta_j = r_j + discount * V_(j+1) - V_j        A_j = delta_j + discount * lam * A_(j+1)
 
-    What the environment wrote is transparent: it costs no discount. The target of the critic is A_j + V_j. Then A is
+    Observations are transparent: they add no discount. The target of the critic is A_j + V_j. Then A is
     whitened: minus the mean, over the standard deviation (ddof 1) + 1e-8, over all trained tokens of all counted paths,
     a shared token once for each path. An observation lies between the second token and the third:
 
@@ -35,17 +36,17 @@ class Gae:
 
         advantages    0.5656   0.5634          0.588    0.65
 
-    Turns that someone else wrote are transparent too (see `credit/valued.py`). Where paths share a token, its goal is
-    the mean of theirs.
+    Turns that the policy did not sample are transparent too (see `credit/valued.py`). The target of a shared token is
+    the mean of its paths' targets.
 
     Released code (verl, `compute_gae_advantage_return`) whitens by sqrt(variance + 1e-8) (`as_released`). There the
-    whitened advantages of observations are not 0 and rely on a mask in the loss; here no observation has any.
+    whitened advantages of observations are not 0 and the loss masks them; here observations have none.
 
     Attributes:
-        discount: Of what is one token later, in (0, 1]. At 1, tokens are no measure of time.
-        lam: lambda of GAE, in [0, 1]; 1 takes the return less the value, 0 looks one token ahead.
+        discount: Per token, in (0, 1]. At 1 the number of tokens has no effect.
+        lam: lambda of GAE, in [0, 1]; 1 is the return minus the value, 0 the one-step temporal difference.
         kl: Coefficient, >= 0, of the divergence log policy - log reference at each token, subtracted from the reward;
-            0 does without a reference.
+            0 needs no reference.
         whiten: Whether advantages are whitened.
         bootstrap_truncated: Whether the value after the last token of a truncated path is the critic's value of its
             final state instead of 0.
@@ -70,22 +71,27 @@ class Gae:
             raise ValueError(f"Gae.kl: got {self.kl}; need 0 or more")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic, its bootstrap, and the reference when the divergence is in the reward."""
-        reference = frozenset({"reference"} if self.kl else ())
-        return frozenset({"critic.value"}) | reference | bootstrap_needs(self.bootstrap_truncated)
+        reference = frozenset({REFERENCE} if self.kl else ())
+        return frozenset({value_head("value")}) | reference | bootstrap_needs(self.bootstrap_truncated)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The divergence in the reward."""
+        return frozenset({KL_IN_REWARD} if self.kl else ())
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
-        reward = seen.reward
+        valued = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
+        reward = valued.reward
         if self.kl:
-            reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[seen.token]
+            reward = reward - self.kl * (view.of_tokens("logprob") - view.of_tokens("reference"))[valued.token]
         decay = self.discount * self.lam
-        found = gae(reward, seen.value, seen.start, discount=self.discount, decay=decay, end=seen.end)
+        found = gae(reward, valued.value, valued.start, discount=self.discount, decay=decay, end=valued.end)
         advantage = np.zeros(len(view.path_tokens.token))
         guard = "variance" if self.as_released else "added"
-        advantage[seen.at] = whiten(found, guard=guard) if self.whiten else found
-        goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_tokens(view, advantage, {"value": goal})
+        advantage[valued.at] = whiten(found, guard=guard) if self.whiten else found
+        target = mean_over_paths(view, valued.token, found + valued.value)
+        return spread_tokens(view, advantage, {"value": target})

@@ -1,4 +1,4 @@
-"""Advantages from comparing the paths of one task: GRPO, and settings of it that have names of their own."""
+"""Advantages from comparing the paths of one task: GRPO and its named variants."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, sp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grpo:
-    """GRPO (arXiv 2402.03300): a path is as good as it beats the other paths of its task; needs several a task.
+    """GRPO (arXiv 2402.03300): return minus the task's mean, over its standard deviation; needs several a task.
 
     Over the n counted paths of all trees of a task, with returns R and standard deviation s (ddof 1):
 
@@ -22,7 +22,7 @@ class Grpo:
         baseline_p = mean of R, or mean of R without R_p, or sum of length * R / sum of length
 
     and every trained token of path p gets A_p. Statistics are per path, however many turns or texts a path has. A
-    group of one, and a group whose returns are all equal, get exactly 0: nothing can be learned from it.
+    group of one, and a tied group, get exactly 0: they carry no learning signal.
 
         returns       1       0       0      1
         Grpo()    0.866  -0.866  -0.866  0.866
@@ -32,18 +32,18 @@ class Grpo:
         length        3       2       3      1
         opo()     0.556  -0.444  -0.444  0.556
 
-    Paths are taken to be independent given the task. Where they share sampled turns (a search tree), each baseline has
-    seen the shared turns too, and the estimate at those turns is biased toward zero.
+    Paths are assumed independent given the task. Where they share sampled turns (a search tree), each baseline depends
+    on the shared turns too, and the estimate at those turns is biased toward zero.
 
     Attributes:
-        mean: Baseline: the mean of the group, of the other paths, or over the tokens that the policy wrote in the
+        mean: Baseline: the mean of the group, of the other paths, or over the sampled tokens of the
             group ("tokens"; the standard deviation of the group is over them, too).
         std: Divides by the standard deviation of the group, of all returns of the batch, or not at all. The first
-            weighs tasks that are rarely or nearly always solved more than the gradient of the success rate would.
+            gives tasks that are rarely or nearly always solved more weight than the gradient of the success rate does.
         epsilon: Added to the standard deviation, > 0.
         guard: The divisor: "added" std + epsilon, "floor" max(std, epsilon), "variance" sqrt(variance + epsilon).
         ddof: Subtracted from the number of returns in the standard deviation, 0 or 1.
-        as_released: What the released code does with a group of one (verl, `compute_grpo_outcome_advantage`): mean 0
+        as_released: A group of one as in the released code (verl, `compute_grpo_outcome_advantage`): mean 0
             and standard deviation 1, so that its advantage is its return. With std="batch" (Trinity-RFT,
             `GRPOGroupedAdvantage`): mean 0 and the standard deviation of the batch.
     """
@@ -62,7 +62,7 @@ class Grpo:
             raise ValueError(f"Grpo.ddof: got {self.ddof}; need 0 or 1")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.of_paths(view)[view.path])
 
@@ -77,7 +77,7 @@ class Grpo:
         Args:
             returns: [n].
             task: [n], number of the task; None when all are of one.
-            tokens: [n], how many tokens the policy wrote; None when all are of one length.
+            tokens: [n], number of sampled tokens; None when all lengths are equal.
         """
         return normalize(
             returns,
@@ -101,10 +101,10 @@ def dr_grpo() -> Grpo:
 
 
 def rloo() -> Grpo:
-    """RLOO (arXiv 2402.14740): against the mean of the other paths, which leaves no bias; needs several a task.
+    """RLOO (arXiv 2402.14740): return minus the mean of the other paths, without bias; needs several a task.
 
-    The paper takes a whole completion as one action; here each token has its own ratio in the loss. A group of one has
-    no others and gets 0, where released code gives its return (`as_released`).
+    The paper treats a whole completion as one action; here each token has its own ratio in the loss. A group of one
+    has no other paths and gets 0, where released code gives its return (`as_released`).
     """
     return Grpo(mean="leave_one_out", std="none")
 
@@ -129,7 +129,7 @@ def opo() -> Grpo:
     """On-policy RL with the optimal baseline (arXiv 2505.23585): mean of the returns, weighted by path length.
 
     That is the baseline of least variance when the squared norm of a path's gradient grows with its length. A path's
-    length is the number of tokens that the policy wrote. The method takes one exactly on-policy step per batch, with
+    length is the number of tokens that the policy sampled. The method takes one exactly on-policy step per batch, with
     neither a clip nor a divergence in the loss.
     """
     return Grpo(mean="tokens", std="none")
@@ -138,9 +138,9 @@ def opo() -> Grpo:
 def lite_ppo(as_released: bool = False) -> Grpo:
     """Lite PPO (arXiv 2508.08221): minus the mean of the task, over the standard deviation of the whole batch.
 
-    The batch is steadier than a small group, and gives tasks that are nearly always solved no more weight than others.
-    The deviation is of the raw returns, not of the centred ones. The other half of the method is a loss whose mean is
-    over tokens, `Normalizer(by="path_tokens")`.
+    The batch's deviation has less variance than a small group's, and does not favour tasks that are nearly always
+    solved. The deviation is of the raw returns, not of the centred ones. The other half of the method is a loss whose
+    mean is over tokens, `Normalizer(by="path_tokens")`.
 
         task       a       a      b       b
         returns    1       0      3       1
@@ -155,8 +155,8 @@ def lite_ppo(as_released: bool = False) -> Grpo:
 def rec() -> Grpo:
     """Group-relative REINFORCE (REC, arXiv 2509.24203): minus the mean of the task, for losses that clip by a mask.
 
-    The advantage of `dr_grpo`; what makes the method is its loss. Trinity-RFT can also divide by the population
-    standard deviation, `Grpo(ddof=0)`, and ends with an error at a group of one, which gets 0 here.
+    The advantage is that of `dr_grpo`; the loss defines the method. Trinity-RFT can also divide by the population
+    standard deviation, `Grpo(ddof=0)`, and raises at a group of one, which gets 0 here.
 
         returns      1    0.5       0
         rec()      0.5      0    -0.5

@@ -24,14 +24,15 @@ from bough.tree import (
     spread_tokens,
     sum_at,
 )
+from bough.tree.needs import Need, annotation, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hae:
     """HiPER (arXiv 2602.16165): GAE in subgoals and over them; needs `PlanAct` and heads low, high, switch.
 
-    A path falls into segments: one begins at its first turn and wherever a subgoal is taken up. With r_t what is paid
-    for turn t, segment k of d turns beginning at turn s, L, H and W the values of the heads "low", "high" and "switch",
+    A path consists of segments: one begins at its first turn and at every new subgoal. With r_t the reward of turn t,
+    segment k of d turns beginning at turn s, L, H and W the values of the heads "low", "high" and "switch",
     and 0 for every value after the last turn, or with `bootstrap_truncated` H of the final state of a truncated path:
 
         action    A_t = r_t + discount * L_(t+1) - L_t + discount * lam_low * A_(t+1)     inside a segment
@@ -41,7 +42,7 @@ class Hae:
         decision  A_t = r_t + discount * r_(t+1) + ... + discount^n * H_(k+1) - W_t       n turns left in its segment
 
     The tokens of a turn's action get the first, those of the subgoal that begins a segment the second, those of the
-    decision to switch or to keep the third; what is in none of them gets 0. Goals are A + L before the first token of
+    decision to switch or to keep the third; all other tokens get 0. Targets are A + L before the first token of
     the action, A + H and A + W before the first token of the turn. Four turns, discount and both lambdas 0.95:
 
         switch      1         0        1        0
@@ -57,25 +58,25 @@ class Hae:
         subgoal     1.0013             0.9915
         released   -0.0428   -0.125    1.1359   0.965  (action)      0.9240   0.9013  (subgoal)
 
-    Each of the three is whitened by itself, over its turns on all counted paths (ddof 0, + 1e-8); a shared turn counts
-    once for each path. An answer without an action between tags is an action as a whole, but for a decision and a
-    subgoal in it. A token with a bit of two parts is of the one that comes first. Turns that someone else wrote are
+    Each of the three is whitened separately, over its turns on all counted paths (ddof 0, + 1e-8); a shared turn counts
+    once for each path. A completion without an action between tags is an action as a whole, except for a decision and
+    a subgoal in it. A token that overlaps two parts belongs to the first. Turns that the policy did not sample are
     transparent (see `credit/valued.py`).
 
     The third is as in released code (JonP07/HiPER-agent, `compute_hae_advantage`), which calls it simplified. That code
-    also fines turns that keep their subgoal (by 0.3 in ALFWorld, where success pays 10, and by 3.5 a path in WebShop)
-    and turns that keep it but write another, which is not well formed here. Its ALFWorld script bootstraps truncated
-    paths with L at the last turn and H at the start of the last segment.
+    also penalises turns that keep their subgoal (by 0.3 in ALFWorld, where success pays 10, and by 3.5 a path in
+    WebShop) and turns that keep it but write another, which is not well formed here. Its ALFWorld script bootstraps
+    truncated paths with L at the last turn and H at the start of the last segment.
 
     Attributes:
-        discount: Of what is one turn later, in (0, 1].
+        discount: Per turn, in (0, 1].
         lam_low: lambda inside a segment, in [0, 1].
         lam_high: lambda over segments, in [0, 1].
-        keep_penalty: What keeping a subgoal costs, >= 0.
-        keep_by: Whether each turn that keeps costs so much, or a path does of which every turn keeps.
+        keep_penalty: Cost of keeping a subgoal, >= 0.
+        keep_by: Whether each turn that keeps costs this, or a path whose turns all keep.
         whiten: Whether advantages are whitened.
-        bootstrap_truncated: Whether truncated paths bootstrap with the head "high" of their final state, as if a
-            segment began there, instead of 0.
+        bootstrap_truncated: Whether truncated paths bootstrap with the head "high" of their final state, as at the
+            start of a segment, or with 0.
         as_released: With `bootstrap_truncated`: bootstrap with L of the last turn and H of the last segment.
     """
 
@@ -100,46 +101,46 @@ class Hae:
             raise ValueError(f"Hae.keep_penalty: got {self.keep_penalty}; need 0 or more, it is subtracted")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """Three heads of a critic, the parser's marks, and the critic's bootstrap."""
-        marks = {"mark.action", "mark.subgoal", "mark.switch"}
+        marks = map(annotation, ("action", "subgoal", "switch"))
         reads_ends = self.bootstrap_truncated and not self.as_released
-        return frozenset({"critic.high", "critic.low", "critic.switch"} | marks) | bootstrap_needs(reads_ends)
+        return frozenset({*map(value_head, ("high", "low", "switch")), *marks}) | bootstrap_needs(reads_ends)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_turns(view)
+        valued = valued_turns(view)
         parts = all_spans(view, ("switch", "subgoal", "action"))
         written_at = np.where(parts["action"][1] > parts["action"][0], parts["action"][0], 0)
-        acts = view.token_at(seen.at, written_at[seen.at])
+        acts = view.token_at(valued.at, written_at[valued.at])
         low, high, switch = (
-            view.of_tokens(name)[at] for name, at in (("low", acts), ("high", seen.token), ("switch", seen.token))
+            view.of_tokens(name)[at] for name, at in (("low", acts), ("high", valued.token), ("switch", valued.token))
         )
-        begins = marked(view, "switch")[seen.at]
-        reward = self._fined(seen, keeps=~begins)
-        begins[seen.start[:-1][np.diff(seen.start) > 0]] = True
-        low_end, high_end = self._ends(view, seen.start, begins, low, high)
-        action, decision = self._inside(seen.start, begins, reward, low, high, (low_end, high_end))
+        begins = marked(view, "switch")[valued.at]
+        reward = self._penalised(valued, keeps=~begins)
+        begins[valued.start[:-1][np.diff(valued.start) > 0]] = True
+        low_end, high_end = self._ends(view, valued.start, begins, low, high)
+        action, decision = self._inside(valued.start, begins, reward, low, high, (low_end, high_end))
         decision -= switch
-        subgoal = self._over(seen.start, begins, reward, high[begins], high_end)
+        subgoal = self._over(valued.start, begins, reward, high[begins], high_end)
         value_targets = {
             "low": mean_over_paths(view, acts, action + low),
-            "high": mean_over_paths(view, seen.token[begins], subgoal + high[begins]),
-            "switch": mean_over_paths(view, seen.token, decision + switch),
+            "high": mean_over_paths(view, valued.token[begins], subgoal + high[begins]),
+            "switch": mean_over_paths(view, valued.token, decision + switch),
         }
         written = {name: end > first for name, (first, end) in parts.items()}
         found = {
-            "action": self._scaled(view, seen.at, action, np.ones_like(written["action"])),
-            "subgoal": self._scaled(view, seen.at[begins], subgoal, written["subgoal"]),
-            "switch": self._scaled(view, seen.at, decision, written["switch"]),
+            "action": self._scaled(view, valued.at, action, np.ones_like(written["action"])),
+            "subgoal": self._scaled(view, valued.at[begins], subgoal, written["subgoal"]),
+            "switch": self._scaled(view, valued.at, decision, written["switch"]),
         }
-        return spread_tokens(view, _laid(view, parts, found), value_targets)
+        return spread_tokens(view, _at_tokens(view, parts, found), value_targets)
 
-    def _fined(self, seen: Valued, keeps: Bools) -> Floats:
-        """[V]: what is paid for each turn, less what keeping costs."""
-        turns = np.repeat(np.diff(seen.start), np.diff(seen.start)) if self.keep_by == "path" else 1.0
-        return seen.reward - keeps * self.keep_penalty / turns
+    def _penalised(self, valued: Valued, keeps: Bools) -> Floats:
+        """[V]: the reward of each turn, minus the penalty for keeping."""
+        turns = np.repeat(np.diff(valued.start), np.diff(valued.start)) if self.keep_by == "path" else 1.0
+        return valued.reward - keeps * self.keep_penalty / turns
 
     def _ends(self, view: PathView, start: Ints, begins: Bools, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """[P] each: the values after the last turn of each path, for its action and for its segment."""
@@ -161,10 +162,10 @@ class Hae:
         low_end, high_end = end
         ends = ahead(begins.astype(np.float64), start, end=1.0) > 0
         error = reward + self.discount * np.where(ends, ahead(high, start, low_end), ahead(low, start)) - low
-        goes_on = np.where(ends, 0.0, self.discount)
+        decay = np.where(ends, 0.0, self.discount)
         beyond = np.where(ends, ahead(high, start, high_end), 0.0)
-        returns = sum_ahead(reward + self.discount * beyond, goes_on, start)
-        return sum_ahead(error, goes_on * self.lam_low, start), returns
+        returns = sum_ahead(reward + self.discount * beyond, decay, start)
+        return sum_ahead(error, decay * self.lam_low, start), returns
 
     def _over(self, start: Ints, begins: Bools, reward: Floats, high: Floats, end: Floats) -> Floats:
         """[K]: the advantage of the subgoal of each of K segments."""
@@ -177,14 +178,14 @@ class Hae:
         return gae(earned, high, segments, discount=discount, decay=discount * self.lam_high, end=end)
 
     def _scaled(self, view: PathView, at: Ints, advantage: Floats, written: Bools) -> Floats:
-        """[S]: advantages of the turns `at`, whitened over those in which the part is written; 0 at other turns."""
+        """[S]: advantages of the turns `at`, whitened over the turns with the part; 0 at other turns."""
         out = np.zeros(len(view.path))
         kept = written[at]
         out[at[kept]] = whiten(advantage[kept], ddof=0) if self.whiten else advantage[kept]
         return out
 
 
-def _laid(view: PathView, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
+def _at_tokens(view: PathView, parts: dict[str, tuple[Ints, Ints]], found: dict[str, Floats]) -> Floats:
     """[E]: the advantages of the parts of each turn, at their tokens."""
     lengths = view.tokens
     begin = np.cumsum(lengths) - lengths

@@ -1,4 +1,4 @@
-"""Advantages from comparing turns taken in the same state after the same states."""
+"""Advantages from comparing turns in the same state with the same history of states."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,19 +12,20 @@ from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.credit.states import earlier
 from bough.tree import Bools, Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hgpo:
-    """HGPO (arXiv 2602.22817): turns in the same state, more so after the same states; needs state keys.
+    """HGPO (arXiv 2602.22817): turns in the same state, weighted by shared history; needs state keys.
 
-    Turns in one state are not alike when the policy read different histories before. With c_k the last k states up to
-    turn t, the present one included, G_t the discounted return from t on, and z_k the difference of G_t to the mean of
+    Turns in one state differ when their histories differ. With c_k the last k states up to
+    turn t, the current one included, G_t the discounted return from t on, and z_k the difference of G_t to the mean of
     the turns of the task with the same c_k, over their standard deviation (ddof 0) with norm "mean_std":
 
         A_t = sum_k w_k * z_k / (sum_k w_k + epsilon),   w_k = (k + 1)^alpha,   k = 1 .. history + 1
 
-    over the k for which c_k exists (an episode's first turn has a c_1 alone) and is shared by two turns at least. Where
+    over the k for which c_k exists (an episode's first turn has only c_1) and is shared by at least two turns. Where
     there is none, A_t is 0. Without history this is the second term of `Gigpo`. Three paths, G in brackets:
 
         a (.81)  b (.9)  c (1)       a (0)  b (0)  d (0)        e (.162)  b (.18)  f (.2)
@@ -32,22 +33,22 @@ class Hgpo:
         history=0, "mean"   0.405   0.54    0      -0.405  -0.36   0       0   -0.18   0
         history=2, "mean"   0.405   0.486   0      -0.405  -0.414  0       0   -0.18   0
 
-    `base` adds the comparison of whole paths as z_0 with weight 1; a path alone with its task has none.
+    `base` adds the comparison of whole paths as z_0 with weight 1; a path alone in its task has none.
 
-    The released code (`recipe/hgpo/core_hgpo.py` of verl-agent) leaves out every z_k that happens to be exactly 0, as
-    if its group had been too small, and takes the statistics of `base` over turns instead of paths (`as_released`).
+    The released code (`recipe/hgpo/core_hgpo.py` of verl-agent) omits every z_k that happens to be exactly 0, as
+    if its group were too small, and computes the statistics of `base` over turns, not paths (`as_released`).
 
     Attributes:
-        history: Most earlier states that are compared; the authors use 2 and 4.
-        alpha: How fast weights grow with the length of what is shared; 0 weighs all alike.
+        history: Maximum number of earlier states compared; the authors use 2 and 4.
+        alpha: Growth of the weights with the length of the shared history; 0 gives equal weights.
         discount: Per turn, in [0, 1].
         norm: Whether differences are divided by the standard deviation.
         base: Whether whole paths are compared, too.
         epsilon: Added to standard deviations and to the sum of weights, > 0.
-        as_released: Leaves out exact zeros; statistics of paths over turns.
+        as_released: Omits exact zeros; statistics of paths over turns.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+    needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
     history: int = 2
     alpha: float = 1.0
@@ -66,7 +67,7 @@ class Hgpo:
             raise ValueError(f"Hgpo.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self._advantage(view))
 
@@ -76,10 +77,10 @@ class Hgpo:
         ahead = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         total, weights = np.zeros(len(ahead)), np.zeros(len(ahead))
 
-        def add(at: Ints, apart: Floats, length: int, compared: Bools) -> None:
-            counts = compared & (apart != 0) if self.as_released else compared
+        def add(at: Ints, difference: Floats, length: int, compared: Bools) -> None:
+            counts = compared & (difference != 0) if self.as_released else compared
             weight = np.where(counts, (length + 1.0) ** self.alpha, 0.0)
-            total[at] += weight * apart
+            total[at] += weight * difference
             weights[at] += weight
 
         here, shared = np.arange(len(ahead)), state_of(view)
@@ -91,7 +92,7 @@ class Hgpo:
             z = normalize(ahead[here], shared, std=std, ddof=0, epsilon=self.epsilon)
             grouped = np.bincount(shared)[shared] > 1
             add(here, z, length, grouped)
-            # What is alone with k states is alone with more; what had no state before has no longer context.
+            # A turn alone with k states is alone with more; a turn without an earlier state has no longer history.
             before = earlier(view, state, length)[here]
             grouped &= before >= 0
             here, shared = here[grouped], group_by(shared[grouped], before[grouped])

@@ -7,15 +7,15 @@ from bough.tree import Bools, Ints, PathView
 
 
 def group_by(*columns: NDArray[np.integer] | Bools) -> Ints:
-    """[n] int64: number of the group of each of n things; things are in one group when all columns agree.
+    """[n] int64: group number of each of n rows; rows are in one group when all columns are equal.
 
-    Columns are mixed into one hash of 64 bits: two groups fall together with a chance of about n^2 / 2^65.
+    Columns are mixed into one hash of 64 bits: two groups collide with a probability of about n^2 / 2^65.
     """
     return np.unique(mix(*columns), return_inverse=True)[1].astype(np.int64)
 
 
 def mix(*columns: NDArray[np.integer] | Bools) -> NDArray[np.uint64]:
-    """[n] uint64: a hash of the columns at each place (the finalizer of splitmix64, one round a column)."""
+    """[n] uint64: a hash of the columns at each row (the finalizer of splitmix64, one round a column)."""
     hashed = np.zeros(columns[0].shape, dtype=np.uint64)
     for column in columns:
         hashed += column.astype(np.int64).view(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
@@ -28,6 +28,6 @@ def mix(*columns: NDArray[np.integer] | Bools) -> NDArray[np.uint64]:
 
 
 def state_of(view: PathView) -> Ints:
-    """[S] int64: group of the turns of one task that were acted in one state; an unknown state is like no other."""
+    """[S] int64: group of the turns of one task in one state; an unknown state is its own group."""
     unknown = np.where(view.key == 0, np.arange(1, len(view.key) + 1), 0)
     return group_by(view.task[view.path], view.key, unknown)

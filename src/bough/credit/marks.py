@@ -7,6 +7,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from bough.tree import Bools, Floats, Ints, PathView, action_info, sum_at
+from bough.tree.needs import Need, annotation
 
 Parts: TypeAlias = Mapping[str, tuple[int, int]]
 
@@ -15,18 +16,18 @@ NOWHERE = (0, 0)
 NONE: Parts = {}
 
 ALWAYS = frozenset({"valid", "well_formed"})
-"""Marks that every sampled turn has, whatever the parser: understood by the environment, written in the agreed form."""
+"""Marks of every sampled turn, with any parser: recognised by the environment, in the required format."""
 
 
-def need_of(mark: str) -> frozenset[str]:
-    """What a rule needs that reads a mark."""
-    return frozenset(() if mark in ALWAYS else (f"mark.{mark}",))
+def need_of(mark: str) -> frozenset[Need]:
+    """The annotation that a rule needs which reads a mark; empty for a mark that every turn has."""
+    return frozenset(() if mark in ALWAYS else (annotation(mark),))
 
 
 def marked(view: PathView, mark: str) -> Bools:
-    """[S] bool: whether the info of a turn has something true under `mark`."""
-    said, which = action_info(view, mark)
-    return np.fromiter(said, dtype=np.bool_, count=len(said))[which]
+    """[S] bool: whether the info of a turn has a true entry under `mark`."""
+    entries, which = action_info(view, mark)
+    return np.fromiter(entries, dtype=np.bool_, count=len(entries))[which]
 
 
 def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
@@ -38,9 +39,9 @@ def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
 
 
 def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
-    """The same by name, for several."""
-    said, which = action_info(view, "spans", NONE)
-    parts = cast("list[Parts]", said)
+    """Returns the spans of several names, by name."""
+    entries, which = action_info(view, "spans", NONE)
+    parts = cast("list[Parts]", entries)
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
         ends = chain.from_iterable([part.get(name, NOWHERE) for part in parts])
@@ -50,7 +51,7 @@ def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Int
 
 
 def written(view: PathView) -> Floats:
-    """[S] float64: how many tokens of a turn the policy sampled."""
+    """[S] float64: number of tokens of a turn that the policy sampled."""
     sampled = np.concatenate([[0], np.cumsum(view.sampled)])
     end = np.cumsum(view.lengths)
     of_node = sampled[end] - sampled[end - view.lengths]

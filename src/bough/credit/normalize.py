@@ -1,4 +1,4 @@
-"""Centring and scaling within groups, the step that nearly all rules share."""
+"""Centring and scaling within groups, shared by most rules."""
 
 from functools import partial
 from typing import Literal, TypeAlias
@@ -13,7 +13,7 @@ Guard: TypeAlias = Literal["added", "floor", "variance"]
 """The divisor that epsilon keeps above 0: std + epsilon, max(std, epsilon), or sqrt(variance + epsilon)."""
 
 ROUNDING = 1e-12
-"""Values that differ by less than this, relative to their size, are the same sum in another order."""
+"""Values with a smaller relative difference are the same sum in another order."""
 
 
 def normalize(
@@ -28,16 +28,16 @@ def normalize(
     guard: Guard = "added",
     singleton: Literal["zero", "raw"] = "zero",
 ) -> Floats:
-    """[n] float64: (value - mean) / (std + epsilon), each over the group, the batch, or left out.
+    """[n] float64: (value - mean) / (std + epsilon), each over the group, the batch, or omitted.
 
-    A value that is alone in its group, or whose group is all equal, gets exactly 0 where a mean or a standard deviation
-    of the group is asked for: there is nothing to compare it with.
+    A value alone in its group, or in a tied group, gets exactly 0 when the mean or the standard deviation
+    is of the group: there is no comparison.
 
     Args:
         value: [n].
-        group: [n] int64, from 0: which values are compared.
-        mean: What is subtracted. "leave_one_out" is the mean of the other values of the group.
-        std: What is divided by.
+        group: [n] int64, from 0: the group of each value.
+        mean: The subtracted mean. "leave_one_out" is the mean of the other values of the group.
+        std: The divisor.
         weight: [n], of each value in means and standard deviations: a token count makes them means over tokens.
         ddof: Subtracted from the sum of weights in the variance.
         epsilon: > 0, keeps the divisor above 0.
@@ -50,14 +50,14 @@ def normalize(
     members = np.bincount(group, minlength=groups)
     masses = members.astype(np.float64) if weight is None else total(weight)
     sums = total(value if weight is None else weight * value)
-    apart = value - (sums / np.where(masses > 0, masses, 1.0))[group]
-    square = apart**2
+    difference = value - (sums / np.where(masses > 0, masses, 1.0))[group]
+    square = difference**2
     alone, even = members < 2, total(square) <= ROUNDING**2 * total(value**2)
     match mean:
         case "group":
-            result = apart
+            result = difference
         case "leave_one_out":
-            result = apart * (members / np.maximum(members - 1, 1))[group]
+            result = difference * (members / np.maximum(members - 1, 1))[group]
         case "batch":
             result = value - _mean(value, weight)
         case "none":
@@ -78,7 +78,7 @@ def normalize(
 
 
 def mean_at(value: Floats, group: Ints) -> Floats:
-    """[n] float64: the mean of `value` over the group of each; exactly 0 where it is 0 but for rounding."""
+    """[n] float64: the mean of `value` over the group of each; exactly 0 where it is 0 up to rounding."""
     total, size = sum_at(group, value, 0), sum_at(group, np.abs(value), 0)
     total[np.abs(total) <= ROUNDING * size] = 0.0
     return (total / np.maximum(np.bincount(group), 1))[group]

@@ -15,22 +15,22 @@ from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 class OpmdBaseline:
     """Online policy mirror descent (arXiv 2501.12599): the return minus a plain or a soft mean of the task.
 
-    The best policy under a divergence from the old one of weight tau (Kimi k1.5) has
+    The optimal policy under a divergence penalty of weight tau from the old one (Kimi k1.5) has
 
         R_p = tau * log (mean of exp(R / tau)) + tau * log(policy / old policy)
 
-    Its first term is the soft mean, the mean over paths that the old policy sampled; as tau grows it becomes the plain
-    mean, which is what the paper uses in its gradient.
+    Its first term is the soft mean, over paths sampled by the old policy; as tau grows it becomes the plain
+    mean, which the paper uses in its gradient.
 
         returns                       1     0.5       0
         OpmdBaseline()              0.5       0    -0.5
         log_mean_exp, tau 1       0.418  -0.082  -0.582
         log_mean_exp, tau 0.1     0.109  -0.391  -0.891
 
-    A group of one gets 0, here as in a group that is all equal.
+    A group of one gets 0, like a tied group.
 
     Attributes:
-        baseline: Which mean.
+        baseline: The mean to subtract.
         tau: Temperature of the soft mean, > 0.
         as_released: A group of one keeps its return (Trinity-RFT).
     """
@@ -44,19 +44,19 @@ class OpmdBaseline:
             raise ValueError(f"OpmdBaseline.tau: got {self.tau}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.advantages(view.returns, view.task)[view.path])
 
     def advantages(self, returns: Floats, task: Ints) -> Floats:
         """[n] float64: the advantages of n paths with the given returns and tasks."""
-        apart = normalize(returns, task, std="none")
+        difference = normalize(returns, task, std="none")
         if self.baseline == "log_mean_exp":
-            # The mean is out already, so that groups with nothing to compare stay at exactly 0.
-            apart = apart - self._soft_mean(apart, task)[task]
+            # The mean is already subtracted, so groups without a comparison stay at exactly 0.
+            difference = difference - self._soft_mean(difference, task)[task]
         if not self.as_released:
-            return apart
-        return np.where(np.bincount(task)[task] == 1, returns, apart)
+            return difference
+        return np.where(np.bincount(task)[task] == 1, returns, difference)
 
     def _soft_mean(self, value: Floats, task: Ints) -> Floats:
         """[tasks]: tau * log mean exp(value / tau)."""

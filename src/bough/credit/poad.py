@@ -9,19 +9,20 @@ import numpy as np
 from bough.credit.returns import ahead, sum_ahead
 from bough.credit.valued import Valued, bootstrap_needs, valued_tokens, whiten
 from bough.tree import Credited, Floats, Rewarded, mean_over_paths, path_view, spread_tokens
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Poad:
     """POAD (arXiv 2405.15821): token GAE, discounted between actions only; needs the head "value" of a critic.
 
-    With V_j the value before token j, r what is paid for an action, V' the value before the first token of the next
+    With V_j the value before token j, r the reward of an action, V' the value before the first token of the next
     action, 0 after the last (Bellman backup with action decomposition):
 
         inside an action    A_j = V_(j+1) - V_j + A_(j+1)
         at its last token   A_j = r + discount * V' - V_j + discount * lam * A'
 
-    so that an action of many tokens is as near to its reward as one of few. The target of the critic is A_j + V_j. Two
+    So a long action is as close to its reward as a short one. The target of the critic is A_j + V_j. Two
     actions, of two tokens and three; discount 0.9, lam 0.8:
 
         values          0.1     0.2     |  0.3     0.4     0.5
@@ -33,16 +34,16 @@ class Poad:
 
     The released code bootstraps where its fixed-length buffer cuts an episode, as `bootstrap_truncated` does.
 
-    Turns that someone else wrote are transparent (see `credit/valued.py`). Where paths share a token, its goal is the
-    mean of theirs. Advantages are whitened over the tokens of all counted paths (ddof 1, + 1e-8), a shared token once
-    for each path; the released trainer takes ddof 0 and leaves out advantages that are exactly 0.
+    Turns that the policy did not sample are transparent (see `credit/valued.py`). The target of a shared token is the
+    mean of its paths' targets. Advantages are whitened over the tokens of all counted paths (ddof 1, + 1e-8), a shared
+    token once for each path; the released trainer uses ddof 0 and omits advantages that are exactly 0.
 
     Attributes:
         discount: In (0, 1]; 0.95 in released code.
         lam: lambda of GAE, in [0, 1]; 0.95 in released code.
         backup: "action" as above. "token" discounts at every token, inside actions too: NTPO, the paper's naive
-            baseline. "last" is that, but looks ahead to the value before the last token of the next action instead of
-            its first: an option of the released code that it calls ARCHER, though it is not that method.
+            baseline. "last" does the same with the value before the last token of the next action, not before its
+            first: an option of the released code named ARCHER, which is another method.
         whiten: Whether advantages are whitened.
         bootstrap_truncated: Whether the value after the last action of a truncated path is the critic's value of its
             final state instead of 0.
@@ -66,32 +67,32 @@ class Poad:
             raise ValueError(f"Poad.lam: got {self.lam}; need a number from 0 to 1")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic, and its bootstrap."""
-        return frozenset({"critic.value"}) | bootstrap_needs(self.bootstrap_truncated)
+        return frozenset[Need]({value_head("value")}) | bootstrap_needs(self.bootstrap_truncated)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
-        seen = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
-        found = self._advantage(seen)
+        valued = valued_tokens(view, "value", bootstrap=self.bootstrap_truncated)
+        found = self._advantage(valued)
         advantage = np.zeros(len(view.path_tokens.token))
-        advantage[seen.at] = whiten(found) if self.whiten else found
-        goal = mean_over_paths(view, seen.token, found + seen.value)
-        return spread_tokens(view, advantage, {"value": goal})
+        advantage[valued.at] = whiten(found) if self.whiten else found
+        target = mean_over_paths(view, valued.token, found + valued.value)
+        return spread_tokens(view, advantage, {"value": target})
 
-    def _advantage(self, seen: Valued) -> Floats:
-        """[V]: of every token that the policy wrote."""
-        last = np.append(np.diff(seen.turn) > 0, True)[: len(seen.turn)]
-        after = ahead(seen.value, seen.start, seen.end)
+    def _advantage(self, valued: Valued) -> Floats:
+        """[V]: the advantage of every sampled token."""
+        last = np.append(np.diff(valued.turn) > 0, True)[: len(valued.turn)]
+        after = ahead(valued.value, valued.start, valued.end)
         if self.backup == "last":
-            after[last] = ahead(seen.value[last], np.searchsorted(np.flatnonzero(last), seen.start), seen.end)
+            after[last] = ahead(valued.value[last], np.searchsorted(np.flatnonzero(last), valued.start), valued.end)
         inside = (1.0, self.lam if self.as_released else 1.0)
         if self.backup != "action":
             inside = (self.discount, self.discount * self.lam)
         discount = np.where(last, self.discount, inside[0])
         decay = np.where(last, self.discount * self.lam, inside[1])
-        return sum_ahead(seen.reward + discount * after - seen.value, decay, seen.start)
+        return sum_ahead(valued.reward + discount * after - valued.value, decay, valued.start)
 
 
 def ntpo() -> Poad:

@@ -1,4 +1,4 @@
-"""Process labels of steps: whether or how often success lies below."""
+"""Process labels of steps: whether, or how often, success follows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,12 @@ import numpy as np
 from bough.credit.branches import value_after
 from bough.credit.success import succeeded, value_targets_of_places
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """Process labels (Math-Shepherd, arXiv 2312.08935): does a turn lead to success, or how often; needs branches.
+    """Process labels (Math-Shepherd, arXiv 2312.08935): whether, or how often, a turn leads to success; needs branches.
 
     A turn's advantage is its label: "soft" the share of the paths through it that succeed, "hard" whether one does. Two
     branches at the prompt and two below each, of which only the first succeeds:
@@ -21,18 +22,18 @@ class Process:
         hard    a 1     a1 1    a2 0         b 0    b1 0    b2 0
         soft    a .5    a1 1    a2 0         b 0    b1 0    b2 0
 
-    Pairs of turns that differ in the hard label are TP-LLaMA's (arXiv 2406.07115): what is on a successful path over
-    each sibling below which everything failed. Use `Pairs(unit="turn", choice="all")`.
+    Pairs of turns that differ in the hard label are TP-LLaMA's (arXiv 2406.07115): a turn of a successful path over
+    each sibling below which every path failed. Use `Pairs(unit="turn", choice="all")`.
 
-    With `drop` a label loses that much of what it has fallen since the turn before: MedS3's look back (arXiv
-    2501.12051). Of labels 1, .5, .75 with drop 1: 1, 0, .75. In the released code the fall is measured from the label
-    that was lowered already, so that falls add up, a rise is paid as well, and the first two steps are let off.
+    With `drop` the fall of the label since the turn before is subtracted from it: MedS3's look back (arXiv
+    2501.12051). Labels 1, .5, .75 with drop 1 become 1, 0, .75. The released code measures the fall from the label
+    that is already lowered. So falls add up, a rise is added too, and the first two steps are exempt.
 
-    With a `head`, its target at the first token of each turn is the label of the turn before: the worth of the place
-    that was come to; at the prompt, the share of the task's paths that succeed, or whether one does.
+    With a `head`, its target at the first token of each turn is the label of the turn before, the value of the current
+    state. At the prompt it is the share of the task's paths that succeed, or whether one does.
 
     Attributes:
-        label: Which.
+        label: "soft" or "hard".
         drop: Weight of a fall, >= 0.
         head: Name of the value head that learns the labels; None for none.
     """
@@ -48,12 +49,12 @@ class Process:
             raise ValueError(f"Process.drop: got {self.drop}; need 0 or more")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The critic whose head learns, if one does."""
-        return frozenset() if self.head is None else frozenset({f"critic.{self.head}"})
+        return frozenset() if self.head is None else frozenset({value_head(self.head)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         label, before = self.of_turns(view)
         value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}

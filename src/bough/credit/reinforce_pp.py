@@ -10,32 +10,33 @@ import numpy as np
 from bough.credit.normalize import normalize
 from bough.credit.returns import sum_ahead
 from bough.tree import Bools, Credited, Floats, Ints, PathTokens, PathView, Rewarded, path_view, spread_tokens
+from bough.tree.needs import KL_IN_REWARD, REFERENCE, Need
 
 ROUNDING = 1e-5
-"""Nats. Log-probabilities of one policy, computed once by the engine and once by the learner, may differ by less."""
+"""Nats. The engine's and the learner's log-probabilities of one policy may differ by less than this."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReinforcePlusPlus:
     """REINFORCE++ (arXiv 2501.03262): returns to go, whitened over all tokens; needs a reference unless kl=0.
 
-    One path a task is enough. For token j of a path, r_j what is paid at it (a turn's reward at the turn's last token)
+    One path a task is enough. For token j of a path, r_j is the reward at it (a turn's reward is at its last token)
     and k_j the divergence log policy - log reference there:
 
         G_j = r_j - kl * k_j + discount * G_(j+1)          A_j = (G_j - mean of G) / (std of G + epsilon)
 
-    with mean and standard deviation (ddof 1) over all trained tokens of all counted paths of the batch, so that long
+    with mean and standard deviation (ddof 1) over all trained tokens of all counted paths of the batch, so long
     paths weigh more in them; a shared token counts for each path through it. Tokens that the policy did not sample are
     in no sum, mean or deviation; later rewards pass through them undiscounted. The paper has discount 1. Below 1 the
     discount is per token, as in released code (verl, `compute_reinforce_plus_plus_outcome_advantage`; OpenRLHF,
-    `gamma`): G of two turns of two tokens, paid 0 and 1, is .125 .25 .5 1 at discount .5. The released code resets G to
-    0 at every token that the policy did not sample, so that earlier turns get none of the later rewards.
+    `gamma`): G of two turns of two tokens, with rewards 0 and 1, is .125 .25 .5 1 at discount .5. The released code
+    resets G to 0 at every token that the policy did not sample, so earlier turns get none of the later rewards.
 
-    Where all returns of a batch are the same, the whitening makes of the divergence, however small, the whole signal.
-    One that is only rounding counts as none, so that a policy that still is its reference does not learn from noise.
+    In a batch of equal returns the whitening makes the divergence, however small, the whole signal.
+    A divergence within rounding counts as zero, so a policy equal to its reference does not learn from noise.
 
     With `baseline="group"`, or `reinforce_pp_baseline()`, the paper's variant for several paths a task: every token of
-    a path starts from its return minus the mean return of the task, and the divergence belongs into the loss, as
+    a path starts from its return minus the mean return of the task, and the divergence belongs in the loss, as
     `Kl(estimator="k2")`. Five paths, four of them of one task, without a reference:
 
         task         p      p      p      p      q
@@ -45,16 +46,16 @@ class ReinforcePlusPlus:
         baseline 1.156 -0.963 -0.963  1.156      0
         released 0.870 -1.044 -1.044  0.870  0.870
 
-    A group of one and a group whose returns are all equal get exactly 0 with that baseline. In the paper's formula they
-    get minus the mean over tokens of the centred returns, which says how long other tasks' paths are. In released code
-    (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) nothing is subtracted from a group of one, and the
+    A group of one and a tied group get exactly 0 with that baseline. In the paper's formula they
+    get minus the mean over tokens of the centred returns, which depends on the path lengths of other tasks. In released
+    code (verl, `compute_reinforce_plus_plus_baseline_outcome_advantage`) a group of one has a baseline of 0, and the
     divisor of the whitening is sqrt(variance + epsilon), with and without `baseline`.
 
     Attributes:
-        baseline: What is subtracted from returns before the whitening.
+        baseline: The mean subtracted from returns before the whitening.
         discount: Per sampled token, in (0, 1]; below 1 only without `baseline`.
-        kl: Coefficient of the divergence in the reward, >= 0; 0 does without a reference. The paper leaves its value
-            open; 0.01 is the default of OpenRLHF, the authors' code. Without `baseline` only.
+        kl: Coefficient of the divergence in the reward, >= 0; 0 needs no reference. The paper gives no value;
+            0.01 is the default of OpenRLHF, the authors' code. Without `baseline` only.
         epsilon: Added to the standard deviation, > 0.
         as_released: Whitening divides by sqrt(variance + epsilon). With `baseline`, a group of one also keeps its
             return, and tied groups are whitened.
@@ -85,53 +86,58 @@ class ReinforcePlusPlus:
             raise ValueError(f"ReinforcePlusPlus.epsilon: got {self.epsilon}; need a number above 0")
 
     @property
-    def needs(self) -> frozenset[str]:
+    def needs(self) -> frozenset[Need]:
         """The reference's log-probabilities, when the divergence is in the reward."""
-        return frozenset({"reference"} if self.kl else ())
+        return frozenset({REFERENCE} if self.kl else ())
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The divergence in the reward."""
+        return frozenset({KL_IN_REWARD} if self.kl else ())
 
     @property
     def compares(self) -> Literal["task", "nothing"]:
-        """Without `baseline`, tokens: those of one path differ in what is still to come, however alike paths are."""
+        """Without `baseline`, tokens: those of one path differ in their later rewards, even when paths tie."""
         return "task" if self.baseline == "group" else "nothing"
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
-        words = view.path_tokens
-        sampled = ~np.isnan(view.of_tokens("logprob")[words.token])
+        path_tokens = view.path_tokens
+        sampled = ~np.isnan(view.of_tokens("logprob")[path_tokens.token])
         if self.baseline == "group":
             value, idle = self._beyond_group(view)
-            goes, idle = value[view.path][words.step], idle[view.path][words.step]
+            value_ahead, idle = value[view.path][path_tokens.step], idle[view.path][path_tokens.step]
         else:
-            goes, idle = self._to_go(view, words, sampled), np.zeros(len(words.step), dtype=np.bool_)
-        advantage = np.zeros(len(goes))
+            value_ahead, idle = self._to_go(view, path_tokens, sampled), np.zeros(len(path_tokens.step), dtype=np.bool_)
+        advantage = np.zeros(len(value_ahead))
         batch = np.zeros(int(sampled.sum()), dtype=np.int64)
         guard = "variance" if self.as_released else "added"
-        advantage[sampled] = normalize(goes[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
+        advantage[sampled] = normalize(value_ahead[sampled], batch, std="group", epsilon=self.epsilon, guard=guard)
         return spread_tokens(view, np.where(idle, 0.0, advantage))
 
     def _beyond_group(self, view: PathView) -> tuple[Floats, Bools]:
-        """[P] each: returns minus the mean of the task, and whether there was nothing to compare with."""
+        """[P] each: returns minus the mean of the task, and whether there was no comparison."""
         singleton = "raw" if self.as_released else "zero"
         value = normalize(view.returns, view.task, std="none", singleton=singleton)
         some = np.bincount(view.task[value != 0], minlength=int(view.task.max(initial=-1)) + 1)
         idle = np.zeros(view.paths, dtype=np.bool_) if self.as_released else some[view.task] == 0
         return value, idle
 
-    def _to_go(self, view: PathView, words: PathTokens, sampled: Bools) -> Floats:
-        """[E]: what is still paid from each token on, less the divergence."""
-        ends = np.cumsum(np.bincount(words.step[sampled], minlength=len(view.reward)))
-        # A reward is paid at the last sampled token of its turn; the decay counts the sampled tokens up to the next.
+    def _to_go(self, view: PathView, path_tokens: PathTokens, sampled: Bools) -> Floats:
+        """[E]: the sum of later rewards from each token on, minus the divergence."""
+        ends = np.cumsum(np.bincount(path_tokens.step[sampled], minlength=len(view.reward)))
+        # A reward is at the last sampled token of its turn; the decay counts the sampled tokens up to the next.
         decay = self.discount ** np.diff(ends, append=ends[-1:])
-        to_last = np.where(sampled, ends[words.step] - np.cumsum(sampled), 0)
-        paid = self.discount**to_last * sum_ahead(view.reward, decay, view.start)[words.step]
+        to_last = np.where(sampled, ends[path_tokens.step] - np.cumsum(sampled), 0)
+        paid = self.discount**to_last * sum_ahead(view.reward, decay, view.start)[path_tokens.step]
         if not self.kl:
             return paid
-        apart = view.of_tokens("logprob")[words.token] - view.of_tokens("reference")[words.token]
-        start: Ints = np.searchsorted(view.path[words.step], np.arange(view.paths + 1))
-        real = sampled & (np.abs(apart) > ROUNDING)
+        divergence = view.of_tokens("logprob")[path_tokens.token] - view.of_tokens("reference")[path_tokens.token]
+        start: Ints = np.searchsorted(view.path[path_tokens.step], np.arange(view.paths + 1))
+        real = sampled & (np.abs(divergence) > ROUNDING)
         fade = np.where(sampled, self.discount, 1.0)
-        return paid - self.kl * sum_ahead(np.where(real, apart, 0.0), fade, start)
+        return paid - self.kl * sum_ahead(np.where(real, divergence, 0.0), fade, start)
 
 
 def reinforce_pp_baseline() -> ReinforcePlusPlus:

@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.success import succeeded, value_targets_of_places
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,20 +21,20 @@ class RestMcts:
         success below       V_k = V_(k-1) + (1 - V_(k-1)) / m
         none below          V_k = max(0, V_(k-1) - (1 - V_(k-1)) / m)        m: that of the last turn that had one
 
-    where the prompt's m is one more than that of a first turn on the shortest way. Values rise to 1 in even steps along
-    the shortest way. Two branches at the prompt and two below each, of which only the first succeeds:
+    where the prompt's m is one more than that of a first turn on the shortest path. Values rise to 1 in equal steps
+    along the shortest path. Two branches at the prompt and two below each, of which only the first succeeds:
 
         a .5 (m 2)    a1 1 (m 1)    a2 .25 (m 2)         b 0 (m 3)    b1 0    b2 0
 
     A turn's advantage is the rise of V. With a `head`, its target at the first token of each turn is V of the turn
-    before: the worth of the place that was come to. In the paper a value model learns V of every step and then guides
+    before, the value of the current state. In the paper a value model learns V of every step and then guides
     the next search, and the policy imitates the paths that succeeded: `Filtered(value_targets=RestMcts(head="value"))`.
 
-    The released code infers values on paths that ended alone; here a path that was cut off counts as one without
+    The released code infers values only on paths that ended; here a truncated path counts as one without
     success.
 
     Attributes:
-        head: Name of the value head that learns the values; None for none.
+        head: Name of the value head with these targets; None for none.
     """
 
     head: str | None = None
@@ -41,12 +42,12 @@ class RestMcts:
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The critic whose head learns, if one does."""
-        return frozenset() if self.head is None else frozenset({f"critic.{self.head}"})
+    def needs(self) -> frozenset[Need]:
+        """The critic with this head, if there is one."""
+        return frozenset() if self.head is None else frozenset({value_head(self.head)})
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         value, before = self.of_turns(view)
         value_targets = {} if self.head is None else {self.head: value_targets_of_places(view, before)}

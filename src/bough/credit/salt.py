@@ -11,32 +11,33 @@ from bough.credit.keys import group_by
 from bough.credit.normalize import mean_at
 from bough.credit.states import earlier, key_after, written_key
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import STATE_KEYS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salt:
-    """Experimental: SALT (arXiv 2510.20022): steps that paths share get the mean of theirs; needs state keys.
+    """Experimental: SALT (arXiv 2510.20022): steps shared by paths get the mean of theirs; needs state keys.
 
     The paths of a task are merged into a graph whose nodes are states and whose edges are actions. With A_p the
-    advantage of path p by `base`, an edge that several paths took gives all of them the mean of their A_p; an edge that
-    one path took keeps its own:
+    advantage of path p by `base`, an edge of several paths gives all of them the mean of their A_p; an edge of
+    one path keeps its own:
 
         A_(p,t) = mean of A_q over the paths q that took the edge of (p, t)
 
-    An edge that three paths with A = 1, -1, -1 took has -1/3. Two turns take one edge when they were acted in the same
-    state, wrote the same tokens and led to the same state, with `history` when also the states before were the same. A
-    state without a key is like no other.
+    An edge of three paths with A = 1, -1, -1 has -1/3. Two turns are one edge when they have the same
+    state, the same tokens and the same next state; with `history` also the same states before. An
+    unknown state matches no other.
 
-    Only the paper's abstract and reviews of it were read and no code was found: how steps are matched, the length of
+    This follows the paper's abstract and its reviews; no code was found. How steps are matched, the length of
     the history and whether advantages are normalised again are choices made here. A path that takes an edge twice
     counts once.
 
     Attributes:
-        base: What the advantages of paths are.
-        history: How many states before the present one must be the same, too.
+        base: The rule for the advantages of paths.
+        history: Number of states before the current one that must also be equal.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"state_key"})
+    needs: ClassVar[frozenset[Need]] = frozenset({STATE_KEYS})
 
     base: Grpo = Grpo()
     history: int = 0
@@ -46,7 +47,7 @@ class Salt:
             raise ValueError(f"Salt.history: got {self.history}; need 0 or more")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.share(view, self._edges(view)))
 

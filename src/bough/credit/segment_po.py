@@ -11,28 +11,28 @@ from bough.tree import Bools, Credited, Floats, Ints, Rewarded, path_view, sprea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentPo:
-    """Segment PO (SPO, arXiv 2505.23564): a segment is worth the rise in value; needs a branching tree.
+    """Segment PO (SPO, arXiv 2505.23564): a segment's advantage is its rise in value; needs a branching tree.
 
-    The value of a place is the mean return of the counted paths that go on from it. A segment is a stretch of turns
+    The value of a node is the mean return of the counted paths that continue from it. A segment is a run of turns
     without a fork (`stem_of`), and every token of it gets
 
-        A = V(where it ends) - V(where it begins),      0 for tokens written with a probability above `certain`
+        A = V(at its end) - V(at its start),            0 for tokens sampled with a probability above `certain`
 
-    The last segment of a path ends at the path's return; the prompts of a task are one place. A prompt (value 0.5) with
+    The last segment of a path ends at the path's return; the prompts of a task are one node. A prompt (value 0.5) with
     two branches a and b, the first of which has three below it:
 
                   a      a1      a2      a3       b
         V     0.667       1       0       1       0
         A     0.167   0.333  -0.667   0.333    -0.5
 
-    A token that could hardly have been another is not to blame or to thank; the paper cuts segments so that each has
-    equally many tokens that could. Chains that fork nowhere but at the prompt are one segment each: this is then GRPO
+    A nearly certain token gets no credit; the paper cuts segments so that each has an equal number of uncertain
+    tokens. Chains that fork only at the prompt are one segment each: this is then GRPO
     without a standard deviation, which the method is not. The paper grows a full tree, or estimates the values of
-    chains by further samples at the cuts; for the latter there is `segments`. Not to be confused with single-stream
-    policy optimization (2509.13232), of the same initials.
+    chains by further samples at the cuts; for the latter there is `segments`. Single-stream policy optimization
+    (2509.13232) has the same initials and is another method.
 
     Attributes:
-        certain: Largest rollout probability of a token that gets credit, in (0, 1]; 1 gives it to all.
+        certain: Largest rollout probability of a token with credit, in (0, 1]; 1 gives credit to all.
     """
 
     certain: float = 0.9
@@ -42,16 +42,16 @@ class SegmentPo:
             raise ValueError(f"SegmentPo.certain: got {self.certain}; need a number above 0 up to 1")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded).by_fork
-        words = view.path_tokens
+        path_tokens = view.path_tokens
         gained = rise(value_after(view, view.returns), value_before(view, view.returns)[stem_of(view)])
-        probability = np.exp(view.of_tokens("logprob")[words.token])
-        return spread_tokens(view, np.where(_open(probability, self.certain), gained[words.step], 0.0))
+        probability = np.exp(view.of_tokens("logprob")[path_tokens.token])
+        return spread_tokens(view, np.where(_open(probability, self.certain), gained[path_tokens.step], 0.0))
 
 
 def segments(cut: Ints, value: Floats, score: float, probability: Floats, *, certain: float = 0.9) -> Floats:
-    """[tokens] float64: the advantages of the tokens of one chain whose values at cuts were estimated by sampling.
+    """[tokens] float64: the advantages of the tokens of one chain, given sampled value estimates at its cuts.
 
     Segment i goes from the token after `cut[i]` up to `cut[i + 1]`, the last one to the end:
 
@@ -60,9 +60,9 @@ def segments(cut: Ints, value: Floats, score: float, probability: Floats, *, cer
 
     Args:
         cut: [segments], ascending: the last token before each segment, -1 for the first.
-        value: [segments], estimated at the beginning of each segment.
-        score: What the chain came to.
-        probability: [tokens], under the policy that wrote them.
+        value: [segments], estimated at the start of each segment.
+        score: The chain's final score.
+        probability: [tokens], under the sampling policy.
         certain: As in `SegmentPo`.
     """
     if len(cut) != len(value) or len(cut) == 0 or cut[0] != -1 or np.any(np.diff(cut) <= 0):
@@ -75,5 +75,5 @@ def segments(cut: Ints, value: Floats, score: float, probability: Floats, *, cer
 
 
 def _open(probability: Floats, certain: float) -> Bools:
-    """Whether a token could well have been another; a token that was not sampled has no probability."""
+    """Whether a token was uncertain; a token that was not sampled has no probability."""
     return ~(probability > certain)

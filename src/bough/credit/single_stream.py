@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need, estimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,17 +19,17 @@ class SingleStream:
 
         a = R - p        A = (a - mean of a) / (standard deviation of a, ddof 1, + epsilon), over the paths of the batch
 
-    Nothing is compared within a task, so one path of each will do, and a batch is as many tasks as it is paths. Of
-    three tasks that were tracked at 0.5, 0.2 and 0.9:
+    Paths of a task are not compared, so one path per task suffices, and a batch has as many tasks as paths. Of
+    three tasks with tracked rates 0.5, 0.2 and 0.9:
 
         R    1     0     1
         a    0.5  -0.2   0.1
         A    1.044  -0.949  -0.095
 
-    p does not depend on the path, so the baseline leaves no bias; the mean and the deviation of the batch do, a little,
-    and a success can get a negative advantage, as the third. A batch of one, and one of equal a, get 0.
+    p is independent of the path, so the baseline adds no bias; the mean and the deviation of the batch add a little,
+    and a success can get a negative advantage, like the third. A batch of one, and one of equal a, get 0.
 
-    Not to be taken for Segment PO (2505.23564), which has the same initials.
+    Segment PO (2505.23564) has the same initials and is another method.
 
     Attributes:
         epsilon: Added to the standard deviation, > 0.
@@ -36,7 +37,7 @@ class SingleStream:
 
     # The rate is given from outside; the batch only centres and scales.
     compares: ClassVar[Literal["nothing"]] = "nothing"
-    needs: ClassVar[frozenset[str]] = frozenset({"adviser.success_rate"})
+    needs: ClassVar[frozenset[Need]] = frozenset({estimate("success_rate")})
 
     epsilon: float = 1e-8
 
@@ -45,13 +46,13 @@ class SingleStream:
             raise ValueError(f"SingleStream.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.of_paths(view)[view.path])
 
     def of_paths(self, view: PathView) -> Floats:
         """[P] float64: the advantage of each path of a batch."""
         first = np.cumsum([0, *(len(each.tree.token) for each in view.rewarded)])[view.tree]
-        apart = view.returns - view.of_tokens("success_rate")[first]
-        batch = np.zeros(len(apart), dtype=np.int64)
-        return normalize(apart, batch, mean="group", std="group", epsilon=self.epsilon)
+        difference = view.returns - view.of_tokens("success_rate")[first]
+        batch = np.zeros(len(difference), dtype=np.int64)
+        return normalize(difference, batch, mean="group", std="group", epsilon=self.epsilon)

@@ -10,16 +10,16 @@ from bough.tree import Ints, Kind, PathView, join
 
 
 def similar_of(view: PathView, at_least: float, *, autojunk: bool) -> Ints:
-    """[S] int64: group of the turns of one task that were acted from texts alike.
+    """[S] int64: group of the turns of one task with similar observations.
 
-    Texts are taken in the order in which they appear. Each joins the first group whose first text it matches with a
-    ratio (`difflib.SequenceMatcher`) of `at_least`, or begins a group. A place without a text is like no other. Costs
-    as much as there are pairs of a text and a group.
+    Texts are processed in order of appearance. Each joins the first group whose first text it matches with a
+    ratio (`difflib.SequenceMatcher`) of `at_least`, or begins a group. A node without a text is its own group. The
+    cost grows with the number of pairs of a text and a group.
 
     Args:
         view: The batch.
         at_least: From 0 to 1.
-        autojunk: Whether letters that are frequent in long texts match nothing by themselves.
+        autojunk: Whether frequent letters in long texts match nothing by themselves.
     """
     places, first, which = np.unique(view.place, return_index=True, return_inverse=True)
     texts = [info.get("text") for each in view.rewarded for info in each.tree.info]
@@ -40,13 +40,13 @@ def similar_of(view: PathView, at_least: float, *, autojunk: bool) -> Ints:
 
 
 def earlier(view: PathView, state: Ints, back: int) -> Ints:
-    """[S] int64: the `state` [S] that each turn's path was in `back` turns before, -1 where it had not begun."""
+    """[S] int64: the `state` [S] of each turn's path `back` turns before, -1 before its first turn."""
     there = np.arange(len(state)) - back
     return np.where(view.turn >= back, state[np.maximum(there, 0)], -1) if len(state) else state
 
 
 def key_after(view: PathView) -> Ints:
-    """[S] int64: the key of the state that each turn led to, 0 when unknown."""
+    """[S] int64: the key of the state after each turn, 0 when unknown."""
     key = np.zeros(len(view.key), dtype=np.int64)
     key[:-1] = view.key[1:]
     ends = view.leaf[view.path[view.last]]
@@ -63,7 +63,7 @@ def written_key(view: PathView) -> Ints:
 
 
 def path_key(view: PathView) -> Ints:
-    """[P] int64: a hash of everything written on a path, with its log-probabilities: the same in any order of paths."""
+    """[P] int64: a hash of all actions of a path with their log-probabilities, independent of the order of paths."""
     token, logprob = join(view.rewarded, "token"), join(view.rewarded, "logprob")
     written = mix(token, logprob.view(np.int32))[view.path_tokens.token]
     turn = mix(_per_run(written, view.tokens).view(np.int64), view.turn)
@@ -71,7 +71,7 @@ def path_key(view: PathView) -> Ints:
 
 
 def _per_run(hashed: NDArray[np.uint64], length: Ints) -> NDArray[np.uint64]:
-    """[runs] uint64: the sum of the hashes of each run, runs of these lengths laid end to end; sums wrap around."""
+    """[runs] uint64: the sum of the hashes of each run, runs of these lengths end to end; sums wrap around."""
     total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashed, dtype=np.uint64)])
     end = np.cumsum(length)
     return total[end] - total[end - length]
@@ -80,10 +80,10 @@ def _per_run(hashed: NDArray[np.uint64], length: Ints) -> NDArray[np.uint64]:
 def _join(
     kinds: list[tuple[int, SequenceMatcher[str]]], text: str, number: int, at_least: float, autojunk: bool
 ) -> int:
-    """The first group that a text is like, or a new one."""
+    """Returns the first group with a similar text, or a new one."""
     for group, matcher in kinds:
         matcher.set_seq1(text)
-        # Two upper bounds, of which the cheaper comes first.
+        # Two upper bounds, the cheaper first.
         if all(bound() >= at_least for bound in (matcher.real_quick_ratio, matcher.quick_ratio, matcher.ratio)):
             return group
     kinds.append((number, SequenceMatcher(None, "", text, autojunk=autojunk)))

@@ -14,11 +14,11 @@ from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepGrpo:
-    """Experimental: Step-GRPO (arXiv 2505.22095): turns of a task with the same number, by what each is paid.
+    """Experimental: Step-GRPO (arXiv 2505.22095): turns of a task with the same number, by their rewards.
 
     The paper (R1-Router) was not available here; this is its idea as others describe it, a z-score over
-    the samples of each step. Other methods of the name (R1-VL, 2503.12937) differ. Over the paths of a task that have
-    a turn t, with r what a turn is paid and ddof 1:
+    the samples of each step. Other methods of the name (R1-VL, 2503.12937) differ. Over the paths of a task with
+    a turn t, with r the reward of a turn and ddof 1:
 
         G_t = r_t + discount * G_(t+1)          A_t = (G_t - mean of G_t) / (std of G_t + epsilon)
 
@@ -30,13 +30,13 @@ class StepGrpo:
     number then stay small. Returns 1, 0 at the first turn and .1, 0 at the second, discount 0: A = .707, -.707 and
     .707, -.707; by batch 1.030, -1.030 and .103, -.103.
 
-    The k-th turns of two paths are seldom taken in the same state, so what they are compared with is more noise than
-    in rules that need state keys; nothing but rewards is needed here. A turn that no other path of the task has got to,
+    The k-th turns of two paths are seldom in the same state, so the comparison is noisier than
+    in rules with state keys; this rule needs only rewards. A turn number of only one path of the task,
     and a tie, get 0.
 
     Attributes:
-        discount: How much of what later turns are paid counts, in [0, 1]; 0 is the paper's comparison of each turn's
-            own reward, which needs an environment or a reward that pays turns.
+        discount: Weight of later rewards per turn, in [0, 1]; 0 is the paper's comparison of each turn's
+            own reward, which needs an environment or a reward with rewards per turn.
         std: The standard deviation to divide by: of the turns compared, of the batch, or none.
         epsilon: Added to the standard deviation, > 0.
     """
@@ -52,7 +52,7 @@ class StepGrpo:
             raise ValueError(f"StepGrpo.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         value = sum_ahead(view.reward, np.full(len(view.reward), self.discount), view.start)
         peers = group_by(view.task[view.path], view.turn)

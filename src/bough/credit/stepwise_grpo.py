@@ -11,19 +11,19 @@ from bough.tree import Credited, Rewarded, path_view, spread_turns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepwiseGrpo:
-    """Step-wise GRPO of Trinity-RFT (arXiv 2505.17826): what the last turn is paid, over the paths of the task.
+    """Step-wise GRPO of Trinity-RFT (arXiv 2505.17826): the reward of the last turn, over the paths of the task.
 
     With s_p the reward of the last of the T_p turns of path p, and ddof 1 over the paths of a task:
 
         A_p = (s_p - mean of s) / (std of s + epsilon)          and A_p / T_p with `share_out`
 
-    for every turn of the path. What earlier turns are paid does not count. Two paths, of 2 and 3 turns:
+    for every turn of the path. Rewards of earlier turns have no effect. Two paths, of 2 and 3 turns:
 
         last reward             1       0
         StepwiseGrpo()      0.707  -0.707
         share_out=True      0.354  -0.236
 
-    Sharing out takes from long paths what a loss with a mean over tokens gives them.
+    `share_out` removes from long paths the extra weight of a loss with a mean over tokens.
 
     Attributes:
         share_out: Whether the advantage of a path is divided by the number of its turns (`enable_step_norm`).
@@ -40,7 +40,7 @@ class StepwiseGrpo:
             raise ValueError(f"StepwiseGrpo.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         score = np.zeros(view.paths)
         score[view.path[view.last]] = view.reward[view.last]

@@ -9,32 +9,33 @@ from bough.credit.keys import group_by
 from bough.credit.marks import marked, need_of
 from bough.credit.normalize import normalize
 from bough.tree import Credited, Floats, Ints, PathView, Rewarded, path_view, spread_turns
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StratifiedGrpo:
-    """Stratified GRPO (arXiv 2510.06214): paths of a task with equally many turns, or tool calls, among each other.
+    """Stratified GRPO (arXiv 2510.06214): compares paths of a task with equally many turns, or tool calls.
 
-    A path that searched twice is not comparable with one that never did: a mean over both holds an offset between them
-    that says nothing about either. With z the z-score (ddof 1) within a group:
+    A path with two searches is not comparable with one without: a mean over both contains an offset between them.
+    With z the z-score (ddof 1) within a group:
 
         A_p = blend * z(R_p; task, stratum) + (1 - blend) * z(R_p; task)
 
-    The stratum is the number of turns of a path or, with `mark`, the number of its turns that carry the mark, such as
-    the search calls that the paper counts. One task:
+    The stratum is the number of turns of a path or, with `mark`, the number of its turns with the mark, such as
+    the search calls in the paper. One task:
 
         returns       1       0       1       1       0       0
         stratum       1       1       2       2       2       3
         blend=1   0.707  -0.707   0.577   0.577  -1.155       0
         blend=0.8 0.748  -0.748   0.644   0.644  -1.106  -0.183
 
-    A path that is alone in its stratum gets 0 from it; the blend is there for such small strata. A path that is alone
-    with its task, or whose task is all tied, gets 0 altogether. The authors' code was not found; ddof 1 and the default
+    A path alone in its stratum gets 0 from it; the blend is for such small strata. A path alone
+    in its task, or of a tied task, gets 0. The authors' code was not found; ddof 1 and the default
     of `blend` are choices made here.
 
     Attributes:
-        mark: What counts into the stratum: the turns whose info has something true under this name ("valid" and
-            "well_formed" are always there); None counts all turns.
+        mark: The stratum counts the turns with a true entry under this name in the info ("valid" and
+            "well_formed" always exist); None counts all turns.
         blend: Weight of the comparison within the stratum, in [0, 1].
         epsilon: Added to the standard deviation, > 0.
     """
@@ -50,12 +51,12 @@ class StratifiedGrpo:
             raise ValueError(f"StratifiedGrpo.epsilon: got {self.epsilon}; need a number above 0")
 
     @property
-    def needs(self) -> frozenset[str]:
-        """The mark, when a parser has to find it."""
-        return frozenset[str]() if self.mark is None else need_of(self.mark)
+    def needs(self) -> frozenset[Need]:
+        """The mark, when it comes from a parser."""
+        return frozenset[Need]() if self.mark is None else need_of(self.mark)
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.advantages(view.returns, view.task, self._stratum(view))[view.path])
 

@@ -13,10 +13,10 @@ from bough.tree import Credited, Floats, Ints, Rewarded, path_view, spread_turns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeGrpo:
-    """Tree-GRPO (arXiv 2509.21240): paths among those of their task, and among those that grew from one chain.
+    """Tree-GRPO (arXiv 2509.21240): compares the paths of a task, and the paths with one first chain.
 
-    With z the z-score (ddof 1) of a path's return within a group, and the tree of a path what grew from one chain (its
-    trunk: what `Forks` says, else the paths that share their first action):
+    With z the z-score (ddof 1) of a path's return within a group, and the tree of a path all paths forked from one
+    chain (its trunk: stored by `Forks`, else the paths with the same first action):
 
         A_p = z(R_p; task) + z(R_p; tree)
 
@@ -26,11 +26,11 @@ class TreeGrpo:
         mode="sum"     2.068  -1.490  -1.490   1.490   1.490  -2.068
         mode="series"  1.155  -0.577  -0.577   0.577   0.577  -1.155
 
-    The advantage is one for the whole path: it says nothing about which turn earned it. What the method gains is the
-    price of a path, as tokens up to the fork are written once. At tokens that paths share, all their advantages apply;
-    as a loss counts a token once for each path, it learns from their sum, as in the paper.
+    The advantage is one for the whole path, not per turn. The method's gain is cheaper
+    paths, as tokens up to the fork are sampled once. At tokens shared by paths, all their advantages apply;
+    as a loss counts a token once for each path, the gradient is their sum, as in the paper.
 
-    The released code (`compute_grpo_outcome_advantage`, called twice) gives a path that is alone in its group its
+    The released code (`compute_grpo_outcome_advantage`, called twice) gives a path alone in its group its
     return instead of 0 (`as_released`), and can apply the second z-score to the first ("series") or use it alone
     ("tree").
 
@@ -49,7 +49,7 @@ class TreeGrpo:
             raise ValueError(f"TreeGrpo.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded)
         return spread_turns(view, self.advantages(view.returns, view.task, trunk_of(view))[view.path])
 

@@ -14,19 +14,19 @@ from bough.tree import Credited, Rewarded, path_view, spread_turns
 class TreeRpo:
     """Experimental: TreeRPO (arXiv 2506.05183): the branches of a fork are a group; needs a branching tree.
 
-    A node of the paper is a stretch of turns without a fork (`stem_of`). One that ends a path is worth the path's
-    return, any other the mean over its branches, however many paths each has. Within the branches of one fork, with
-    ddof 1:
+    A node of the paper is a run of turns without a fork (`stem_of`). The value of one that ends a path is the path's
+    return, that of any other the mean over its branches, however many paths each has. Within the branches of one fork,
+    with ddof 1:
 
         A = (V - mean of V) / (std of V + epsilon)
 
-    for every token of the stretch. The prompts of a task are one fork. Two branches at the prompt, of which the first
-    has two below that come to 1 and 0, the second two that come to 0:
+    for every token of the run. The prompts of a task are one fork. Two branches at the prompt: the first
+    has two below it with returns 1 and 0, the second two with return 0:
 
         first 0.707, below it 0.707 and -0.707      second -0.707, below it 0 and 0
 
-    A fork whose branches are worth the same teaches nothing. The advantage says how good a branch was at its fork
-    alone: below a hopeless branch, the better of two is praised as much as below a good one.
+    A fork with tied branches gives no signal. The advantage compares a branch only at its own fork:
+    below a hopeless branch, the better of two gets as much as below a good one.
 
     Written from the formula, as the authors' repository is empty; their deviation may have ddof 0, which makes the
     above 1 and -1. They grow a full tree, 8 branches at each of 3 depths.
@@ -46,9 +46,9 @@ class TreeRpo:
             raise ValueError(f"TreeRpo.epsilon: got {self.epsilon}; need a number above 0")
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded).by_fork
-        value, stretch = mean_of_children(view, view.returns)
+        value, segment = mean_of_children(view, view.returns)
         fork = np.zeros(len(value), dtype=np.int64)
-        fork[stretch] = place_of(view)[stem_of(view)]
-        return spread_turns(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[stretch])
+        fork[segment] = place_of(view)[stem_of(view)]
+        return spread_turns(view, normalize(value, fork, std="group", ddof=self.ddof, epsilon=self.epsilon)[segment])

@@ -14,15 +14,15 @@ from bough.tree import Credited, Floats, PathView, Rewarded, path_view, spread_t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePo:
-    """TreePO (arXiv 2508.17445): a path is compared at each place it came by with the paths that did, too.
+    """TreePO (arXiv 2508.17445): a path is compared at each of its nodes with all paths through the node.
 
-    With d the turns of path p, and the group of d the n_d paths that act from the place where p took turn d:
+    With d the turns of path p, and the group of d the n_d paths that continue from the node before p's turn d:
 
         delta_d = R_p - mean of R over the group of d
         A_p     = mean over d of delta_d, or sum of n_d delta_d / sum of n_d        ("size")
 
-    where groups of one are left out beyond the first turn, and with `drop_ties` groups whose returns are all equal;
-    then A is whitened over the tokens of the batch that the policy wrote: (A - mean) / (std + epsilon), ddof 1. Two
+    where groups of one are omitted beyond the first turn, and with `drop_ties` tied groups;
+    then A is whitened over the sampled tokens of the batch: (A - mean) / (std + epsilon), ddof 1. Two
     branches at the prompt and two below each, before whitening and, with equally long paths, after:
 
         returns                   1       0       0       0
@@ -31,8 +31,8 @@ class TreePo:
         even, drop_ties         0.625  -0.375  -0.25   -0.25
 
     The paper's segments have equally many tokens. Here a segment is an `ACTION` node: a whole turn, or the part of a
-    turn that `Segments` wrote. A stretch of segments without a fork repeats the same comparison, as in the paper. Tasks
-    whose paths all tie are excluded from the whitening's mean and deviation, and get exactly 0; the paper's runs
+    turn sampled by `Segments`. A run of segments without a fork repeats the same comparison, as in the paper. Tied
+    tasks are excluded from the whitening's mean and deviation, and get exactly 0; the paper's runs
     filter such tasks (DAPO).
 
     With `progress`, a mode of the released code, a segment gets its rise in value instead of the path's advantage. A
@@ -51,8 +51,8 @@ class TreePo:
     reproduced. `as_released` reproduces its whitening, by sqrt(variance + 1e-8) and over all tasks.
 
     Attributes:
-        weight: How groups are averaged; the released script has "even". `progress` is by size.
-        drop_ties: Whether groups whose returns are all equal are left out, as they pull toward 0; not with `progress`.
+        weight: Weights of the groups in the mean; the released script has "even". `progress` is by size.
+        drop_ties: Whether tied groups are omitted, as they pull toward 0; not with `progress`.
         progress: Whether a segment's advantage is its rise in value.
         whiten: Whether the batch is whitened.
         epsilon: Added to the standard deviation, > 0.
@@ -76,7 +76,7 @@ class TreePo:
             )
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded).by_node
         advantage = self._progress(view) if self.progress else self._ancestors(view)[view.path]
         return spread_turns(view, self._whitened(view, advantage) if self.whiten else advantage)
@@ -84,25 +84,25 @@ class TreePo:
     def _ancestors(self, view: PathView) -> Floats:
         """[P], before whitening."""
         place = place_of(view)
-        apart = normalize(view.returns[view.path], place, std="none")
+        difference = normalize(view.returns[view.path], place, std="none")
         size = np.bincount(place)[place]
         kept = (size > 1) | (view.turn == 0)
         if self.drop_ties:
-            kept &= np.bincount(place, np.abs(apart))[place] > 0
+            kept &= np.bincount(place, np.abs(difference))[place] > 0
         weight = np.where(kept, size if self.weight == "size" else 1.0, 0.0)
-        total, weights = (sum_at(view.path, each, view.paths) for each in (weight * apart, weight))
+        total, weights = (sum_at(view.path, each, view.paths) for each in (weight * difference, weight))
         return total / np.where(weights > 0, weights, 1.0)
 
     def _progress(self, view: PathView) -> Floats:
         """[S], before whitening."""
         returns, first, through = view.returns[view.path], view.turn == 0, view.through[view.node]
         prompt = np.where(first, np.bincount(place_of(view))[place_of(view)], 0.0)
-        apart = prompt * rise(returns, value_before(view, view.returns))
-        apart += through * rise(returns, value_after(view, view.returns))
-        total = sum_at(view.path, apart, view.paths)
+        difference = prompt * rise(returns, value_before(view, view.returns))
+        difference += through * rise(returns, value_after(view, view.returns))
+        total = sum_at(view.path, difference, view.paths)
         weights = sum_at(view.path, (prompt + through).astype(np.float64), view.paths)
-        value, stretch = mean_of_children(view, total / np.where(weights > 0, weights, 1.0))
-        after = value[stretch]
+        value, segment = mean_of_children(view, total / np.where(weights > 0, weights, 1.0))
+        after = value[segment]
         return rise(after, np.where(first, 0.0, np.roll(after, 1)))
 
     def _whitened(self, view: PathView, advantage: Floats) -> Floats:

@@ -19,16 +19,16 @@ FILLED = 1e-8
 class TreeRl:
     """TreeRL (arXiv 2506.11902): value over the prompt's plus value over the last fork's; needs a branching tree.
 
-    The value V of a node is the mean return of the counted paths through it, L of them. A node is a stretch of turns,
+    The value V of a node is the mean return of the counted paths through it, L of them. A node is a run of turns,
     or of a part of a turn, without a fork (`stem_of`); each of its tokens gets
 
         A = ((V - V of the prompt) + (V - V of the node before)) / sqrt(L)
 
-    The prompts of a task are one node. As a loss counts a token once for each of the L paths, a shared stretch weighs
-    sqrt(L) in it. A chain that came to 1 and was forked twice at one turn, to 0 and 0, and a second chain that came to
+    The prompts of a task are one node. As a loss counts a token once for each of the L paths, a shared run weighs
+    sqrt(L) in it. A chain with return 1, forked twice at one turn to returns 0 and 0, and a second chain with return
     1:
 
-        stretch            shared    its tail   fork 1    fork 2    second chain
+        segment            shared    its tail   fork 1    fork 2    second chain
         weight="none"      -0.333     1.167     -0.833    -0.833     1
         weight="sqrt"      -0.192     1.167     -0.833    -0.833     1
         as_released        -0.257     1.462     -1.205    -1.205     1.333
@@ -55,7 +55,7 @@ class TreeRl:
             children ("branches", `average_one_generation`; as released, the mean subtracted from V is then
             multiplied by L).
         weight: The divisor of values: the square root of L, L ("paths", `uniform`), or 1 ("none", `original`).
-        center: Read with `as_released` only. The mean subtracted from values: over tokens, over nodes, or none.
+        center: Used with `as_released` only. The mean subtracted from values: over tokens, over nodes, or none.
         as_released: As described above.
     """
 
@@ -66,7 +66,7 @@ class TreeRl:
     as_released: bool = False
 
     def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credit every tree, in order."""
+        """Credits every tree, in order."""
         view = path_view(rewarded).by_fork
         return spread_turns(view, self._released(view) if self.as_released else self._formula(view))
 
@@ -141,17 +141,17 @@ class TreeRl:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Nodes:
-    """H stretches without a fork, and the prompts above them.
+    """H segments without a fork, and the prompts above them.
 
     Attributes:
-        stem: [S] int64, the first turn of the stretch that each turn is in.
-        node: [S] int64, which stretch.
+        stem: [S] int64, the first turn of each turn's segment.
+        node: [S] int64, the segment of each turn.
         value: [H], the mean over its paths or branches.
-        paths: [H], how many paths run through it.
-        tokens: [H], how many tokens the policy wrote in it.
+        paths: [H], number of paths through it.
+        tokens: [H], number of sampled tokens in it.
         task: [H] int64.
         prompt: [tasks], the value of the prompt.
-        prompt_paths: [tasks], how many paths it has.
+        prompt_paths: [tasks], number of paths of the prompt.
     """
 
     stem: Ints
@@ -165,7 +165,7 @@ class _Nodes:
 
 
 def _nodes(view: PathView, outcome: Floats, mean: Literal["paths", "branches"]) -> _Nodes:
-    """The stretches of a batch, valued by the outcomes [P] of paths."""
+    """Returns the segments of a batch, valued by the outcomes [P] of paths."""
     stem, of_task = stem_of(view), view.task[view.path]
     begins: Bools = stem == np.arange(len(stem))
     value, node = mean_of_children(view, outcome)
@@ -194,7 +194,7 @@ def _nodes(view: PathView, outcome: Floats, mean: Literal["paths", "branches"]) 
 
 
 def _mean_before(view: PathView, stem: Ints, value: Floats, prompt: Floats) -> Floats:
-    """[S]: the mean value of the prompt and of the stretches before that of each turn."""
+    """[S]: the mean value of the prompt and of the segments before that of each turn."""
     begins = stem == np.arange(len(stem))
     total, count = np.cumsum(np.where(begins, value, 0.0)), np.cumsum(begins)
     start = view.start[view.path]

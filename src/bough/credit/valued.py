@@ -1,8 +1,8 @@
-"""Where the policy acted and a critic said what that was worth: the runs over which advantages are computed.
+"""Runs of sampled tokens or turns with a critic's values, for generalised advantages.
 
-Turns that someone else wrote (a teacher, a recipe) have no value and no credit, and are transparent: a run goes from
-the turn before them to the turn after them as if they had not been, at the cost of no discount. What is paid in them
-belongs to the last thing that the policy did before; what is paid before it did anything belongs to nobody.
+Turns that the policy did not sample (a teacher's, a recipe's) have no value and no credit, and are transparent. A run
+continues from the turn before them to the turn after them, without a discount. Their rewards belong to the policy's
+last action before them; rewards before its first action are dropped.
 """
 
 from dataclasses import dataclass
@@ -11,19 +11,20 @@ import numpy as np
 
 from bough.credit.normalize import Guard, normalize
 from bough.tree import Floats, Ints, PathView, sum_at
+from bough.tree.needs import FINAL_VALUES, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Valued:
-    """V tokens, or turns, that the policy wrote, path by path.
+    """V tokens, or turns, that the policy sampled, path by path.
 
     Attributes:
-        at: [V] int64, ascending: which of the words, or turns, of the batch.
-        turn: [V] int64, whose turn of `Steps`.
-        token: [V] int64, which token of the batch, the first for a turn.
-        start: [P + 1] int64; those of path p are start[p] : start[p + 1].
-        reward: [V], what is paid for each; a turn's reward is paid at its last token.
-        value: [V], of the state before it; nan where no critic gave one.
+        at: [V] int64, ascending: index of the path token, or turn, in the batch.
+        turn: [V] int64, the turn of `PathView`.
+        token: [V] int64, index of the token in the batch, the first for a turn.
+        start: [P + 1] int64; path p is start[p] : start[p + 1].
+        reward: [V], the reward of each; a turn's reward is at its last token.
+        value: [V], of the state before it; nan without a critic.
         end: [P], of the state after the last one of each path: the bootstrap of a truncated path, else 0.
     """
 
@@ -36,41 +37,41 @@ class Valued:
     end: Floats
 
 
-def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[str]:
-    """The need "bootstrap" of a rule, if it bootstraps truncated paths."""
-    return frozenset({"bootstrap"} if bootstrap_truncated else ())
+def bootstrap_needs(bootstrap_truncated: bool) -> frozenset[Need]:
+    """The critic's values of final states, for a rule that bootstraps truncated paths."""
+    return frozenset({FINAL_VALUES} if bootstrap_truncated else ())
 
 
 def end_values(view: PathView, head: str) -> Floats:
     """[P]: the bootstrap, a head's value of the final state of each truncated path.
 
-    0 where the environment ended the path, and where the final state did not fit the model's context.
+    0 where the environment ended the path, and where the final state exceeds the model's context.
     """
     return np.nan_to_num(view.of_ends(head), nan=0.0)
 
 
 def valued_tokens(view: PathView, head: str, *, bootstrap: bool = False) -> Valued:
-    """Every token that the policy wrote, with a head's value before it."""
-    words = view.path_tokens
-    at = np.flatnonzero(view.sampled[words.token])
+    """Returns every sampled token, with a head's value before it."""
+    path_tokens = view.path_tokens
+    at = np.flatnonzero(view.sampled[path_tokens.token])
     end = end_values(view, head) if bootstrap else np.zeros(view.paths)
-    return _valued(view, at, words.step[at], words.token[at], view.of_tokens(head), end)
+    return _valued(view, at, path_tokens.step[at], path_tokens.token[at], view.of_tokens(head), end)
 
 
 def valued_turns(view: PathView, head: str | None = None, *, bootstrap: bool = False) -> Valued:
-    """Every turn with a token that the policy wrote, with a head's value before the first such token."""
+    """Returns every turn with a sampled token, with a head's value before the first such token."""
     end = end_values(view, head) if bootstrap and head is not None else np.zeros(view.paths)
-    words = view.path_tokens
-    written = np.flatnonzero(view.sampled[words.token])
-    step = words.step[written]
+    path_tokens = view.path_tokens
+    written = np.flatnonzero(view.sampled[path_tokens.token])
+    step = path_tokens.step[written]
     first = written[np.diff(step, prepend=-1) > 0]
-    at, token = words.step[first], words.token[first]
+    at, token = path_tokens.step[first], path_tokens.token[first]
     value = np.full(len(view.sampled), np.nan) if head is None else view.of_tokens(head)
     return _valued(view, at, at, token, value, end)
 
 
 def whiten(value: Floats, *, ddof: int = 1, guard: Guard = "added") -> Floats:
-    """[n]: values minus their mean over their standard deviation; 0 when there is one alone or all are equal."""
+    """[n]: values minus their mean, over their standard deviation; 0 for a single value or a tie."""
     return normalize(value, np.zeros(len(value), dtype=np.int64), ddof=ddof, epsilon=1e-8, guard=guard)
 
 

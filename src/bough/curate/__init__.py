@@ -9,7 +9,7 @@ from bough.tree import Credited, StageError, describe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterResult:
-    """What passed, and how many groups did not, by reason."""
+    """The kept groups, and the number of dropped groups by reason."""
 
     trees: tuple[Credited, ...]
     dropped: dict[str, int]
@@ -20,7 +20,7 @@ class Filter(Protocol):
     """Keeps or drops whole groups (the trees of one task)."""
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
-        """Choose; order is kept."""
+        """Filter the groups; order is kept."""
         ...
 
 
@@ -38,7 +38,7 @@ def _checked(piece: str, credited: Sequence[Credited], returned: object) -> Filt
     if not isinstance(returned, FilterResult):
         raise StageError(f"{piece}: got {describe(returned)}; need {need}")
     given = iter([each.tree for each in credited])
-    # Anything iterable is taken, and read once.
+    # An iterator is accepted, so it is consumed once.
     returned = replace(returned, trees=tuple(returned.trees))
     for each in cast("Sequence[object]", returned.trees):
         if not isinstance(each, Credited):

@@ -13,21 +13,21 @@ from bough.tree import Credited, groups
 class NonZeroAdvantage:
     """Drops the groups in which no token has an advantage, under "no_signal" (as in DAPO, arXiv 2503.14476).
 
-    DAPO looks at the accuracy of a group and samples more until the batch is full; here the advantages themselves
-    decide, and the batch is smaller for it.
+    DAPO uses the accuracy of a group and samples until the batch is full. Here the advantages themselves decide, and
+    the batch becomes smaller.
 
     Attributes:
-        tolerance: Advantages up to this size count as none, >= 0.
+        tolerance: Advantages up to this absolute value count as zero, >= 0.
     """
 
     tolerance: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.tolerance >= 0:
-            raise ValueError(f"Signal.tolerance: got {self.tolerance}; need 0 or more")
+            raise ValueError(f"NonZeroAdvantage.tolerance: got {self.tolerance}; need 0 or more")
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
-        """Keep the groups with a signal."""
+        """Keep the groups with a non-zero advantage."""
         by_task = groups(credited)
         kept = {group[0].tree.task.id for group in by_task if any(self._teaches(tree) for tree in group)}
         trees = tuple(tree for tree in credited if tree.tree.task.id in kept)

@@ -11,10 +11,10 @@ from bough.tree import Credited, Ints, exclude_leaves, groups, path_view
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmallAdvantage:
-    """LOOP's filter (arXiv 2502.01600): leaves out the paths none of whose advantages reaches a threshold.
+    """LOOP's filter (arXiv 2502.01600): drops paths whose advantages are all below a threshold.
 
-    What is left out is gone from the batch: its tokens do not count in the mean of the loss either. Groups of which no
-    path is left are dropped under "small_advantage".
+    Dropped paths are removed from the batch: their tokens do not count in the mean of the loss either. Groups without
+    remaining paths are dropped under "small_advantage".
 
     Attributes:
         threshold: Smallest absolute advantage that counts, > 0 (0.01 in the paper).
@@ -27,7 +27,7 @@ class SmallAdvantage:
             raise ValueError(f"SmallAdvantage.threshold: got {self.threshold}; need a number above 0")
 
     def __call__(self, credited: Sequence[Credited]) -> FilterResult:
-        """Leave paths out, and drop the groups that are then empty."""
+        """Drop paths, and the groups that are then empty."""
         thinned = [self._thin(each) for each in credited]
         kept: list[Credited] = []
         dropped = 0

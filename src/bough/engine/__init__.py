@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -48,6 +50,11 @@ class Sampling:
             raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
         if self.top_probs < 0:
             raise ValueError(f"Sampling.top_probs: got {self.top_probs}; need 0 (none) or more")
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Entropies, when completions carry them."""
+        return frozenset({ENTROPIES, MEAN_TURN_ENTROPY} if self.entropies else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,12 +150,28 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class Caching(Protocol):
+    """An engine that keeps keys and values in the memory of the policy's device."""
+
+    @property
+    def cache_tokens(self) -> int:
+        """Most tokens whose keys and values it keeps."""
+        ...
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens whose keys and values it keeps now."""
+        ...
+
+
 # Last, because every engine imports the protocol from above. None imports torch before it is built.
 from bough.engine.local import Local  # noqa: E402
 from bough.engine.openai import OpenAi  # noqa: E402
 from bough.engine.scripted import InjectedFault, Scripted  # noqa: E402
 
 __all__ = [
+    "Caching",
     "Completion",
     "Engine",
     "EngineFault",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bough.engine.pages import PAGE_TOKENS
+from bough.tree.needs import BATCH_INVARIANCE, Need
 
 if TYPE_CHECKING:
     from bough.engine.generation import LocalEngine
@@ -51,6 +52,11 @@ class Local:
         if self.cache_tokens is not None and self.cache_tokens < PAGE_TOKENS * max(self.processes, 1):
             each = f" for each of {self.processes} processes" if self.processes > 1 else ""
             raise ValueError(f"Local.cache_tokens: got {self.cache_tokens}; need at least {PAGE_TOKENS}{each}, or None")
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Batch invariance, when each request is computed alone."""
+        return frozenset({BATCH_INVARIANCE} if self.deterministic else ())
 
     def context_of(self, model: "Model") -> int:
         """Most tokens of prompt and completion together, with a model."""

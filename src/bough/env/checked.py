@@ -1,4 +1,4 @@
-"""Calls of an environment whose answers can be trusted: everything that goes wrong inside becomes an `EnvFault`."""
+"""Validated environment calls: every error inside an environment becomes an `EnvFault`."""
 
 import json
 import math
@@ -20,9 +20,9 @@ Piece = TypeVar("Piece", State, Step)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedEnv:
-    """Calls an environment in this process and checks the results.
+    """Calls an environment in this process and validates the results.
 
-    NumPy scalars in the results become Python's, so that they can be written as JSON and unpickled anywhere.
+    NumPy scalars in the results are converted to Python's, so JSON can write them and every process can unpickle them.
 
     Raises:
         EnvFault: from every call, when the environment raises or returns the wrong type. The message has the file and
@@ -34,16 +34,16 @@ class ValidatedEnv:
 
     @property
     def name(self) -> str:
-        """The environment's class, for messages."""
+        """The environment's class name, for messages."""
         return type(self.env).__name__
 
     def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
-        """`Env.tasks`; its ValueError passes through, as in `start`.
+        """Calls `Env.tasks`; its ValueError passes through, as in `start`.
 
-        `Task.data` is returned as JSON reads it back: tuples become lists, keys become texts.
+        `Task.data` is returned after a JSON round trip: tuples become lists, keys become strings.
 
         Raises:
-            ValueError: when the result is not `count` tasks with different ids, or JSON cannot write one.
+            ValueError: when the result is not `count` tasks with different ids, or JSON cannot write one of them.
         """
         with self._guard("tasks", of_task=True):
             answer = cast("object", self.env.tasks(split, count, seed))
@@ -59,10 +59,10 @@ class ValidatedEnv:
         return tuple(_as_json(task, call) for task in tasks)
 
     def start(self, task: Task) -> State:
-        """`Env.start`; its ValueError passes through, because a bad task is the user's to mend.
+        """Calls `Env.start`; its ValueError passes through, because a bad task is a user error.
 
         Raises:
-            UserCodeError: instead of a ValueError raised in the user's code.
+            UserCodeError: when the user's code raises a ValueError.
         """
         with self._guard("start", of_task=True):
             answer = self.env.start(task)
@@ -75,7 +75,7 @@ class ValidatedEnv:
         return self._step(answer)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """`Oracle.plan`; None when the environment is no oracle."""
+        """Calls `Oracle.plan`; returns None when the environment is no oracle."""
         if not isinstance(self.env, Oracle):
             return None
         with self._guard("plan"):
@@ -86,20 +86,20 @@ class ValidatedEnv:
 
     @contextmanager
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
-        """Convert an exception of the environment to `EnvFault`, except for a wrong task or a missing extra."""
+        """Converts an exception of the environment to `EnvFault`, except for a wrong task or a missing extra."""
         try:
             yield
         except EnvFault as fault:
             raise EnvFault(shorten(str(fault))) from fault.__cause__
         except (Exception, SystemExit) as broken:
-            told = f"{self.name}.{call} raised {describe(broken)}"
+            message = f"{self.name}.{call} raised {describe(broken)}"
             if of_task and isinstance(broken, ValueError):
                 if place(broken):
-                    raise UserCodeError(told) from broken
+                    raise UserCodeError(message) from broken
                 raise
             if isinstance(broken, ImportError) and not place(broken):
                 raise
-            raise EnvFault(told) from broken
+            raise EnvFault(message) from broken
 
     def _step(self, step: object) -> Step:
         if not isinstance(step, Step):
@@ -144,7 +144,7 @@ class ValidatedEnv:
         return state
 
     def _plain(self, value: object, where: str) -> object:
-        """A value that JSON can write."""
+        """Returns `value` as a value that JSON can write."""
         if isinstance(value, np.generic | np.ndarray):
             value = cast("object", value.tolist())
         if value is None or isinstance(value, bool | int | float | str):
@@ -161,7 +161,7 @@ class ValidatedEnv:
 
 
 def _plain_fields(piece: Piece, *names: str) -> Piece:
-    """`piece` with the NumPy scalars in the fields `names` converted to Python's; `piece` itself without any."""
+    """Returns `piece` with NumPy scalars in the fields `names` converted to Python's; `piece` itself without any."""
     values: dict[str, object] = {name: getattr(piece, name) for name in names}
     plain: dict[str, Any] = {
         name: cast("np.generic", value).item()
@@ -172,7 +172,7 @@ def _plain_fields(piece: Piece, *names: str) -> Piece:
 
 
 def _as_json(task: Task, call: str) -> Task:
-    """The task with data as JSON reads it back."""
+    """Returns the task with its data after a JSON round trip."""
     if not _is_unicode(task.id):
         raise ValueError(f"{call}: got the task id {task.id!r}; need one without lone surrogates")
     try:
@@ -185,7 +185,7 @@ def _as_json(task: Task, call: str) -> Task:
 
 
 def _python_value(value: object) -> object:
-    """The Python value of a NumPy one, for `json.dumps`."""
+    """Converts a NumPy value to Python, for `json.dumps`."""
     if isinstance(value, np.generic | np.ndarray):
         return cast("object", value.tolist())
     raise TypeError(f"{type(value).__name__} is no JSON value")
@@ -199,7 +199,7 @@ def _is_finite(number: float) -> bool:
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether UTF-8 can encode a text."""
+    """Whether UTF-8 can encode a string."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -212,6 +212,6 @@ def _is_texts(answer: object) -> bool:
 
 
 def _shown(answer: object) -> str:
-    """A value with its type, short enough for a message."""
+    """Formats a value with its type, shortened for a message."""
     text = repr(answer)
     return f"{text if len(text) <= 80 else text[:77] + '...'} of type {type(answer).__name__}"

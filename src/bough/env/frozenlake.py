@@ -1,6 +1,6 @@
-"""FrozenLake in text: walk to the goal without falling through a hole in the ice.
+"""FrozenLake as text: cross a frozen grid to the goal without falling into a hole.
 
-The rules are those of Gymnasium's `FrozenLake-v1`, the way of showing them follows RAGEN (arXiv:2504.20073).
+The rules are those of Gymnasium's `FrozenLake-v1`; the text rendering follows RAGEN (arXiv:2504.20073).
 """
 
 import random
@@ -24,7 +24,7 @@ STANDING = {"S": "P", "F": "P", "H": "X", "G": "*"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """Where a walk stands: the map, the agent's cell, the steps taken, and the luck that slips are drawn from."""
+    """The state of an episode: the map, the agent's cell, the steps taken, and the seed of the slips."""
 
     rows: Rows
     cell: Cell
@@ -33,26 +33,26 @@ class Walk:
 
     @property
     def letter(self) -> str:
-        """What is under the agent."""
+        """The letter of the agent's cell."""
         return self.rows[self.cell[0]][self.cell[1]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenLake:
-    """A lake as a grid. Reaching the goal pays 1 and ends the episode, falling into a hole ends it with 0.
+    """A grid of ice and holes. Reaching the goal pays 1 and ends the episode; falling into a hole ends it with 0.
 
-    The agent reads the map, in which P is itself, _ ice, O a hole and G the goal; at the end X is the agent in a hole
-    and * the agent at the goal. It answers with one of left, down, right, up. At the edge of the map it stays.
+    The observation is the map: P is the agent, _ ice, O a hole and G the goal. At the end X is the agent in a hole
+    and * the agent at the goal. The actions are left, down, right and up. A move off the map leaves the agent in place.
 
-    Instances are drawn at random. Rotations and mirror images of a map are the same
-    instance: all of them are in one split, and at most one of them is in a list of tasks.
+    Instances are sampled at random. Rotations and mirror images of a map count as the same instance: all of them
+    are in one split, and at most one of them is in a list of tasks.
 
     Attributes:
         size: Rows and columns of the map.
         frozen: Probability that a cell is ice rather than a hole.
-        slip: Probability that a move goes sideways, half to each side. What happens depends on the task's seed and on
-            the actions so far alone, so that a state stays a value; the same actions slip in the same way.
-        max_steps: After so many actions, understood or not, the episode is `TRUNCATED`.
+        slip: Probability that a move goes sideways, half to each side. The outcome is a function of the task's seed
+            and the actions so far, so a state stays a value; the same actions slip in the same way.
+        max_steps: The episode is `TRUNCATED` after this many actions, recognised or not.
         least_moves: Fewest moves from start to goal that an instance must need.
         corners: Whether the start is top left and the goal bottom right, as in Gymnasium, or both anywhere.
 
@@ -89,10 +89,10 @@ class FrozenLake:
         return f"Move P over ice _ to goal G, not into holes O.{slippery} Answer left, down, right or up."
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """`count` different solvable maps of a split.
+        """Returns `count` different solvable maps of a split.
 
         Raises:
-            ValueError: when the split has fewer; small maps and rare holes have few different ones.
+            ValueError: when the split has fewer; small maps and rare holes give few different ones.
         """
         maps = draw_instances(
             name="FrozenLake",
@@ -106,7 +106,7 @@ class FrozenLake:
         return [instance_task(name="frozenlake", content="\n".join(rows), data={"rows": list(rows)}) for rows in maps]
 
     def start(self, task: Task) -> State:
-        """The agent on S.
+        """Returns the state with the agent on S.
 
         Raises:
             ValueError: when `task.data["rows"]` is not a map of the letters S, F, H, G with one S and one G.
@@ -120,7 +120,7 @@ class FrozenLake:
         return _state(Walk(rows=rows, cell=starts[0], steps=0, luck=str(task.seed)))
 
     def step(self, state: State, action: str) -> Step:
-        """Move. Text that is no move costs a step and changes nothing else."""
+        """Moves the agent. An unrecognised action costs a step and changes nothing else."""
         walk = _walk(state)
         if walk.letter in "HG":
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=walk.letter == "G")
@@ -140,12 +140,11 @@ class FrozenLake:
         )
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """What to do from here, exactly.
+        """Returns an exact optimal plan from `state`.
 
-        Without slips: a shortest way to the goal. With slips: the one action, as a tuple of one, with the best
-        probability of reaching the goal within the steps that are left, and among those the one that is over soonest,
-        under fresh draws of every slip. None where the goal cannot be reached in the steps that are left, and at the
-        goal the empty plan.
+        Without slips: a shortest path to the goal. With slips: a tuple of one action. It maximises the probability of
+        reaching the goal within the steps left; ties go to the fewer expected steps, over fresh samples of every slip.
+        None where the goal is out of reach in the steps left; the empty plan at the goal.
         """
         walk = _walk(state)
         left = self.max_steps - walk.steps
@@ -167,13 +166,13 @@ class FrozenLake:
         draw = int(luck, 16) / 2**64 if self.slip else 1.0
         if draw >= self.slip:
             return move
-        # The actions go round counter-clockwise.
+        # The actions are ordered counter-clockwise.
         return ACTIONS[(ACTIONS.index(move) + (1 if draw < self.slip / 2 else -1)) % 4]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chance:
-    """The best that can be done in a cell: the action, its probability of success, its expected steps to the end."""
+    """The optimum in a cell: the action, its probability of success, its expected steps to the end."""
 
     action: str
     success: float
@@ -182,9 +181,9 @@ class Chance:
 
 @lru_cache(maxsize=256)
 def chances(rows: Rows, slip: float, steps: int) -> tuple[Mapping[Cell, Chance], ...]:
-    """The best chance in every cell with 0, 1, ..., `steps` steps left, by exact backward induction (value iteration).
+    """Returns the optimum in every cell with 0, 1, ..., `steps` steps left, by backward value iteration.
 
-    Success comes first, then the fewer expected steps until the episode ends, then the order of the actions.
+    The order is: probability of success, then fewer expected steps until the episode ends, then action order.
     """
     table = {
         cell: Chance(action=ACTIONS[0], success=float(rows[cell[0]][cell[1]] == "G"), steps=0.0)
@@ -199,7 +198,7 @@ def chances(rows: Rows, slip: float, steps: int) -> tuple[Mapping[Cell, Chance],
 
 
 def _best(ends: Sequence[Chance], slip: float) -> Chance:
-    """The best action of a cell from which going straight would lead to `ends`, one for each action."""
+    """Returns the best action of a cell, given the chance `ends` after a straight move, one for each action."""
     options: list[Chance] = []
     for index, action in enumerate(ACTIONS):
         shares = ((ends[index], 1 - slip), (ends[(index + 1) % 4], slip / 2), (ends[index - 1], slip / 2))
@@ -207,7 +206,7 @@ def _best(ends: Sequence[Chance], slip: float) -> Chance:
         options.append(
             Chance(action=action, success=success, steps=1 + sum(share * end.steps for end, share in shares))
         )
-    # Rounded, so that sums that are equal on paper are equal here and the next criterion decides.
+    # Rounded, so sums that are mathematically equal compare equal and the next criterion decides.
     return min(options, key=lambda chance: (-round(chance.success, 12), round(chance.steps, 9)))
 
 

@@ -1,4 +1,4 @@
-"""What worlds on a grid share: moves, how rows are shown, and when two maps are the same map."""
+"""Shared code of grid environments: moves, rendering of rows, and symmetries of maps."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
@@ -9,18 +9,18 @@ Rows: TypeAlias = tuple[str, ...]
 """A map: one string per row, one letter per cell."""
 
 MOVES: Mapping[str, tuple[int, int]] = {"left": (0, -1), "down": (1, 0), "right": (0, 1), "up": (-1, 0)}
-"""What each action adds to (row, column)."""
+"""The change of (row, column) by each action."""
 
 ACTIONS: tuple[str, ...] = tuple(MOVES)
 
 
 def show(rows: Rows) -> str:
-    """A map as the agent reads it: one row per line, cells separated by spaces."""
+    """Renders a map for the agent: one row per line, cells separated by spaces."""
     return "\n".join(" ".join(row) for row in rows)
 
 
 def canonical(rows: Rows) -> str:
-    """The same text for a map and for its rotations and mirror images, and for no other map."""
+    """Returns a canonical form: equal exactly for a map and its rotations and mirror images."""
     turned = tuple("".join(column) for column in zip(*rows, strict=True))
     images: list[str] = []
     for image in (rows, turned):
@@ -30,12 +30,12 @@ def canonical(rows: Rows) -> str:
 
 
 def find(rows: Rows, letters: str) -> tuple[tuple[int, int], ...]:
-    """The cells, as (row, column), that hold one of `letters`, in reading order."""
+    """Returns the cells, as (row, column), with one of `letters`, in reading order."""
     return tuple((r, c) for r, row in enumerate(rows) for c, letter in enumerate(row) if letter in letters)
 
 
 def put(rows: Rows, cells: Mapping[tuple[int, int], str]) -> Rows:
-    """The map with some cells replaced."""
+    """Returns the map with some cells replaced."""
     return tuple(
         "".join(cells.get((r, c), letter) for c, letter in enumerate(row)) if any(r == at[0] for at in cells) else row
         for r, row in enumerate(rows)
@@ -43,10 +43,10 @@ def put(rows: Rows, cells: Mapping[tuple[int, int], str]) -> Rows:
 
 
 def rows_of(task: Task, name: str, letters: str) -> Rows:
-    """The map in `task.data["rows"]`.
+    """Returns the map in `task.data["rows"]`.
 
     Raises:
-        ValueError: when there is none, or it is not a rectangle of `letters`.
+        ValueError: when it is missing, or is not a rectangle of `letters`.
     """
     need = f"a list of equally long strings of the letters {letters!r}"
     given = task.data.get("rows")

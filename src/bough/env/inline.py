@@ -1,4 +1,4 @@
-"""A host for environments that are quick: they run in this process, one call at a time."""
+"""A host for fast environments: they run in this process, one call at a time."""
 
 import time
 from collections.abc import Generator
@@ -12,10 +12,10 @@ from bough.tree import Task
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InProcessHost:
-    """Runs an environment in this process. A call that hangs hangs everything; use `Workers` where that can happen.
+    """Runs an environment in this process. A call that hangs blocks the process; use `Workers` against hanging calls.
 
     Attributes:
-        env: What to run.
+        env: The environment.
     """
 
     env: Env
@@ -23,12 +23,12 @@ class InProcessHost:
 
     @property
     def busy_s(self) -> float:
-        """For how long the environment has worked."""
+        """Busy seconds of the environment."""
         return self._took_s[0]
 
     @property
     def branching(self) -> Branching:
-        """The environment's."""
+        """The environment's `branching`."""
         return self.env.branching
 
     @property
@@ -37,7 +37,7 @@ class InProcessHost:
         return 0
 
     async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
-        """`Env.tasks`.
+        """Calls `Env.tasks`.
 
         Raises:
             EnvFault: when the environment raises anything but ValueError.
@@ -47,36 +47,35 @@ class InProcessHost:
             return ValidatedEnv(env=self.env).tasks(split, count, seed)
 
     async def start(self, task: Task) -> State:
-        """`Env.start`.
+        """Calls `Env.start`.
 
         Raises:
-            EnvFault: when the environment raised something else than ValueError, or returned something else than a
-                State.
+            EnvFault: when the environment raises anything but ValueError, or returns no `State`.
             ValueError: the environment's own, about a bad task.
         """
         with self._working():
             return ValidatedEnv(env=self.env).start(task)
 
     async def step(self, state: State, action: str) -> Step:
-        """`Env.step`.
+        """Calls `Env.step`.
 
         Raises:
-            EnvFault: when the environment raised, or returned something else than a Step.
+            EnvFault: when the environment raises, or returns no `Step`.
         """
         with self._working():
             return ValidatedEnv(env=self.env).step(state, action)
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
-        """`Oracle.plan`; None too when the environment is no oracle.
+        """Calls `Oracle.plan`; returns None too when the environment is no oracle.
 
         Raises:
-            EnvFault: when the environment raised, or returned something else than strings or None.
+            EnvFault: when the environment raises, or returns neither strings nor None.
         """
         with self._working():
             return ValidatedEnv(env=self.env).plan(state)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing; the host holds no processes or files."""
 
     @contextmanager
     def _working(self) -> Generator[None]:

@@ -1,4 +1,4 @@
-"""Several calls in one action, which say what they need of each other."""
+"""Parallel calls: several calls in one action, with dependencies between them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,42 +7,43 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from bough.env import Branching, Env, Oracle, Split, State, Step
+from bough.env import Branching, Env, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
+from bough.tree.needs import ORACLE, Need
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
 RESULT = re.compile(r"\$(\d+)")
 
 Call: TypeAlias = tuple[str, frozenset[int]]
-"""What to do, and the numbers of the calls that come before."""
+"""The text of a call, and the numbers of the calls it depends on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelCalls:
-    """Experimental: parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432), joined in one reading.
+    """Experimental: parallel calls, a DAG in one action (DTA-Llama, arXiv 2501.12432), with one joined observation.
 
         1: search cats
         2: search dogs
         3 after 1, 2: compare $1 with $2
 
-    Calls that come after others wait for them; $1 stands for what call 1 gave, and makes a call come after it. What
-    they all give is read at once, by number. Rewards add up. When a call ends the episode the rest is left. An action
-    of one line without a number is a call as ever, and one that is neither does nothing and is not valid.
+    A call after others starts when they end. $1 is replaced by the result of call 1, and makes the call depend on
+    call 1. The observation joins the results by number. Rewards add up. A call that ends the episode cancels the rest.
+    A single line without a number is an ordinary action. Any other text does nothing and is not valid.
 
-    By default calls are carried out one after another, which is right in every environment. With `at_once` all calls of
-    a level begin in the same state, each in a thread of its own, and the state after the level is that after its last
-    call: for tools that look things up and change nothing.
+    By default calls run one after another, which is correct in every environment. With `at_once` all calls of a level
+    start from the same state, each in its own thread, and the next state is that after the level's last call. This
+    suits read-only tools.
 
-    An action is one turn in every budget, however many calls there are in it.
+    An action is one turn in every budget, whatever its number of calls.
 
-    The parser must let several lines pass (`Tagged`). Of the paper a summary was read, not its text: it trains a model
-    on plans made from DFSDT's paths, and its runtime has processes and threads with a join; here that is an
-    environment.
+    The parser must accept several lines (`Tagged`). This follows a summary of the paper, not its text. The paper trains
+    a model on plans made from DFSDT's paths, and its runtime joins processes and threads; here an environment does the
+    join.
 
     Attributes:
-        env: What is called.
-        most: Most calls in an action.
-        at_once: Whether the calls of a level are carried out in parallel.
+        env: The inner environment.
+        most: Maximum number of calls in an action.
+        at_once: Whether the calls of a level run in parallel.
     """
 
     env: Env
@@ -51,36 +52,41 @@ class ParallelCalls:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"Joint.most: got {self.most}; need at least 1")
+            raise ValueError(f"ParallelCalls.most: got {self.most}; need at least 1")
         if self.at_once and self.env.branching is not Branching.COPY:
             raise ValueError(
-                f"Joint.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need one whose "
-                "states are values (copy)"
+                f"ParallelCalls.at_once: got {type(self.env).__name__} of branching {self.env.branching}; need "
+                "one whose states are values (copy)"
             )
 
     @property
     def branching(self) -> Branching:
-        """The inner environment's."""
+        """The inner environment's `branching`."""
         return self.env.branching
 
     @property
     def instructions(self) -> str:
-        """What the inner environment tells, and how several calls are written."""
+        """The inner environment's instructions, and the format of several calls."""
         return (
             f"{self.env.instructions}\nYou may do up to {self.most} things at a time, a line each, with numbers: "
             '"1: this", "2: that". What needs the result of another says so: "3 after 1, 2: compare $1 with $2".'
         ).strip()
 
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The inner environment's oracle."""
+        return env_gives(self.env) & {ORACLE}
+
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """The inner environment's tasks."""
+        """Returns the inner environment's tasks."""
         return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
-        """The first state of a task."""
+        """Returns the first state of a task."""
         return _outer(self.env.start(task))
 
     def step(self, state: State, action: str) -> Step:
-        """Carry out all calls of an action."""
+        """Executes all calls of an action."""
         inner = _inner(state)
         lines = [line for line in action.splitlines() if line.strip()]
         if len(lines) < 2 and not (lines and LINE.fullmatch(lines[0])):
@@ -92,11 +98,11 @@ class ParallelCalls:
         return self._all(inner, calls)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """The inner oracle's plan; None too when the inner environment is no `Oracle`."""
+        """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         return self.env.plan(_inner(state)) if isinstance(self.env, Oracle) else None
 
     def _calls(self, lines: Sequence[str]) -> dict[int, Call] | str:
-        """The calls by number; or what is wrong with them."""
+        """Returns the calls by number, or an error text for the agent."""
         found = [LINE.fullmatch(line) for line in lines]
         calls: dict[int, Call] = {}
         for line, parts in zip(lines, found, strict=True):
@@ -118,30 +124,30 @@ class ParallelCalls:
         return calls
 
     def _all(self, inner: State, calls: Mapping[int, Call]) -> Step:
-        """Carry calls out, level by level."""
+        """Executes calls level by level."""
         order = TopologicalSorter({number: named for number, (_, named) in calls.items()})
         order.prepare()
-        said: dict[int, Step] = {}
+        results: dict[int, Step] = {}
         step = Step(state=inner)
         while order.is_active() and step.outcome is Outcome.OPEN:
             level = sorted(order.get_ready())
-            texts = [RESULT.sub(lambda found: _given(found, said), calls[number][0]) for number in level]
+            texts = [RESULT.sub(lambda found: _given(found, results), calls[number][0]) for number in level]
             for number, done in zip(level, self._level(step.state, texts), strict=False):
-                said[number] = step = done
+                results[number] = step = done
             order.done(*level)
         inner = step.state
         return Step(
-            state=replace(_outer(inner), observation=_joined(said)),
-            reward=sum(each.reward for each in said.values()),
+            state=replace(_outer(inner), observation=_joined(results)),
+            reward=sum(each.reward for each in results.values()),
             outcome=step.outcome,
-            valid=all(each.valid for each in said.values()),
+            valid=all(each.valid for each in results.values()),
             success=step.success,
-            replayed_steps=sum(each.replayed_steps for each in said.values()),
-            info={"calls": len(said)},
+            replayed_steps=sum(each.replayed_steps for each in results.values()),
+            info={"calls": len(results)},
         )
 
     def _level(self, inner: State, texts: Sequence[str]) -> list[Step]:
-        """Carry out calls that do not wait for each other, up to one that ends the episode."""
+        """Executes independent calls, up to one that ends the episode."""
         if self.at_once and len(texts) > 1:
             with ThreadPoolExecutor(max_workers=len(texts)) as pool:
                 steps = list(pool.map(self.env.step, [inner] * len(texts), texts))
@@ -157,21 +163,23 @@ class ParallelCalls:
 
 
 def _outer(inner: State) -> State:
-    """A state whose value is the inner one, as the inner environment returned it."""
+    """Returns a state whose value is the inner state."""
     return replace(inner, value=inner)
 
 
 def _inner(state: State) -> State:
     if not isinstance(state.value, State):
-        raise TypeError(f"Joint: got a state with a value of type {type(state.value).__name__}; need one of its own")
+        raise TypeError(
+            f"ParallelCalls: got a state with a value of type {type(state.value).__name__}; need one of its own"
+        )
     return state.value
 
 
-def _given(found: re.Match[str], said: Mapping[int, Step]) -> str:
-    """What a call gave; where there is no such call, the text as it is."""
-    step = said.get(int(found[1]))
+def _given(found: re.Match[str], results: Mapping[int, Step]) -> str:
+    """Returns the result of a call; without such a call, the text itself."""
+    step = results.get(int(found[1]))
     return found[0] if step is None else step.state.observation
 
 
-def _joined(said: Mapping[int, Step]) -> str:
-    return "\n".join(f"{number}: {said[number].state.observation}" for number in sorted(said))
+def _joined(results: Mapping[int, Step]) -> str:
+    return "\n".join(f"{number}: {results[number].state.observation}" for number in sorted(results))

@@ -1,36 +1,37 @@
-"""Branching for every deterministic environment: start again and play the same actions."""
+"""Branching for every deterministic environment: restart the task and replay the actions."""
 
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env import Branching, Env, EnvFault, Oracle, Split, State, Step
+from bough.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
+from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Played:
-    """What a state of `Replay` is: a task, and the actions that led from its start to here."""
+    """The value of a state of `Replay`: a task, and the actions from its start."""
 
     task: Task
     actions: tuple[str, ...] = ()
 
     @property
     def name(self) -> tuple[str, ...]:
-        """Equal for equal situations: what live states are kept under."""
+        """Equal for equal states: the key of the live states."""
         return (self.task.id, str(self.task.seed), *self.actions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """An environment whose states are values, made of one whose states are not.
+    """Makes the states of an environment plain values by replaying actions.
 
-    The newest state of an episode stays alive inside, so going on from there costs nothing. Any other state is
-    reached by starting the task again and playing its actions again, which `Step.replayed_steps` counts.
+    The newest state of an episode stays alive inside, so stepping it needs no replay. Any other state is
+    reached by restarting the task and replaying its actions, which `Step.replayed_steps` counts.
 
     Attributes:
         env: A deterministic environment, usually of branching `NONE`.
-        keep: How many live states to keep at most; the one longest unused goes first.
+        keep: Maximum number of live states; the least recently used is dropped first.
     """
 
     env: Env
@@ -44,7 +45,7 @@ class Replay:
             raise ValueError(f"Replay.keep: got {self.keep}; need 0 (replay always) or more")
 
     def __reduce__(self) -> "tuple[partial[Replay], tuple[()]]":
-        # Live states cannot travel; whoever gets the copy replays.
+        # Live states cannot be pickled; a copy replays.
         return partial(Replay, env=self.env, keep=self.keep), ()
 
     @property
@@ -54,25 +55,30 @@ class Replay:
 
     @property
     def instructions(self) -> str:
-        """What the inner environment tells."""
+        """The inner environment's instructions."""
         return self.env.instructions
 
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The inner environment's oracle."""
+        return env_gives(self.env) & {ORACLE}
+
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """The inner environment's tasks."""
+        """Returns the inner environment's tasks."""
         return list(self.env.tasks(split, count, seed))
 
     def start(self, task: Task) -> State:
-        """The first state of a task."""
+        """Returns the first state of a task."""
         inner = self.env.start(task)
         played = Played(task=task)
         self._retain(played, inner)
         return replace(inner, value=played)
 
     def step(self, state: State, action: str) -> Step:
-        """Act in any state that this environment, or a copy of it elsewhere, has returned.
+        """Executes an action in any state that this environment, or a copy of it, has returned.
 
         Raises:
-            EnvFault: when playing the same actions again led elsewhere.
+            EnvFault: when a replay of the same actions gives another state.
         """
         played = _played(state)
         inner, replayed = self._reach(played, state)
@@ -83,7 +89,7 @@ class Replay:
         return replace(step, state=replace(step.state, value=after), replayed_steps=replayed + step.replayed_steps)
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """The inner oracle's plan; None too when the inner environment is no `Oracle`."""
+        """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         if not isinstance(self.env, Oracle):
             return None
         played = _played(state)
@@ -98,7 +104,7 @@ class Replay:
             self._live.popitem(last=False)
 
     def _reach(self, played: Played, state: State) -> tuple[State, int]:
-        """The inner state of `state`, taken out of the live ones (stepping uses it up), and the steps played for it."""
+        """Returns the inner state of `state`, removed from the live ones, and the number of replayed steps."""
         inner = self._live.pop(played.name, None)
         if inner is not None:
             return inner, 0

@@ -1,4 +1,4 @@
-"""What runs inside a worker process: read a call, ask the environment, write the answer."""
+"""The server loop inside a worker process: read a request, call the environment, write the reply."""
 
 import os
 import pickle
@@ -19,7 +19,7 @@ from bough.usercode.load import unpickle
 from bough.usercode.origin import describe
 
 LENGTH_BYTES = 8
-"""Every message is a pickle after its length, big-endian."""
+"""Every message is its length, big-endian, then a pickle."""
 
 Call: TypeAlias = Literal["tasks", "start", "step", "plan"]
 
@@ -28,12 +28,12 @@ Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[str, ...] | None
 
 
 class Verdict(StrEnum):
-    """How an exchange went."""
+    """The result of an exchange."""
 
     READY = "ready"
-    """The environment was unpickled; calls may come."""
+    """The environment was unpickled; the worker accepts requests."""
     UNUSABLE = "unusable"
-    """The environment cannot be unpickled here, ever."""
+    """The environment cannot be unpickled in this process."""
     ANSWER = "answer"
     FAULT = "fault"
     BAD_TASK = "bad task"
@@ -47,16 +47,16 @@ ERRORS: Mapping[Verdict, type[Exception]] = {
     Verdict.BAD_TASK: ValueError,
     Verdict.MISSING: ImportError,
 }
-"""By verdict, the exception to raise in the parent process, subclasses first; classes of the user may not unpickle."""
+"""The exception raised in the parent, by verdict, subclasses first; classes of the user may not unpickle."""
 
 
 @dataclass(slots=True, kw_only=True, unsafe_hash=True)
 class Packed:
-    """A `State.value` on its way: only workers unpack it, so the process that asks never loads the environment's own.
+    """A pickled `State.value` in transit. Only workers unpickle it, so the parent never loads the user's classes.
 
     Attributes:
         blob: The pickled value.
-        home: Which worker may still hold the state alive; None when none does. A hint, no part of the value.
+        home: Number of the worker that may hold the live state; None without one. A hint, no part of the value.
     """
 
     blob: bytes
@@ -65,7 +65,7 @@ class Packed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
-    """The first message to a worker: the pickled environment, and the files its modules were loaded from."""
+    """The first message to a worker: the pickled environment, and the source files of its modules."""
 
     env: bytes
     files: Mapping[str, str]
@@ -73,7 +73,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A call of the environment: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step."""
+    """An environment call: `draw` for tasks, `task` for start, `state` for step and plan, `action` for step."""
 
     call: Call
     draw: tuple[Split, int, int] | None = None
@@ -83,7 +83,7 @@ class Request:
 
     @property
     def about(self) -> str:
-        """What the call is about, for messages."""
+        """Describes the call, for messages."""
         if self.draw is not None:
             return f"{self.draw[1]} of split {self.draw[0]!r}"
         if self.task is not None:
@@ -93,7 +93,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What came of it: the answer, or what there is to say about its absence, and how long the process worked on it."""
+    """The reply to a request: the result or an error message, and the busy seconds of the process."""
 
     verdict: Verdict
     answer: Answer = None
@@ -102,13 +102,13 @@ class Reply:
 
 
 def framed(message: Hello | Request | Reply) -> bytes:
-    """A message as bytes."""
+    """Encodes a message as bytes."""
     blob = pickle.dumps(message)
     return len(blob).to_bytes(LENGTH_BYTES, "big") + blob
 
 
 def serve(channel_fd: int) -> None:
-    """Answer calls until the other side goes away. The process's standard input is its lifeline."""
+    """Answers requests until the channel closes. The process ends when its standard input closes."""
     threading.Thread(target=_die_with_parent, daemon=True).start()
     with socket.socket(fileno=channel_fd) as channel, channel.makefile("rwb") as stream:
         hello = _read(stream)
@@ -123,29 +123,29 @@ def serve(channel_fd: int) -> None:
             return
         _write(stream, Reply(verdict=Verdict.READY))
         checked = ValidatedEnv(env=env)
-        while isinstance(ask := _read(stream), Request):
+        while isinstance(request := _read(stream), Request):
             begin = time.perf_counter()
-            reply = _reply(checked, ask, hello.files)
+            reply = _reply(checked, request, hello.files)
             _write(stream, replace(reply, took_s=time.perf_counter() - begin))
 
 
-def _reply(env: ValidatedEnv, ask: Request, files: Mapping[str, str]) -> Reply:
+def _reply(env: ValidatedEnv, request: Request, files: Mapping[str, str]) -> Reply:
     try:
-        return Reply(verdict=Verdict.ANSWER, answer=_answer(env, ask, files))
+        return Reply(verdict=Verdict.ANSWER, answer=_answer(env, request, files))
     except (EnvFault, ImportError, ValueError) as error:
         verdict = next(verdict for verdict, kind in ERRORS.items() if isinstance(error, kind))
         return Reply(verdict=verdict, message=str(error))
 
 
-def _answer(env: ValidatedEnv, ask: Request, files: Mapping[str, str]) -> Answer:
-    if ask.draw is not None:
-        return env.tasks(*ask.draw)
-    if ask.task is not None:
-        return _packed(env.start(ask.task), env.name)
-    state = _unpacked(ask.state, files)
-    if ask.call == "plan":
+def _answer(env: ValidatedEnv, request: Request, files: Mapping[str, str]) -> Answer:
+    if request.draw is not None:
+        return env.tasks(*request.draw)
+    if request.task is not None:
+        return _packed(env.start(request.task), env.name)
+    state = _unpacked(request.state, files)
+    if request.call == "plan":
         return env.plan(state)
-    step = env.step(state, ask.action)
+    step = env.step(state, request.action)
     return replace(step, state=_packed(step.state, env.name))
 
 
@@ -167,7 +167,7 @@ def _unpacked(state: State | None, files: Mapping[str, str]) -> State:
 
 
 def _read(stream: BufferedRWPair) -> object:
-    """The next message, or None at the end."""
+    """Returns the next message, or None at the end."""
     head = stream.read(LENGTH_BYTES)
     size = int.from_bytes(head, "big")
     blob = stream.read(size) if len(head) == LENGTH_BYTES else b""
@@ -180,7 +180,7 @@ def _write(stream: BufferedRWPair, reply: Reply) -> None:
 
 
 def _die_with_parent() -> None:
-    """Standard input ends when the parent does, however it dies; then this process and all it started go too."""
+    """Standard input closes when the parent ends; this process and its children are then killed."""
     while os.read(0, 1):
         pass
     os.killpg(0, signal.SIGKILL)

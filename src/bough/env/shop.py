@@ -1,4 +1,4 @@
-"""A shop in text: buy each thing on a list once, one a turn."""
+"""A shop as text: buy each thing on a list once, one a turn."""
 
 import random
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ GOODS = ("apples", "beans", "bread", "butter", "cheese", "eggs", "fish", "flour"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purchase:
-    """The things on the list, in its order, and the things in the basket, in the order in which they were bought."""
+    """The things on the list, in list order, and the things in the basket, in the order of purchase."""
 
     wanted: tuple[str, ...]
     basket: tuple[str, ...]
@@ -24,7 +24,7 @@ class Purchase:
 class Shop:
     """A shopping list and a basket. Each thing pays an equal share of 1; the last one on the list is success.
 
-    Any other answer ends the episode: a thing that is not on the list or already in the basket, or no thing at all.
+    Any other action ends the episode: a thing not on the list, a thing already in the basket, or no thing at all.
 
     The content of a list decides its split, so no list of one split occurs in another.
 
@@ -52,7 +52,7 @@ class Shop:
         return "Buy what is on the list, each thing once. Answer with one thing."
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """`count` different lists of a split.
+        """Returns `count` different lists of a split.
 
         Raises:
             ValueError: when the split has fewer.
@@ -69,7 +69,7 @@ class Shop:
         return [instance_task(name="shop", content=" ".join(goods), data={"list": list(goods)}) for goods in lists]
 
     def start(self, task: Task) -> State:
-        """An empty basket.
+        """Returns the state with an empty basket.
 
         Raises:
             ValueError: when `task.data["list"]` is not a list of different things of the shop.
@@ -81,7 +81,7 @@ class Shop:
         return _state(Purchase(wanted=goods, basket=()))
 
     def step(self, state: State, action: str) -> Step:
-        """Buy one thing."""
+        """Buys one thing."""
         purchase = _purchase(state)
         thing = action.strip().lower()
         if thing not in purchase.wanted or thing in purchase.basket:
@@ -96,7 +96,7 @@ class Shop:
         )
 
     def plan(self, state: State) -> tuple[str, ...]:
-        """The things that are missing, in the order of the list."""
+        """Returns the missing things, in the order of the list."""
         purchase = _purchase(state)
         return tuple(thing for thing in purchase.wanted if thing not in purchase.basket)
 

@@ -1,4 +1,4 @@
-"""Sokoban in text: push every box onto a target."""
+"""Sokoban as text: push every box onto a target."""
 
 import random
 from collections import deque
@@ -13,14 +13,14 @@ from bough.tree import Outcome, Task
 
 Cell: TypeAlias = tuple[int, int]
 Layout: TypeAlias = tuple[Cell, frozenset[Cell]]
-"""Where the player and the boxes are."""
+"""The cell of the player and the cells of the boxes."""
 
 LETTERS = "#_OX*PS"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """A room as it now is, and the steps taken."""
+    """The state of an episode: the room's rows and the steps taken."""
 
     rows: Rows
     steps: int
@@ -28,23 +28,23 @@ class Room:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sokoban:
-    """A store room. Solving it pays 1 and ends the episode. A box can be pushed, never pulled: some pushes are final.
+    """A storeroom. Solving it pays 1 and ends the episode. Boxes can be pushed, never pulled: some pushes are final.
 
-    The agent reads the room, in which P is itself, # a wall, _ floor, O a target, X a box, * a box on a target and S
-    itself on a target. It answers with one of left, down, right, up. A move against a wall, or against a box that
-    cannot give way, changes nothing.
+    The observation is the room: P is the player, # a wall, _ floor, O a target, X a box, * a box on a target and S
+    the player on a target. The actions are left, down, right and up. A move against a wall or a blocked box
+    changes nothing.
 
-    Instances are drawn at random. Rotations and mirror images of a room are the same instance: all of them are in one
-    split, and at most one of them is in a list of tasks.
+    Instances are sampled at random. Rotations and mirror images of a room count as the same instance: all of them are
+    in one split, and at most one of them is in a list of tasks.
 
     Attributes:
         size: Rows and columns of the room, its outer walls included.
         boxes: Number of boxes and of targets. The oracle searches all layouts, whose number grows steeply with it.
         walls: Probability that a cell inside is a wall.
-        max_steps: After so many actions, understood or not, the episode is `TRUNCATED`.
+        max_steps: The episode is `TRUNCATED` after this many actions, recognised or not.
         least_moves: Fewest moves that an instance must need.
-        box_reward: Paid for each box pushed onto a target, and taken back when it leaves one.
-        show_border: Whether the agent reads the walls around the room, which are always there.
+        box_reward: Reward for each box pushed onto a target; subtracted when it leaves one.
+        show_border: Whether the observation shows the outer walls, which always exist.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -84,7 +84,7 @@ class Sokoban:
         )
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """`count` different solvable rooms of a split.
+        """Returns `count` different solvable rooms of a split.
 
         Raises:
             ValueError: when the split has fewer; small rooms have few different ones.
@@ -101,7 +101,7 @@ class Sokoban:
         return [instance_task(name="sokoban", content="\n".join(rows), data={"rows": list(rows)}) for rows in rooms]
 
     def start(self, task: Task) -> State:
-        """The room as drawn.
+        """Returns the room's first state.
 
         Raises:
             ValueError: when `task.data["rows"]` is not a room with a wall around it, one player, and as many targets
@@ -118,7 +118,7 @@ class Sokoban:
         return self._state(Room(rows=rows, steps=0))
 
     def step(self, state: State, action: str) -> Step:
-        """Move or push. Text that is no move costs a step and changes nothing else."""
+        """Moves or pushes. An unrecognised action costs a step and changes nothing else."""
         room = _room(state)
         if _solved(room.rows):
             return Step(state=state, outcome=Outcome.TERMINATED, valid=False, success=True)
@@ -138,7 +138,7 @@ class Sokoban:
         )
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """A shortest solution, by search; None where the room cannot be solved in the steps that are left."""
+        """Returns a shortest solution, by search; None where the steps left are too few."""
         room = _room(state)
         way = solve(room.rows)
         return way if way is not None and len(way) <= self.max_steps - room.steps else None
@@ -154,9 +154,9 @@ class Sokoban:
 
 @lru_cache(maxsize=4096)
 def solve(rows: Rows) -> tuple[str, ...] | None:
-    """A shortest solution of a room, by breadth-first search over the places of player and boxes; None without one.
+    """Returns a shortest solution by breadth-first search over layouts of player and boxes; None without one.
 
-    A box is never pushed to (or left) where, alone in the room, it could not be brought to any target.
+    A box is never pushed to (or left in) a cell from which, alone in the room, it cannot reach any target.
     """
     targets, alive = frozenset(find(rows, "OS*")), _alive(rows)
     if not alive.issuperset(find(rows, "X")):
@@ -192,7 +192,7 @@ def _way(ways: dict[Layout, tuple[Layout, str] | None], end: Layout) -> tuple[st
 
 
 def _alive(rows: Rows) -> frozenset[Cell]:
-    """The cells from which a lone box can be pushed onto some target: found by pulling boxes away from the targets."""
+    """Returns the cells from which a lone box can reach some target, found by pulling boxes from the targets."""
     seen = set(find(rows, "OS*"))
     queue = deque(seen)
     while queue:
@@ -217,7 +217,7 @@ def _solved(rows: Rows) -> bool:
 
 
 def _moved(rows: Rows, move: str) -> Rows:
-    """The room after a move; the same room where the way is blocked."""
+    """Returns the room after a move; the same room where the move is blocked."""
     down, right = MOVES[move]
     ((row, column),) = find(rows, "PS")
     here, there, beyond = ((row + n * down, column + n * right) for n in range(3))

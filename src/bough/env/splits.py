@@ -1,4 +1,4 @@
-"""Splits by content: the content of an instance decides which split it is in, so no split can leak into another."""
+"""Splits by content: a hash of the content assigns an instance to its split, so splits never overlap."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -9,27 +9,27 @@ from bough.env import Split
 from bough.tree import Task
 
 SHARES: Mapping[Split, float] = {"train": 0.8, "dev": 0.1, "test": 0.1}
-"""The share of all instances that each split gets. Changing it moves instances between splits."""
+"""The share of all instances in each split. Changing it moves instances between splits."""
 
 PATIENCE = 4000
-"""Draws in a row without a new instance before a split counts as exhausted."""
+"""Consecutive samples without a new instance before a split counts as exhausted."""
 
 Instance = TypeVar("Instance")
 
 
 def content_hash(content: str) -> str:
-    """16 hexadecimal digits that name a content; the same on every machine and in every version of Python."""
+    """Hashes a content to 16 hexadecimal digits; the same on every machine and in every version of Python."""
     return blake2b(content.encode(), digest_size=8).hexdigest()
 
 
 def split_of(content: str) -> Split:
-    """The split that a content belongs to.
+    """Returns the split of a content.
 
     Args:
-        content: What makes the instance what it is, in one canonical form: instances that are the same up to a
-            symmetry must give the same content, or a mirror image of a test instance may be trained on.
+        content: The canonical form of the instance. Symmetric instances must give the same content, or a mirror
+            image of a test instance may be in the training split.
     """
-    # Salted, so that the split does not depend on the digits that `content_hash` shows.
+    # Salted, so the split is independent of the digits of `content_hash`.
     bucket = int(content_hash(f"split\n{content}"), 16) / 2**64
     reach = 0.0
     for split, share in SHARES.items():
@@ -49,21 +49,21 @@ def draw_instances(
     content: Callable[[Instance], str],
     accept: Callable[[Instance], bool],
 ) -> list[Instance]:
-    """`count` instances of a split with contents that differ from each other.
+    """Samples `count` instances of a split with different contents.
 
-    The result depends on the arguments alone, and a smaller `count` gives the beginning of what a larger one gives.
+    The result is a function of the arguments, and a smaller `count` gives a prefix of the result of a larger one.
 
     Args:
-        name: Of the environment, for the error and to keep the draws of different environments apart.
-        split: Which split to draw from.
-        count: How many.
-        seed: Drives the draws.
-        propose: Draws any instance.
+        name: Name of the environment, for the error and to separate the samples of different environments.
+        split: The split to sample from.
+        count: Number of instances.
+        seed: Seed of the samples.
+        propose: Samples any instance.
         content: An instance's canonical content, see `split_of`.
-        accept: Whether an instance may be used (solvable, hard enough); asked after the cheaper tests.
+        accept: Whether an instance may be used (solvable, hard enough); called after the cheaper tests.
 
     Raises:
-        ValueError: when `count` is negative, or `PATIENCE` draws in a row brought nothing new.
+        ValueError: when `count` is negative, or `PATIENCE` consecutive samples give no new instance.
     """
     if count < 0:
         raise ValueError(f"{name}.tasks: got count={count}; need 0 or more")
@@ -81,13 +81,13 @@ def draw_instances(
         if misses >= PATIENCE:
             raise ValueError(
                 f"{name}.tasks: got count={count} for split {split!r}, but after {len(found)} different instances "
-                f"{PATIENCE} draws brought no new one; need a smaller count, or settings with more instances (size)"
+                f"{PATIENCE} samples gave no new one; need a smaller count, or settings with more instances (size)"
             )
     return list(found.values())
 
 
 def instance_task(*, name: str, content: str, data: Mapping[str, object]) -> Task:
-    r"""The task of an instance: its id and its seed come from its content, so equal ids mean equal tasks.
+    r"""Returns the task of an instance: its id and its seed come from its content, so equal ids mean equal tasks.
 
     Example:
         >>> instance_task(name="frozenlake", content="SF\nFG", data={"rows": ["SF", "FG"]}).id

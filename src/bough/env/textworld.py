@@ -12,21 +12,21 @@ from bough.env.games.story import Fact, Memory, Story, module
 from bough.tree import Outcome, Task
 
 ENGINE = threading.RLock()
-"""Held while the engine works: a game has one interpreter, and TextWorld's parser is not thread-safe."""
+"""Held during engine calls: a game has one interpreter, and TextWorld's parser is not thread-safe."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """Where a game stands.
+    """The state of a game.
 
     Attributes:
-        game: Its name.
-        memory: What the interpreter knows.
-        facts: What TextWorld's logic knows.
-        commands: The commands that were carried out.
-        steps: How many commands were given.
+        game: The game's name.
+        memory: The interpreter's memory.
+        facts: The facts of TextWorld's logic.
+        commands: The commands executed so far.
+        steps: Number of commands given, executed or not.
         score: In the game's own points.
-        outcome: `OPEN` while it can be played on.
+        outcome: `OPEN` while the game continues.
         won: Whether the task is solved.
     """
 
@@ -42,25 +42,25 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextWorld:
-    """Text games made and run by TextWorld: explore the house, open, unlock, and take what the task asks for.
+    """Text games made and run by TextWorld: explore the house, open, unlock, and take the things the task names.
 
-    The agent reads the task and the first room, and then what the engine answers to each command, in one line. A win
-    ends the game, and so does a loss; the reward of a command is the share of the game's points that it brought.
+    The first observation is the task and the first room; each later one is the engine's response, on one line. A win
+    or a loss ends the game. The reward of a command is its share of the game's points.
 
-    Only commands that TextWorld's logic knows to be possible reach the engine; all others are answered with "You cannot
-    do that.", so no command can be a chain of commands or speak to the interpreter (undo, quit).
+    Only commands possible in TextWorld's logic reach the engine; every other command gets the response "You cannot
+    do that.". So no command can be a chain of commands or control the interpreter (undo, quit).
 
-    A state is a value with the interpreter's memory in it: stepping an old state costs no more than the newest one.
+    A state is a value that contains the interpreter's memory: an old state steps as cheaply as the newest.
 
     Attributes:
-        games: A folder of games, see `bough.env.games.open_pack`; "" for the games that come with Bough.
+        games: A folder of games, see `bough.env.games.open_pack`; "" for the games shipped with Bough.
         levels: Only games of these levels; empty for all.
-        max_steps: After so many commands, possible or not, the episode is `TRUNCATED`.
-        verbs: Only commands that begin with one of these are named as admissible; empty for all that change something.
-            The default leaves out what undoes progress or never matters in the games that come with Bough (close, drop,
-            insert, lock, put); `look`, `inventory` and `examine` change nothing. All of them can be used all the same.
-        show_admissible: Whether the agent reads the admissible commands.
-        repeat_task: Whether the agent reads the task again before every answer, and not in the beginning alone.
+        max_steps: The episode is `TRUNCATED` after this many commands, possible or not.
+        verbs: Only commands that begin with one of these are listed as admissible; empty for all that change state.
+            The default omits commands that undo progress or never matter in the shipped games (close, drop,
+            insert, lock, put); `look`, `inventory` and `examine` change nothing. All of them remain executable.
+        show_admissible: Whether the observation lists the admissible commands.
+        repeat_task: Whether every observation repeats the task, or only the first one shows it.
 
     Raises:
         ValueError: when a field is out of its range.
@@ -93,11 +93,11 @@ class TextWorld:
 
     @property
     def data_hash(self) -> str:
-        """SHA-256 over all games, as hexadecimal digits."""
+        """SHA-256 over all games, in hexadecimal digits."""
         return self._pack.data_hash
 
     def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
-        """`count` games of a split, in an order that the seed decides.
+        """Returns `count` games of a split, shuffled by the seed.
 
         Raises:
             ValueError: when the split has fewer games of these levels.
@@ -122,7 +122,7 @@ class TextWorld:
         ]
 
     def start(self, task: Task) -> State:
-        """The task and the first room.
+        """Returns the state with the task and the first room.
 
         Raises:
             ValueError: when `task.data["game"]` is not a game of the pack, or the game's files were changed.
@@ -134,7 +134,7 @@ class TextWorld:
             return self._state(story, Moment(game=game, memory=story.memory, facts=story.facts), story.opening)
 
     def step(self, state: State, action: str) -> Step:
-        """Give a command. One that is not possible costs a step and changes nothing else."""
+        """Executes a command. An impossible command costs a step and changes nothing else."""
         before = _moment(state)
         if before.outcome != Outcome.OPEN:
             return Step(state=state, outcome=before.outcome, valid=False, success=before.won)
@@ -144,7 +144,7 @@ class TextWorld:
             valid = command in story.scene(before.facts).actions
             after, text = replace(before, steps=before.steps + 1), "You cannot do that."
             if valid:
-                after, text = _carried_out(story, after, command)
+                after, text = _execute(story, after, command)
             if after.outcome == Outcome.OPEN and after.steps >= self.max_steps:
                 after = replace(after, outcome=Outcome.TRUNCATED)
             return Step(
@@ -156,9 +156,9 @@ class TextWorld:
             )
 
     def plan(self, state: State) -> tuple[str, ...] | None:
-        """How TextWorld's own expert would go on: the way back to where the agent left its plan, then the rest of it.
+        """Returns TextWorld's own plan: back to the state where the agent left the plan, then the rest of it.
 
-        None after a loss, or when the steps that are left are too few. After a win the empty plan.
+        None after a loss, or when the steps left are too few. After a win the empty plan.
         """
         moment = _moment(state)
         if moment.won:
@@ -188,11 +188,11 @@ class TextWorld:
 
 @lru_cache(maxsize=64)
 def load(folder: Path, game: str) -> Story:
-    """A game of the pack in `folder`, in this process's interpreter."""
+    """Returns a game of the pack in `folder`, in this process's interpreter."""
     return Story(open_pack(folder).story(game))
 
 
-def _carried_out(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:
+def _execute(story: Story, moment: Moment, command: str) -> tuple[Moment, str]:
     answer = story.command(moment.memory, moment.facts, command)
     after = replace(
         moment,

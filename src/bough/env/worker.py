@@ -1,4 +1,4 @@
-"""One worker process as seen from outside: started, asked one call at a time, killed and replaced when it fails."""
+"""One worker process, seen from the parent: started, called, killed and replaced when it fails."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from bough.env import EnvFault, UserCodeError
 from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Hello, Reply, Request, Verdict, framed
 from bough.usercode.load import loaded_files
 
-# The child must find the same modules as this process, so it gets the path before it imports anything.
+# The child must find the same modules as this process, so it gets the path before any import.
 START = """
 import json, sys
 sys.path[:] = json.loads(sys.argv[2])
@@ -27,20 +27,20 @@ serve(int(sys.argv[1]))
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Worker:
-    """A process that runs an environment. It is started by the first call.
+    """A process that runs an environment. The first call starts it.
 
-    Calls wait for each other, first come first served. The call that a process hangs or dies on gets the fault; those
-    that wait behind it never notice, because they go to the fresh process.
+    Calls run one at a time, first come first served. When the process hangs or dies, the current call raises the
+    fault; the calls in the queue go to the new process.
 
     Attributes:
-        name: Of the environment, for messages.
+        name: Name of the environment, for messages.
         env: The environment, pickled.
-        deadline_s: Most seconds for one call, counted from when the process is free for it.
-        startup_s: Most seconds for a fresh process to be ready.
+        deadline_s: Maximum seconds for one call, counted from when the process is free for it.
+        startup_s: Maximum seconds for a new process to be ready.
         notify: Called with a line when the process is replaced because it hung or died.
-        calls: How many calls it has in hand.
-        replaced: How many processes were killed or found dead, and replaced.
-        busy_s: For how long it has worked on calls that it answered.
+        calls: Number of calls running or queued.
+        replaced: Number of processes that hung or died and were replaced.
+        busy_s: Busy seconds over the calls that returned.
     """
 
     name: str
@@ -53,23 +53,23 @@ class Worker:
     busy_s: float = 0.0
     _process: "_Process | None" = None
     _closed: bool = False
-    _turn: asyncio.Lock | None = None
+    _lock: asyncio.Lock | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
-    async def ask(self, ask: Request) -> Answer:
-        """One call.
+    async def call(self, request: Request) -> Answer:
+        """Runs one call.
 
         Raises:
-            EnvFault: when the environment broke, or the process hung or died.
+            EnvFault: when the environment raises, or the process hangs or dies.
             ValueError: the environment's own, about a bad task.
-            UserCodeError: the same from the user's code, or when a worker cannot unpickle the environment.
+            UserCodeError: a ValueError in the user's code, or the worker cannot unpickle the environment.
             ImportError: when an environment that comes with Bough lacks an extra.
             RuntimeError: when the worker is closed.
         """
         self.calls += 1
         try:
-            async with self._turn_of_loop():
-                reply = await self._exchange(ask)
+            async with self._lock_of_loop():
+                reply = await self._exchange(request)
         finally:
             self.calls -= 1
         self.busy_s += reply.took_s
@@ -78,28 +78,28 @@ class Worker:
         return reply.answer
 
     async def close(self) -> None:
-        """End the process. A call in flight gets its fault; nothing is started again."""
+        """Ends the process. A call in flight raises its fault; no process is started."""
         self._closed = True
         if self._process is not None:
             self._process.kill()
-        async with self._turn_of_loop():
-            self._let_go()
+        async with self._lock_of_loop():
+            self._end_process()
 
-    def _turn_of_loop(self) -> asyncio.Lock:
-        """A lock belongs to one event loop, while a worker may outlive several."""
+    def _lock_of_loop(self) -> asyncio.Lock:
+        """Returns the event loop's lock; a lock belongs to one loop, and a worker may outlive several."""
         loop = asyncio.get_running_loop()
-        if self._turn is None or self._loop is not loop:
-            self._turn, self._loop = asyncio.Lock(), loop
-        return self._turn
+        if self._lock is None or self._loop is not loop:
+            self._lock, self._loop = asyncio.Lock(), loop
+        return self._lock
 
-    async def _exchange(self, ask: Request) -> Reply:
-        about = f"{self.name}.{ask.call} ({ask.about})"
+    async def _exchange(self, request: Request) -> Reply:
+        about = f"{self.name}.{request.call} ({request.about})"
         if self._closed:
             raise RuntimeError(f"{about}: got a call after close(); need workers that are open")
         try:
             process = await self._ready()
             async with asyncio.timeout(self.deadline_s):
-                return await process.exchange(framed(ask))
+                return await process.exchange(framed(request))
         except TimeoutError:
             self._replace()
             fault = EnvFault(f"{about}: no answer within {self.deadline_s:g} s; its worker was replaced")
@@ -110,7 +110,7 @@ class Worker:
             self._replace()
             fault = late
         except BaseException:
-            # Above all a cancelled call: its reply would be read as the next call's, so the process is replaced.
+            # A cancelled call, above all: the next call would get its reply, so the process is replaced.
             self._replace()
             raise
         if not self._closed:
@@ -118,7 +118,7 @@ class Worker:
         raise fault
 
     async def _ready(self) -> "_Process":
-        """The process, once it has unpickled the environment; a fresh one where it died since the last call."""
+        """Returns the process once it has unpickled the environment; a new one where it died since the last call."""
         if self._process is None:
             self._process = _Process.spawn()
         elif not self._process.is_quiet():
@@ -139,14 +139,14 @@ class Worker:
         return process
 
     def _replace(self) -> int | None:
-        status = self._let_go()
+        status = self._end_process()
         self.replaced += 1
         if not self._closed:
             self._process = _Process.spawn()
         return status
 
-    def _let_go(self) -> int | None:
-        """End the process; returns its exit status, minus the signal where one killed it."""
+    def _end_process(self) -> int | None:
+        """Ends the process; returns its exit status, minus the signal where one killed it."""
         process, self._process = self._process, None
         if process is None:
             return None
@@ -163,22 +163,22 @@ class _Process:
 
     @staticmethod
     def spawn() -> "_Process":
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        with theirs:
-            # A session of its own: Ctrl-C is for the parent, and all that the child starts can be killed with it.
-            # Standard input is the lifeline (see `serve`); what the environment prints goes to standard error.
+        parent_end, child_end = socket.socketpair()
+        parent_end.setblocking(False)
+        with child_end:
+            # A new process group leader: Ctrl-C reaches only the parent, and the child's group can be killed whole.
+            # The child ends when its standard input closes (see `serve`); the environment's prints go to stderr.
             child = subprocess.Popen(
-                [sys.executable, "-c", START, str(theirs.fileno()), json.dumps(sys.path)],
+                [sys.executable, "-c", START, str(child_end.fileno()), json.dumps(sys.path)],
                 stdin=subprocess.PIPE,
                 stdout=2,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[child_end.fileno()],
                 start_new_session=True,
             )
-        return _Process(child=child, channel=ours)
+        return _Process(child=child, channel=parent_end)
 
     def is_quiet(self) -> bool:
-        """Whether it is there, and has nothing to say unasked."""
+        """Whether the process is alive and has sent nothing outside a call."""
         try:
             self.channel.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
@@ -188,7 +188,7 @@ class _Process:
         return False
 
     async def exchange(self, frame: bytes) -> Reply:
-        """Send a message and wait for the reply.
+        """Sends a message and waits for the reply.
 
         Raises:
             EOFError, ConnectionError: when the process died.
@@ -209,7 +209,7 @@ class _Process:
         return buffer
 
     def kill(self) -> int:
-        """End the process and all it started; returns its exit status."""
+        """Ends the process and its children; returns its exit status."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
         if self.child.stdin is not None:

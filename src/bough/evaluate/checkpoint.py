@@ -1,4 +1,4 @@
-"""Evaluating a run's checkpoint on tasks it never trained on."""
+"""Evaluates a run's checkpoint on held-out tasks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,11 +44,11 @@ class CheckpointResult:
 
 
 def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()) -> CheckpointResult:
-    """Play the held-out tasks of a run with one of its checkpoints.
+    """Sample one path for every held-out task of a run with one of its checkpoints.
 
     Args:
         path: The run directory; nothing in it is changed.
-        step: The checkpoint; the newest whole one if None.
+        step: The checkpoint; the newest complete one if None.
         changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
 
     Raises:
@@ -88,10 +88,10 @@ def sentence(evaluation: CheckpointResult) -> str:
     """The result in one line, and one line each for failed tasks, truncated paths, cut and invalid actions."""
     score = evaluation.score
     outgrown = score.truncated_context
-    cut = f"{outgrown} paths outgrew the context and were truncated" if outgrown else ""
+    cut = f"{outgrown} paths exceeded the context and were truncated" if outgrown else ""
     notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions))
-    told = (
+    result = (
         f"step {evaluation.step}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
         f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path"
     )
-    return "\n".join([told, *(note for note in notes if note)])
+    return "\n".join([result, *(note for note in notes if note)])

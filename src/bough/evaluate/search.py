@@ -1,4 +1,4 @@
-"""Searching: how many tasks an agent solves when it may try, look back, and choose."""
+"""Evaluates an agent by search: the share of tasks that it solves with an explorer."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,15 +23,15 @@ from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions,
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
 AT_ONCE = 64
-"""Most tasks searched at a time."""
+"""Maximum number of concurrent searches."""
 
 Tell: TypeAlias = Callable[[int, int], None]
-"""Is called with the number of tasks done and of all tasks."""
+"""Called with the number of finished tasks and of all tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """What a search came to on a list of tasks.
+    """The result of a search on a list of tasks.
 
     Attributes:
         successes: By task id, whether the answer solves it; tasks that failed are missing.
@@ -39,11 +39,11 @@ class SearchResult:
         faults: Number of failed paths in the other tasks.
         unanswered: Number of judge queries without a parsable answer.
         actions: Counts of the policy's actions.
-        cost: Means over the tasks in `successes`: "turns" (environment steps, of which "replayed"), "tokens" written,
+        cost: Means over the tasks in `successes`: "turns" (environment steps, of which "replayed"), sampled "tokens",
             "calls" of the engine.
         low: Lower end of the 95 % interval of the success rate (Wilson).
         high: Upper end.
-        trees: What was grown.
+        trees: One tree per task.
     """
 
     successes: Mapping[str, bool]
@@ -64,7 +64,7 @@ class SearchResult:
 
     @property
     def rate(self) -> float:
-        """Normalizer of successes, in [0, 1]."""
+        """Fraction of successes, in [0, 1]."""
         return sum(self.successes.values()) / len(self.successes)
 
 
@@ -76,18 +76,18 @@ def search(
     out: Path | None = None,
     tell: Tell | None = None,
 ) -> SearchResult:
-    """Search the held-out tasks of a run, by its explorer.
+    """Search the held-out tasks of a run with its explorer.
 
     Finished trees are stored, so a repeated call continues a stopped search. A tree in which every path failed is not
     stored, and its task is searched again.
 
     Args:
-        target: A run directory, whose checkpoint acts; or a run whose engine brings its own model (`OpenAi`).
+        target: A run directory, whose checkpoint acts; or a run whose engine has its own model (`OpenAi`).
         changes: Fields of the run to change first, as on the command line: `explorer=mcts(width=4)`,
             `limits.tree_tokens=2000`, `evaluation.tasks.count=100`.
-        step: The checkpoint of a run directory; the newest whole one if None.
+        step: The checkpoint of a run directory; the newest complete one if None.
         out: The folder for the trees and results.json; None for neither.
-        tell: Hears how far things are.
+        tell: Called with the progress.
 
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
@@ -137,7 +137,7 @@ async def _local(
 
 
 async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: Tell | None) -> Rollouts:
-    """Search with a model that a server has."""
+    """Search with the model of a server."""
     world, settings = run.world, run.world.execution.engine
     if not isinstance(settings, OpenAi):
         raise StoreError(
@@ -178,7 +178,7 @@ async def _grow(
 
 
 class _Counted:
-    """A shelf that says how far things are; without a folder it keeps nothing."""
+    """Stores finished trees and reports the progress; without a folder it stores nothing."""
 
     def __init__(self, folder: PartialTrees | None, tell: Tell | None, of: int) -> None:
         self._folder, self._tell = folder, tell
@@ -201,12 +201,12 @@ class _Counted:
             self._tell(self._done, self._of)
 
 
-def _folder(run: Run, out: Path | None, who: str) -> PartialTrees | None:
-    """Where trees are kept; a folder belongs to one search."""
+def _folder(run: Run, out: Path | None, agent: str) -> PartialTrees | None:
+    """The folder of the trees; each folder belongs to one search."""
     if out is None:
         return None
-    # As it is read back: a tuple is a list in JSON.
-    about = cast("dict[str, object]", json.loads(json.dumps({"agent": who, "run": dump(run)})))
+    # Compared after a JSON round trip, which turns tuples into lists.
+    about = cast("dict[str, object]", json.loads(json.dumps({"agent": agent, "run": dump(run)})))
     there = RunDirectory(path=out)
     if there.config.is_file():
         if there.read_config() != about:
@@ -247,7 +247,7 @@ def _found(grown: Rollouts, out: Path | None) -> SearchResult:
 
 
 def _solved(tree: Tree) -> bool:
-    """Whether the answer of a search solves the task; of an explorer that gives none, whether some path does."""
+    """Whether the answer of a search solves the task; for an explorer without an answer, whether some path does."""
     answers = [info for info in tree.info if info.get(ANSWER)]
     return any(info.get("success") is True for info in answers or tree.info)
 
@@ -259,9 +259,9 @@ def summary(found: SearchResult) -> str:
     notes = [
         failed_note(found.failures),
         f"paths of these tasks that failed: {found.faults:,}" if found.faults else "",
-        f"questions without an answer that can be read: {found.unanswered:,}" if found.unanswered else "",
+        f"queries without a parsable answer: {found.unanswered:,}" if found.unanswered else "",
         cut_note(found.actions),
         invalid_note(found.actions),
     ]
-    told = f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task"
-    return "\n".join([told, *(note for note in notes if note)])
+    result = f"success {found.rate:.1%} of {len(found.successes)} tasks ({interval}); {cost} a task"
+    return "\n".join([result, *(note for note in notes if note)])

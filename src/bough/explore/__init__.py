@@ -1,4 +1,4 @@
-"""Exploration: how trees grow, in training and at inference."""
+"""Explorers: the growth of trees, in training and at inference."""
 
 from bough.explore.asking import LabelParser, NumberParser
 from bough.explore.chains import Chains

@@ -12,8 +12,12 @@ from bough.tree import Outcome
 class Chains:
     """`n` chains of one task, the group sampling of GRPO (arXiv 2402.03300).
 
-    A chain that fails, through a fault of the environment or the engine, is played anew from the start up to `retries`
+    A chain that fails, through a fault of the environment or the engine, is retried from the start up to `retries`
     times; the failed attempts stay in the tree as `FAILED` paths, which count nowhere.
+
+    Attributes:
+        n: Number of chains.
+        retries: How often a chain that fails by a fault is retried.
     """
 
     n: int = 8
@@ -31,9 +35,9 @@ class Chains:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        await together(rollout, (self._play(rollout, root, chain) for chain in range(self.n)))
+        await together(rollout, (self._chain(rollout, root, chain) for chain in range(self.n)))
 
-    async def _play(self, rollout: Rollout, root: Cursor, chain: int) -> None:
+    async def _chain(self, rollout: Rollout, root: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):
             if await rollout.follow(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
                 return

@@ -1,4 +1,4 @@
-"""Failures, put right from their first wrong step on."""
+"""Failed paths, corrected from their first wrong step on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,34 +10,35 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, ORACLE, Need
 
 
 @runtime_checkable
 class Blame(Protocol):
-    """Finds the step that spoiled a path: a frozen dataclass."""
+    """Finds the first wrong step of a path: a frozen dataclass."""
 
     async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
-        """Which action of a path that did not solve its task was the first wrong one, 0 for its first; None if none."""
+        """Index of the first wrong action of a path that did not solve its task, from 0; None without one."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstOracleMistake:
-    """The first action that was invalid, or after which the oracle knows no way; needs an oracle.
+    """The first action that was invalid, or after which the oracle has no plan; needs an oracle.
 
-    If there is always a way, the last action is to blame: it led to the end without success. It asks the oracle once
-    for each turn, at most.
+    If the oracle always has a plan, the last action is the wrong one: it led to the end without success. The oracle is
+    called at most once per turn.
 
     Attributes:
         invalid: Whether an invalid action is wrong. Where it only costs a turn, it may not be.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE})
 
     invalid: bool = True
 
     async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
-        """The number of the step."""
+        """The index of the step."""
         for step, action in enumerate(lost.actions):
             if self.invalid and rollout.builder.nodes[action].info.get("valid") is False:
                 return step
@@ -48,33 +49,29 @@ class FirstOracleMistake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correct:
-    """Experimental: SCOPE (arXiv 2602.24110): failures are put right from the first wrong step; needs an oracle.
+    """Experimental: SCOPE (arXiv 2602.24110): the oracle corrects failures from the first wrong step; needs an oracle.
 
-    `n` chains are played. Of up to `most` of those that fail, in order, what came before the first wrong step is kept,
-    and the environment's oracle goes on from there to the end, as a branch:
+    `n` chains are sampled. Up to `most` of the failed ones are corrected, in order. The part before the first wrong
+    step is kept, and the environment's oracle continues from there to the end, as a branch:
 
         a b c X d    failed, X is the first wrong step    ->    a b c t t
 
-    The oracle's actions are marked `TEACHER`. The group is mixed: with a rule that compares paths, what led to the
-    wrong step and away from it is praised for the branch that succeeds, and the rest of the failure is blamed. The
-    oracle's actions have no log-probabilities; losses over samples leave them alone, and
-    `demonstrations.from_trees=true` imitates them, with an objective such as `SftMix`. Two failures that are wrong in
-    one place are put right once.
+    The oracle's actions are marked `TEACHER`. The group is mixed. With an advantage rule that compares paths, the steps
+    up to the branch get credit for the branch that succeeds. The rest of the failure gets a negative advantage. The
+    oracle's actions have no log-probabilities, so losses over samples skip them; `demonstrations.from_trees=true`
+    imitates them, with an objective such as `SftMix`. Two failures with the same wrong state are corrected once.
 
-    Written from the abstract: a process reward model finds the step there, a stronger model goes on, and how the two
-    kinds of tokens are weighed was not seen.
+    Written from the abstract: there a process reward model finds the step and a stronger model continues; the weights
+    of the two kinds of tokens are not known.
 
     Attributes:
-        n: Chains.
-        most: Failures that are put right.
+        n: Number of chains.
+        most: Maximum number of corrected failures.
         blame: Finds the first wrong step.
-        retries: How often a chain that fails by a fault is tried again.
+        retries: How often a chain that fails by a fault is retried.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
-
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS, ORACLE})
 
     n: int = 8
     most: int = 2
@@ -93,10 +90,10 @@ class Correct:
         calls = [insist(rollout, root, number=number, step=self.n, retries=self.retries) for number in range(self.n)]
         lost = [each for each in await together(rollout, calls) if each is not None and each.lost]
         places = await self._places(rollout, lost)
-        await together(rollout, [self._go_on(rollout, place) for place in places])
+        await together(rollout, [self._continue(rollout, cursor) for cursor in places])
 
     async def _places(self, rollout: Rollout, lost: Sequence[Attempt]) -> list[Cursor]:
-        """Where the oracle goes on, each once."""
+        """The cursors from which the oracle continues, each once."""
         found: dict[int, Cursor] = {}
         for each in lost:
             if len(found) >= self.most:
@@ -109,10 +106,10 @@ class Correct:
                 found.setdefault(each.places[step].node, each.places[step])
         return list(found.values())
 
-    async def _go_on(self, rollout: Rollout, place: Cursor) -> None:
-        """Let the oracle play to the end, or to where it knows no way."""
+    async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:
+        """Execute the oracle's plan to the end, or to a state without a plan."""
         for again in range(self.retries + 1):
-            branch, here = self.n * (self.retries + 1) + again, place
+            branch, here = self.n * (self.retries + 1) + again, cursor
             while isinstance(here, Cursor):
                 try:
                     plan = await rollout.plan(here)

@@ -1,4 +1,4 @@
-"""Demonstrations: the environment's oracle plays, the tree is written as if the policy had."""
+"""Demonstrations: the environment's oracle acts, and the tree stores its actions like those of the policy."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from bough.tree import Outcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstration:
-    """One path played by the environment's oracle, whose actions are marked `TEACHER`.
+    """One path of the environment's oracle, whose actions are marked `TEACHER`.
 
-    The oracle is asked before every turn, so that it may depend on what it has seen. The path ends, without success,
-    where the oracle knows no way on.
+    The oracle plans before every turn, so the plan may depend on the observations. The path ends without success at a
+    state where the oracle has no plan.
     """
 
     async def __call__(self, rollout: Rollout) -> None:
@@ -21,18 +21,18 @@ class Demonstration:
 
         Raises:
             EnvFault: when the environment breaks at any turn; the whole demonstration is then retried.
-            ValueError: when the oracle does not know how to begin; it is then no oracle for this task.
+            ValueError: when the oracle has no plan at the start; it is then no oracle for this task.
         """
-        place = await rollout.root()
-        plan = await rollout.plan(place)
+        cursor = await rollout.root()
+        plan = await rollout.plan(cursor)
         if not plan:
             raise ValueError(
                 f"task {rollout.builder.task.id}: got no plan from the environment; need an environment with a method "
                 "`plan(state)` that solves it, or a run without a warm-up (warmup.demonstrations=0)"
             )
-        while isinstance(place, Cursor) and plan:
-            place = await rollout.advance(place, action=plan[0], ahead=plan)
-            if isinstance(place, Cursor):
-                plan = await rollout.plan(place)
-        if place is Outcome.FAILED:
+        while isinstance(cursor, Cursor) and plan:
+            cursor = await rollout.advance(cursor, action=plan[0], ahead=plan)
+            if isinstance(cursor, Cursor):
+                plan = await rollout.plan(cursor)
+        if cursor is Outcome.FAILED:
             raise EnvFault(str(rollout.builder.nodes[-1].info["fault"]))

@@ -1,4 +1,4 @@
-"""An environment that an engine imagines."""
+"""A world model: an environment that an engine imagines."""
 
 import asyncio
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ NEXT = "{told}\n\nWhat happened:\n{turns}\n\nWhat does the agent read now?"
 
 @runtime_checkable
 class Ask(Protocol):
-    """Asks an engine something: `Rollout.ask`, which pays from a tree's budget, or `DirectLlmCall`."""
+    """Sends a question to an engine: `Rollout.ask`, charged to a tree's budget, or `DirectLlmCall`."""
 
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
         """The whole answer.
@@ -33,14 +33,14 @@ class Ask(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectLlmCall:
-    """Asks an engine outside of any tree.
+    """Sends questions to an engine outside of any tree.
 
     Attributes:
-        engine: Who is asked.
-        renderer: Turns text into its tokens.
-        sampling: How answers are sampled when nobody says otherwise.
-        deadline_s: How long an answer may take.
-        seed: With the name of a question, the seed of its answer.
+        engine: Generates the answers.
+        renderer: Converts text to the engine's tokens.
+        sampling: Default sampling settings of the answers.
+        deadline_s: Maximum duration of an answer, in seconds.
+        seed: The seed of an answer is derived from it and the question's name.
     """
 
     engine: Engine
@@ -51,10 +51,10 @@ class DirectLlmCall:
 
     def __post_init__(self) -> None:
         if not self.deadline_s > 0:
-            raise ValueError(f"Aside.deadline_s: got {self.deadline_s}; need more than 0 seconds")
+            raise ValueError(f"DirectLlmCall.deadline_s: got {self.deadline_s}; need more than 0 seconds")
 
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
-        """See `Ask`."""
+        """The whole answer; see `Ask`."""
         request = Request(
             prompt_tokens=self.renderer.render(system, (), text),
             sampling=sampling or self.sampling,
@@ -68,7 +68,7 @@ class DirectLlmCall:
         except TimeoutError as error:
             if not deadline.expired():
                 raise
-            raise EngineFault(f"no answer within {self.deadline_s:g} s (Aside.deadline_s)") from error
+            raise EngineFault(f"no answer within {self.deadline_s:g} s (DirectLlmCall.deadline_s)") from error
         if completion.finish is FinishReason.ABORTED:
             raise EngineFault("the engine aborted the answer")
         return self.renderer.text(completion.tokens)
@@ -79,9 +79,9 @@ class Dreamt:
     """The value of an imagined state.
 
     Attributes:
-        told: What the agent was told first, or what the task is.
-        past: What was read and done so far.
-        run: Tells imaginations of the same things apart.
+        told: The agent's instructions, or the task.
+        past: Pairs of observation and action so far.
+        run: Distinguishes simulations with the same history.
     """
 
     told: str
@@ -91,17 +91,17 @@ class Dreamt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dream:
-    """A world model that is an engine (WebDreamer, arXiv 2411.06559): it says what the agent would read.
+    """A world model that is an engine (WebDreamer, arXiv 2411.06559): it generates the observations.
 
-    A host like any other, in which agents can be searched, trained and judged without the real environment; each step
-    is one question, so that the budget of turns is one of questions. An engine that breaks or says nothing is a fault
-    of the environment. States are values, without keys.
+    It is a host like any other, in which agents can be searched, trained and evaluated without the real environment.
+    Each step is one question, so the budget of turns is one of questions. An engine that breaks or returns an empty
+    answer is a fault of the environment. States are values, without keys.
 
     Attributes:
-        ask: Whom.
-        system: What it is told. It may use the places {over} and {solved}.
-        over: How it says that the episode is over.
-        solved: How it says that the task is solved, too.
+        ask: Sends a question to an engine.
+        system: The system prompt. It may use the placeholders {over} and {solved}.
+        over: Text that marks the end of the episode.
+        solved: Text that marks the end of the episode with success.
         branching: States are values.
     """
 
@@ -112,56 +112,56 @@ class Dream:
     branching: Branching = Branching.COPY
 
     async def start(self, task: Task) -> State:
-        """What the agent reads first; `Task.data` is told, or the id where there is none.
+        """The first observation; the prompt has `Task.data`, or the id where it is empty.
 
         Raises:
             EnvFault: when there is no answer.
         """
         told = "\n".join(f"{name}: {value}" for name, value in task.data.items()) or task.id
-        said = await self._said(FIRST.format(task=told), "dream", task.seed)
-        return self.state(said, Dreamt(told=told))
+        answer = await self._generate(FIRST.format(task=told), "dream", task.seed)
+        return self.state(answer, Dreamt(told=told))
 
     async def step(self, state: State, action: str) -> Step:
-        """What the agent would read after an action.
+        """The observation after an action.
 
         Raises:
             EnvFault: when there is no answer.
         """
         before = state.value
         if not isinstance(before, Dreamt):
-            raise EnvFault(f"got a state with the value {before!r}; need one that was dreamt")
+            raise EnvFault(f"got a state with the value {before!r}; need an imagined one")
         past = (*before.past, (state.observation, action))
         turns = "\n".join(f"{read}\n> {done}" for read, done in past)
-        said = await self._said(NEXT.format(told=before.told, turns=turns), "dream", before.run, *_flat(past))
-        solved = self.solved in said
-        observation = said.replace(self.solved, "").replace(self.over, "").strip()
+        answer = await self._generate(NEXT.format(told=before.told, turns=turns), "dream", before.run, *_flat(past))
+        solved = self.solved in answer
+        observation = answer.replace(self.solved, "").replace(self.over, "").strip()
         return Step(
             state=self.state(observation, Dreamt(told=before.told, past=past, run=before.run)),
-            outcome=Outcome.TERMINATED if solved or self.over in said else Outcome.OPEN,
+            outcome=Outcome.TERMINATED if solved or self.over in answer else Outcome.OPEN,
             success=solved,
             reward=float(solved),
         )
 
     async def plan(self, state: State) -> tuple[str, ...] | None:
-        """None: nobody knows."""
+        """None: there is no oracle."""
         del state
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Does nothing: there is nothing to release."""
 
     def state(self, observation: str, value: Dreamt) -> State:
-        """A state from which to dream on, such as a real one."""
+        """A state, imagined or real, from which simulations start."""
         return State(observation=observation, key="", value=value)
 
-    async def _said(self, text: str, *name: int | str) -> str:
+    async def _generate(self, text: str, *name: int | str) -> str:
         system = self.system.format(over=self.over, solved=self.solved)
         try:
-            said = (await self.ask(system, text, *name)).strip()
+            answer = (await self.ask(system, text, *name)).strip()
         except EngineFault as fault:
-            raise EnvFault(f"the engine that dreams broke: {fault}") from fault
-        if not said:
-            raise EnvFault("the engine that dreams said nothing")
-        return said
+            raise EnvFault(f"the world model's engine broke: {fault}") from fault
+        if not answer:
+            raise EnvFault("the world model's engine returned an empty answer")
+        return answer
 
 
 def _flat(past: tuple[tuple[str, str], ...]) -> list[str]:

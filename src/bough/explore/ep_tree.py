@@ -1,4 +1,4 @@
-"""Chains first, then forks within turns, at the tokens that were least expected."""
+"""Chains, then forks within turns at the tokens of the largest surprisal."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,16 +8,17 @@ from bough.rollout.piece import write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """A token at which another could have been written.
+    """A candidate token for a fork.
 
     Attributes:
-        draft: The action that it is in.
-        at: Its place in the action.
-        surprisal: How little it was expected: minus its log-probability, nats.
+        draft: The action with the token.
+        at: Its index in the action.
+        surprisal: Minus its log-probability, nats.
     """
 
     draft: PendingAction
@@ -29,41 +30,39 @@ class Spot:
 class EpTree:
     """EPTree, TreeRL's growth (arXiv 2506.11902): forks at the most surprising tokens; assumes states step twice.
 
-    `chains` chains are played. Then, in each of `rounds` rounds, the `spots` sampled tokens of each chain's tree with
-    the largest surprisal -log p are taken, those of earlier forks included, and from just before each of them
-    `forks_each` paths are written to the end: `chains * (1 + spots * forks_each * rounds)` in all, 30 by default. The
-    first token of a chain or a fork is never taken: to write another there is another branch of the place before.
-    Of equals the one written first is taken. A chain of four tokens, then one round of one spot and two forks:
+    `chains` chains are sampled. Each of `rounds` rounds selects, in each chain's tree with its earlier forks, the
+    `spots` sampled tokens of the largest surprisal -log p. From just before each of them `forks_each` paths are sampled
+    to the end: `chains * (1 + spots * forks_each * rounds)` in all, 30 by default. The first token of a chain or a fork
+    is never selected: another token there is another branch of the state before. Ties go to the token sampled first. A
+    chain of four tokens, then one round of one spot and two forks:
 
         -log p       0.3  0.1  2.2  0.7
         chain        t1   t2   t3   t4
         forks                  t5   t6
                                t7   t8
 
-    In an environment of many turns the tokens of all of them are candidates, and a fork is played to the end of the
-    episode. Where a tree has fewer candidates than spots, chains from the prompt take the place of what is missing.
+    In an environment of many turns the tokens of all turns are candidates, and a fork is sampled to the end of the
+    episode. Where a tree has fewer candidates than spots, chains from the prompt replace the missing ones.
 
-    Tokens that were surprising are a sample of tokens that might have been others: it says less than the entropy, but
-    is free. What fails is written anew from where it failed, up to `retries` times; when a budget of the tree runs
-    out, no more forks begin.
+    The surprisal of a sampled token is a one-sample estimate of the entropy: it is noisier, but free. A failed piece is
+    sampled again up to `retries` times; when a budget of the tree runs out, no more forks start.
 
-    Price: with T tokens to a path and forks at a mean depth of d T, a tree has chains * T * (1 + F (1 - d)) tokens for
-    F = spots * forks_each * rounds, independent chains have chains * T * (1 + F): 18 T and 30 T by default where d is a
+    Cost: with T tokens to a path and forks at a mean depth of d T, a tree has chains * T * (1 + F (1 - d)) tokens for F
+    = spots * forks_each * rounds, independent chains have chains * T * (1 + F): 18 T and 30 T by default where d is a
     half.
 
-    The released code masks what follows a token that contains "answer" or "conclusion", repeats the spots it has where
-    there are too few, and trains on 16 of the 30 paths, at random but for a correct one; here all are kept.
+    The released code masks the tokens after one that contains "answer" or "conclusion", repeats spots where there are
+    too few, and trains on 16 of the 30 paths, drawn at random apart from one correct path; here all are kept.
 
     Attributes:
-        chains: Chains at the start, M in the paper.
+        chains: Initial chains, M in the paper.
         spots: Tokens of each chain's tree at which it is forked in each round, N.
-        rounds: How often, L.
+        rounds: Number of rounds, L.
         forks_each: Paths from each of these tokens, T.
-        retries: How often what fails is tried again.
+        retries: How often a failed piece is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 6
     spots: int = 2
@@ -74,11 +73,11 @@ class EpTree:
     def __post_init__(self) -> None:
         for name, least in (("chains", 1), ("spots", 0), ("rounds", 0), ("forks_each", 1), ("retries", 0)):
             if getattr(self, name) < least:
-                raise ValueError(f"Surprisal.{name}: got {getattr(self, name)}; need at least {least}")
+                raise ValueError(f"EpTree.{name}: got {getattr(self, name)}; need at least {least}")
 
     @property
     def paths(self) -> int:
-        """How many paths a tree has when nothing fails and no budget runs out."""
+        """Number of paths of a tree without failures and within the budgets."""
         return self.chains * (1 + self.spots * self.forks_each * self.rounds)
 
     async def __call__(self, rollout: Rollout) -> None:
@@ -92,30 +91,30 @@ class EpTree:
             drawn: list[tuple[int, Cursor | PendingAction]] = []
             for chain, spots in enumerate(known):
                 best = sorted(spots, key=lambda spot: -spot.surprisal)[: self.spots]
-                places = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
-                drawn += [(chain, place) for place in places for _ in range(self.forks_each)]
+                positions = [*(_before(rollout, spot) for spot in best), *[root] * (self.spots - len(best))]
+                drawn += [(chain, position) for position in positions for _ in range(self.forks_each)]
             await self._play(rollout, known, drawn, self.chains + number * len(drawn))
 
     async def _play(
         self, rollout: Rollout, known: list[list[Spot]], drawn: list[tuple[int, Cursor | PendingAction]], first: int
     ) -> None:
-        """Play a path from each drawn place, and add its tokens to what is known of its chain's tree."""
-        calls = (self._path(rollout, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        """Sample a path from each drawn position, and add its tokens to the candidates of its chain's tree."""
+        calls = (self._path(rollout, position, number) for number, (_, position) in enumerate(drawn, start=first))
         for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
             known[chain] += path
 
-    async def _path(self, rollout: Rollout, place: Cursor | PendingAction, number: int) -> list[Spot]:
-        """The tokens of path `number` at which it could fork; none, when it failed for good."""
+    async def _path(self, rollout: Rollout, position: Cursor | PendingAction, number: int) -> list[Spot]:
+        """The candidate tokens of path `number`; none when all attempts failed."""
         spots: list[Spot] = []
-        after: Cursor | PendingAction | Outcome = place
+        after: Cursor | PendingAction | Outcome = position
         branch = number
         while isinstance(after, Cursor | PendingAction):
             piece = await write_on(rollout, after, branch=branch, retries=self.retries)
-            # The first turn of no two paths has one number; later turns are branch 0.
+            # First turns have distinct branch numbers; later turns are branch 0.
             after, branch = piece.after, 0
             if piece.draft is not None:
                 spots += _spots(rollout, piece.draft)
-        # The first token of the path is that of its branch.
+        # The first token of a path is not a candidate.
         return [] if after is Outcome.FAILED else spots[1:]
 
 
@@ -124,7 +123,7 @@ def _spots(rollout: Rollout, draft: PendingAction) -> list[Spot]:
     logprobs = rollout.builder.nodes[draft.node].logprobs
     if logprobs is None:
         raise ValueError(
-            "Surprisal: got tokens without log-probabilities; need an engine that says them and a temperature above 0"
+            "EpTree: got tokens without log-probabilities; need an engine that returns them and a temperature above 0"
         )
     first = len(draft.tokens) - len(logprobs)
     return [Spot(draft=draft, at=at, surprisal=-logprob) for at, logprob in enumerate(logprobs, start=first)]

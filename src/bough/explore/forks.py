@@ -1,4 +1,4 @@
-"""Chains first, then forks at turns drawn at random, each continued to the end."""
+"""Chains, then forks at turns drawn at random, each sampled to the end."""
 
 import random
 from dataclasses import dataclass
@@ -8,34 +8,32 @@ from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import TRUNK, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forks:
-    """Tree-GRPO's growth (arXiv 2509.21240): chains, then forks at turns drawn uniformly, each played to the end.
+    """Tree-GRPO's growth (arXiv 2509.21240): chains, then forks at turns drawn uniformly, each sampled to the end.
 
-    `chains` chains are played. Then, in each of `rounds` rounds, every chain draws `draws` places, with replacement,
-    from the prompt and all places of its own tree at which a turn is still to be taken, those of earlier forks
-    included; a path is sampled from each to the end. That makes `chains * (1 + draws * rounds)` paths, 8 by default.
-    Drawing the prompt makes a chain that shares nothing but counts with the chain that drew it: the first action of
-    every path says in its info, as "trunk", which chain that was.
+    `chains` chains are sampled. Then, in each of `rounds` rounds, every chain draws `draws` states, with replacement,
+    from the prompt and all states of its own tree before a turn, earlier forks included. A path is sampled from each to
+    the end. That makes `chains * (1 + draws * rounds)` paths, 8 by default. A fork at the prompt shares no turn, but
+    counts with the chain that drew it: the info of every path's first action stores the index of that chain as "trunk".
 
-    What is drawn depends on the seed and on the tree alone. When a budget of the whole tree runs out, no more forks
-    begin. A path that fails is played anew from where it forked, up to `retries` times; failed attempts stay in the
-    tree as `FAILED` paths, which count nowhere and from which nothing forks. The environment must be able to step a
-    state twice.
+    The draws depend only on the seed and the tree. When a budget of the tree runs out, no more forks start. A path that
+    fails is retried from its fork up to `retries` times; failed attempts stay in the tree as `FAILED` paths, which
+    count nowhere and are not forked. The environment must support stepping a state twice.
 
-    The paper then keeps some of the paths of a tree at random, so that all groups are of one size; here all are kept.
+    The paper then keeps a random subset of the paths of a tree, so that all groups have one size; here all are kept.
 
     Attributes:
-        chains: Chains at the start, M in the paper.
+        chains: Initial chains, M in the paper.
         draws: Forks of each chain in each round, N.
-        rounds: How often forks are drawn, L.
-        retries: How often a path that fails is tried again.
+        rounds: Number of rounds, L.
+        retries: How often a path that fails is retried.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     chains: int = 2
     draws: int = 3
@@ -51,40 +49,40 @@ class Forks:
 
     @property
     def paths(self) -> int:
-        """How many paths a tree has when nothing fails and no budget runs out."""
+        """Number of paths of a tree without failures and within the budgets."""
         return self.chains * (1 + self.draws * self.rounds)
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        # By chain: where a path of its tree can fork.
-        places = [[root] for _ in range(self.chains)]
-        await self._play(rollout, places, [(chain, root) for chain in range(self.chains)], 0)
+        # By chain: the states at which a path of its tree can fork.
+        cursors = [[root] for _ in range(self.chains)]
+        await self._play(rollout, cursors, [(chain, root) for chain in range(self.chains)], 0)
         for number in range(self.rounds):
             if rollout.spent:
                 break
             drawn: list[tuple[int, Cursor]] = []
-            for chain, candidates in enumerate(places):
-                luck = random.Random(rollout.seed("forks", number, chain))
-                drawn += [(chain, place) for place in luck.choices(candidates, k=self.draws)]
-            await self._play(rollout, places, drawn, self.chains + number * len(drawn))
+            for chain, candidates in enumerate(cursors):
+                rng = random.Random(rollout.seed("forks", number, chain))
+                drawn += [(chain, cursor) for cursor in rng.choices(candidates, k=self.draws)]
+            await self._play(rollout, cursors, drawn, self.chains + number * len(drawn))
         for node in rollout.builder.nodes:
             if node.parent == root.node:
                 node.info[TRUNK] = self._trunk(node.branch)
 
     async def _play(
-        self, rollout: Rollout, places: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
+        self, rollout: Rollout, cursors: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int
     ) -> None:
-        """Play a path from each drawn place, and add where it came by to the places of its chain."""
-        calls = (self._path(rollout, place, number) for number, (_, place) in enumerate(drawn, start=first))
+        """Sample a path from each drawn state, and add its states to those of its chain."""
+        calls = (self._path(rollout, cursor, number) for number, (_, cursor) in enumerate(drawn, start=first))
         for (chain, _), path in zip(drawn, await together(rollout, calls), strict=True):
-            places[chain] += path
+            cursors[chain] += path
 
-    async def _path(self, rollout: Rollout, place: Cursor, number: int) -> list[Cursor]:
-        """Where path `number` came by on its way to the end; nowhere, when all attempts failed."""
+    async def _path(self, rollout: Rollout, cursor: Cursor, number: int) -> list[Cursor]:
+        """The states of path `number` before its end; none when all attempts failed."""
         for attempt in range(self.retries + 1):
-            # The first turn of no two paths has one number; later turns are branch 0.
-            here = await rollout.advance(place, branch=number + attempt * self.paths)
+            # First turns have distinct branch numbers; later turns are branch 0.
+            here = await rollout.advance(cursor, branch=number + attempt * self.paths)
             passed: list[Cursor] = []
             while isinstance(here, Cursor):
                 passed.append(here)
@@ -94,6 +92,6 @@ class Forks:
         return []
 
     def _trunk(self, branch: int) -> int:
-        """The chain that a path was grown from, by the branch that its first turn took."""
+        """The chain of a path, by the branch of its first turn."""
         number = branch % self.paths
         return number if number < self.chains else (number - self.chains) % (self.chains * self.draws) // self.draws

@@ -1,8 +1,7 @@
-"""Attempts, and where all fail, attempts with guidance."""
+"""Attempts, and guided attempts where all of them fail."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, Hints, insist
@@ -13,32 +12,29 @@ from bough.rollout.together import together
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guided:
-    """Experimental: Agent-RLVR (arXiv 2506.11425): where all attempts fail, new ones are told how to do it.
+    """Experimental: Agent-RLVR (arXiv 2506.11425): where all attempts fail, new ones get hints.
 
-    `n` chains are played. If none of them solves the task, `again` more are, in which the policy reads a hint before
-    every action: what the environment's oracle would do next, `ahead` actions of it; without an oracle, or where it
-    knows no way, what was done in one of the failed attempts and how that ended. One success among the first:
+    `n` chains are sampled. If none of them solves the task, `again` more are sampled, with a hint in the prompt of
+    every action. The hint is the next `ahead` actions of the environment's oracle. Without an oracle or a plan it is
+    the actions of one failed attempt and its last observation. With a success, and without:
 
-        0 0 1 0         ->  nothing more
+        0 0 1 0         ->  no more attempts
         0 0 0 0         ->  0 0 0 0 and, with hints, 1 0 1 1
 
-    The hint is no part of the tree: the paths read as if the policy had found them by itself. So their tokens have no
-    log-probabilities, and their actions count as a teacher's. Losses over samples leave them alone, while their returns
-    are in the baseline of those that failed. `demonstrations.from_trees=true` learns from those that succeeded: a
-    preference loss such as `Dpo` prefers them to the attempts that failed, as in the paper; `Imitation` and `SftMix`
-    imitate them.
+    The tree does not hold the hint: the paths read as if the policy had acted without it. So their tokens have no
+    log-probabilities, and their actions count as a teacher's. Losses over samples skip them, while their returns are in
+    the baseline of the failed attempts. `demonstrations.from_trees=true` learns from those that succeeded: a preference
+    loss such as `Dpo` prefers them to the attempts that failed, as in the paper; `Imitation` and `SftMix` imitate them.
 
-    Written from the abstract and a summary. The paper's guidance comes from a teacher who sees tests and plans; its
-    environments run code.
+    Written from the abstract and a summary. The paper's guidance comes from a teacher with access to tests and plans;
+    its environments run code.
 
     Attributes:
         n: Attempts without guidance.
-        again: Attempts with it.
-        ahead: Actions of an oracle's plan that are told.
-        retries: How often an attempt that fails by a fault is tried again.
+        again: Attempts with guidance.
+        ahead: Number of the oracle's next actions in the hint.
+        retries: How often an attempt that fails by a fault is retried.
     """
-
-    forks: ClassVar[bool] = False
 
     n: int = 4
     again: int = 4
@@ -67,16 +63,16 @@ class Guided:
         return await insist(rollout, root, number=number, step=step, retries=self.retries, hints=hints)
 
     def _hints(self, rollout: Rollout, lost: Attempt) -> Hints:
-        """What is told after an attempt that was lost."""
+        """The hints after a failed attempt."""
         nodes = rollout.builder.nodes
         done = [str(nodes[action].info["text"]) for action in lost.actions]
-        said = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
+        failure = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
 
-        async def tell(place: Cursor) -> str:
+        async def hint(cursor: Cursor) -> str:
             try:
-                plan: Sequence[str] | None = await rollout.plan(place)
+                plan: Sequence[str] | None = await rollout.plan(cursor)
             except EnvFault:
                 plan = None
-            return f"Do this: {', '.join(plan[: self.ahead])}" if plan else said
+            return f"Do this: {', '.join(plan[: self.ahead])}" if plan else failure
 
-        return tell
+        return hint

@@ -1,4 +1,4 @@
-"""Forks where the two likeliest tokens are nearly tied, kept when they lead to something else."""
+"""Forks where the most likely tokens are nearly tied, kept when they differ from their parent."""
 
 import itertools
 from collections.abc import Coroutine, Iterator, Sequence
@@ -11,18 +11,19 @@ from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import PRUNED, Outcome
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Row:
-    """A path on its way.
+    """A path under construction.
 
     Attributes:
-        at: Where it goes on, or how it ended.
-        parent: The path that it left; None once nothing is to be compared any more.
-        born: At which token of the action it left.
-        judged: In how many windows it was compared.
-        draft: The action that was written last, as far as it goes.
+        at: Where it continues, or how it ended.
+        parent: The path from which it branched; None once no comparison is left.
+        born: Index of the token in the action at which it branched.
+        judged: Number of windows compared.
+        draft: The last action so far.
     """
 
     at: Cursor | PendingAction | Outcome
@@ -36,54 +37,53 @@ class Row:
 class Latr:
     """LATR's growth (arXiv 2510.24302): forks at near-ties; assumes alternatives and that states step twice.
 
-    One path begins. At each of its tokens the tied ones are the likeliest, with probability p1, and those of the next
+    One path starts. At each of its tokens the tied ones are the most likely, with probability p1, and those of the next
     `candidates - 1` for which
 
         p > floor  and  p1 - p < gap
 
-    If there are such, a path branches off for each tied token other than the one that was written: that token is forced
-    upon it, and what follows is sampled. Paths write `windows[0]` tokens at a time, branches up to the next window.
-    When a branch and the path that it left have come r tokens far from where they parted, for each r of `windows`, the
-    branch is cut off if these are alike by any measure that is given: edit distance over r below `edit`, the longest
-    ending of one that is in the other over r above `suffix`, ROUGE-L above `rouge`. A stretch in which one of them
-    ended its turn is no evidence and spares the branch. At most round(paths * share) paths live at a time; of ties at
-    equally many tokens the likelier candidates come first, then the older paths. After `most_tokens` tokens, or when
-    the tree is full and nothing is left to compare, every path is sampled to its end, and independent chains make up
-    `paths`. Two stretches of 5:
+    At a tie, a path branches off for each tied token other than the sampled one: that token is forced, and the tokens
+    after it are sampled. Paths sample `windows[0]` tokens at a time, branches up to the next window. When a branch and
+    its parent path have r tokens after the branching point, for each r of `windows`, the two are compared. The branch
+    is pruned if they are similar by any given measure: edit distance over r below `edit`, the longest suffix of one
+    that is in the other over r above `suffix`, ROUGE-L above `rouge`. A window in which one of them ended its turn is
+    not compared, and the branch stays. At most round(paths * share) paths live at a time; among ties at equal token
+    counts the more likely candidates come first, then the older paths. After `most_tokens` tokens, or when the tree is
+    full and no comparison is left, every path is sampled to its end, and independent chains fill up to `paths`. Two
+    windows of 5:
 
         1 2 3 4 5  and  9 2 3 4 5       edit 0.2    suffix 0.8    rouge 0.8
 
-    Probabilities are raw, without temperature and top-p. A forced token has no log-probability and is not learned from;
-    all others are samples of the policy. The paths of a tree are not a sample of the policy's: near-ties are explored
-    evenly, however likely they are together. A piece that fails is written anew, up to `retries` times.
+    Probabilities are raw, without temperature and top-p. A forced token has no log-probability and gets no loss; all
+    others are samples of the policy. The paths of a tree are not a sample of the policy: near-ties are explored evenly,
+    whatever their joint probability. A piece that fails is sampled again up to `retries` times.
 
-    Price: a path that left at token b costs T - b tokens less the one forced; a branch that is cut off at a
-    window of r tokens costs r - 1. With C tokens of those, a tree has paths * T - sum of b + C tokens, independent
-    chains paths * T. The defaults are the paper's for the game of countdown; for mathematics it has floor .15, gap .25,
-    suffix .2, rouge .5, no edit distance, and 1024 tokens.
+    Cost: a path that branched at token b costs T - b tokens less the forced one; a branch that is pruned at a window of
+    r tokens costs r - 1. With C such tokens, a tree has paths * T - sum of b + C tokens, independent chains paths * T.
+    The defaults are the paper's for the game of countdown; for mathematics it has floor .15, gap .25, suffix .2, rouge
+    .5, no edit distance, and 1024 tokens.
 
-    The released code takes the likeliest token wherever it does not branch in this phase, as if it had been sampled; it
-    fills short groups with copies of the first path; and where it spares mathematical symbols, it drops them from the
-    list of branches compared, but not from that of branches to cut off, so that it cuts off others. None of that is
-    here: paths are samples, short groups get new ones, and who is cut off is who was compared. It also decays `share`
-    over training (1, .75, .5, .25, 0), and stops at 98% of a batch.
+    The released code takes the most likely token wherever it does not branch in this phase, as if it had been sampled,
+    and fills short groups with copies of the first path. Where it exempts mathematical symbols, it drops them from the
+    list of compared branches, but not from the list of branches to prune, so it prunes others. None of that is
+    reproduced: paths are samples, short groups get new ones, and only compared branches are pruned. It also decays
+    `share` over training (1, .75, .5, .25, 0), and stops at 98% of a batch.
 
     Attributes:
         paths: Paths of a tree.
-        share: Of them, how many may grow from the first path; in [0, 1].
-        candidates: How many of the likeliest tokens can be tied.
-        floor: Least probability of a tie, exclusive.
-        gap: Most distance to the likeliest token, exclusive.
-        windows: After how many tokens branches are compared, ascending.
-        edit: Branches below this edit distance are cut off; None for all.
-        suffix: Branches above this suffix match are cut off; None for none.
-        rouge: Branches above this ROUGE-L are cut off; None for none.
+        share: Share of them that may grow from the first path; in [0, 1].
+        candidates: Number of the most likely tokens that can be tied.
+        floor: Minimum probability of a tie, exclusive.
+        gap: Maximum difference to the most likely token, exclusive.
+        windows: Numbers of tokens after which branches are compared, ascending.
+        edit: Branches below this edit distance are pruned; None for no such rule.
+        suffix: Branches above this suffix match are pruned; None for no such rule.
+        rouge: Branches above this ROUGE-L are pruned; None for no such rule.
         most_tokens: Tokens of a path at which it may branch.
-        retries: How often what fails is tried again.
+        retries: How often a failed piece is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     paths: int = 8
     share: float = 1.0
@@ -100,16 +100,16 @@ class Latr:
     def __post_init__(self) -> None:
         for name, least in (("paths", 1), ("candidates", 2), ("most_tokens", 1), ("retries", 0)):
             if getattr(self, name) < least:
-                raise ValueError(f"Lookahead.{name}: got {getattr(self, name)}; need at least {least}")
+                raise ValueError(f"Latr.{name}: got {getattr(self, name)}; need at least {least}")
         if not 0 <= self.share <= 1:
-            raise ValueError(f"Lookahead.share: got {self.share}; need a number from 0 to 1")
+            raise ValueError(f"Latr.share: got {self.share}; need a number from 0 to 1")
         if not self.windows or self.windows[0] < 1 or list(self.windows) != sorted(set(self.windows)):
-            raise ValueError(f"Lookahead.windows: got {self.windows}; need at least one number above 0, ascending")
+            raise ValueError(f"Latr.windows: got {self.windows}; need at least one number above 0, ascending")
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        # Branch 0 of a place is what is written on from there; others get numbers that no other branch has.
+        # Branch 0 of a node continues its path; other branches have distinct numbers.
         names = itertools.count(1)
         rows = [Row(at=root)] if round(self.paths * self.share) else []
         pruned = 0
@@ -128,21 +128,21 @@ class Latr:
         """Extend all paths and prune; returns the kept paths, and each new piece by the `id` of its path."""
         live = [row for row in rows if not isinstance(row.at, Outcome)]
         pieces = await self._round(rollout, live)
-        kept = [row for row in rows if not self._alike(row)]
+        kept = [row for row in rows if not self._too_similar(row)]
         for row in kept:
             # A pruned parent has no children.
             row.parent = row.parent if row.parent in kept else None
         return kept, dict(zip(map(id, live), pieces, strict=True))
 
     async def _round(self, rollout: Rollout, live: Sequence[Row]) -> list[Piece]:
-        """A piece for each path."""
+        """One piece of each path."""
         sampling = replace(rollout.sampling, top_probs=self.candidates)
         calls: list[Coroutine[None, None, Piece]] = []
         for row in live:
             assert not isinstance(row.at, Outcome)
             most = self.windows[0]
             if row.parent is not None and isinstance(row.at, PendingAction):
-                # As far as is compared next, so that nothing is wasted on what is cut off then.
+                # Up to the next comparison, so that no tokens are wasted on a pruned branch.
                 have = len(row.at.tokens) - row.born
                 most = next((window - have for window in self.windows if window > have), most)
             calls.append(write_on(rollout, row.at, branch=0, retries=self.retries, most=most, sampling=sampling))
@@ -154,34 +154,34 @@ class Latr:
     def _full(self, rows: Sequence[Row]) -> bool:
         return len(rows) >= round(self.paths * self.share)
 
-    def _alike(self, row: Row) -> bool:
-        """Whether a branch is to be cut off. Settles it when nothing is left to compare."""
+    def _too_similar(self, row: Row) -> bool:
+        """Whether a branch is to be pruned. Clears its parent when no comparison is left."""
         parent, draft = row.parent, row.draft
         if parent is None:
             return False
-        theirs = parent.draft
+        parent_draft = parent.draft
         if (
             not isinstance(row.at, PendingAction)
             or draft is None
-            or theirs is None
-            or theirs.cursor is not draft.cursor
+            or parent_draft is None
+            or parent_draft.cursor is not draft.cursor
         ):
             row.parent = None
             return False
-        ours, other = draft.tokens[row.born :], theirs.tokens[row.born :]
-        # A stop token, or the last that an action may have, says that it ended and nothing of where it would have led.
-        length = min(len(ours), len(other) - theirs.complete)
+        ours, other = draft.tokens[row.born :], parent_draft.tokens[row.born :]
+        # The last token of a complete parent action is not compared.
+        length = min(len(ours), len(other) - parent_draft.complete)
         for window in self.windows[row.judged :]:
             if length < window:
                 break
             row.judged += 1
-            if self._too_alike(ours[:window], other[:window]):
+            if self._similar(ours[:window], other[:window]):
                 return True
-        if row.judged == len(self.windows) or theirs.complete:
+        if row.judged == len(self.windows) or parent_draft.complete:
             row.parent = None
         return False
 
-    def _too_alike(self, one: Sequence[int], other: Sequence[int]) -> bool:
+    def _similar(self, one: Sequence[int], other: Sequence[int]) -> bool:
         return (
             (self.edit is not None and edit_ratio(one, other) < self.edit)
             or (self.suffix is not None and suffix_match(one, other) > self.suffix)
@@ -191,37 +191,37 @@ class Latr:
     def _branch(
         self, rollout: Rollout, rows: Sequence[Row], pieces: dict[int, Piece], names: Iterator[int]
     ) -> list[Row]:
-        """New paths at the ties in what was just written, as many as there is room for."""
+        """New paths at the ties in the new pieces, up to the capacity."""
         ties: list[tuple[int, int, int, PendingAction, int, int]] = []
-        for place, row in enumerate(rows):
+        for index, row in enumerate(rows):
             piece = pieces.get(id(row))
             if piece is None or piece.draft is None:
                 continue
             draft = piece.draft
             begin = len(draft.tokens) - len(draft.top_probs)
-            for offset, likely in enumerate(draft.top_probs):
-                for rank, token in self._tied(likely, draft.tokens[begin + offset]):
-                    ties.append((offset, rank, place, draft, begin + offset, token))
-        room = max(round(self.paths * self.share) - len(rows), 0)
+            for offset, top in enumerate(draft.top_probs):
+                for rank, token in self._tied(top, draft.tokens[begin + offset]):
+                    ties.append((offset, rank, index, draft, begin + offset, token))
+        capacity = max(round(self.paths * self.share) - len(rows), 0)
         born: list[Row] = []
-        for _, _, place, draft, at, token in sorted(ties, key=lambda tie: tie[:3])[:room]:
+        for _, _, index, draft, at, token in sorted(ties, key=lambda tie: tie[:3])[:capacity]:
             before = rollout.cut(draft, at) if at else draft.cursor
             forced = rollout.put(before, [token], branch=first_branch(next(names), self.retries))
-            born.append(Row(at=forced, parent=rows[place], born=at))
+            born.append(Row(at=forced, parent=rows[index], born=at))
         return born
 
-    def _tied(self, likely: Sequence[tuple[int, float]], written: int) -> list[tuple[int, int]]:
-        """The tied tokens that were not written, with their ranks; none where there is no tie."""
-        best = likely[0][1]
+    def _tied(self, top: Sequence[tuple[int, float]], sampled: int) -> list[tuple[int, int]]:
+        """The tied tokens that were not sampled, with their ranks; none where there is no tie."""
+        best = top[0][1]
         tied = [
             (rank, token)
-            for rank, (token, chance) in enumerate(likely)
+            for rank, (token, chance) in enumerate(top)
             if rank == 0 or (chance > self.floor and best - chance < self.gap)
         ]
-        return [(rank, token) for rank, token in tied if token != written] if len(tied) > 1 else []
+        return [(rank, token) for rank, token in tied if token != sampled] if len(tied) > 1 else []
 
     async def _finish(self, rollout: Rollout, row: Row, branch: int) -> None:
-        """Sample to the end; `branch` names what is written first."""
+        """Sample to the end; `branch` is the branch of the first piece."""
         while not isinstance(row.at, Outcome):
             piece = await write_on(rollout, row.at, branch=branch, retries=self.retries)
             row.at, branch = piece.after, 0

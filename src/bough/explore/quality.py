@@ -1,4 +1,4 @@
-"""How good an action is before it is done: what decides which branches of a tree are carried on."""
+"""Quality scores of actions before they are executed: they decide which branches of a tree continue."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
@@ -9,30 +9,31 @@ from bough.explore.asking import LabelParser, Reader, check_places, story
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
+from bough.tree.needs import ORACLE, Need
 
 QUALITY = "quality"
-"""In the info of an action that was judged before it was done: how good it was found."""
+"""Key in an action's info: its quality score before execution."""
 
 
 @runtime_checkable
 class Quality(Protocol):
-    """Says how good an action is that was written and not yet done: a frozen dataclass."""
+    """Scores an action that is sampled and not executed: a frozen dataclass."""
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
-        """Higher is better; None when nobody can say.
+        """The score, higher is better; None when it is unknown.
 
         Raises:
-            BudgetExceeded: when a budget of the tree can't pay for the answer.
-            EngineFault: when the engine that was asked broke.
+            BudgetExceeded: when it does not fit a budget of the tree.
+            EngineFault: when the judge's engine broke.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormatScore:
-    """1 for an answer in the right form, and 1 more for an action that the environment knows; costs nothing.
+    """1 for a well-formed answer, plus 1 for an admissible action; costs nothing.
 
-    Where the environment does not say which actions have a meaning, every action is taken to have one.
+    Where the environment lists no admissible actions, every action counts as admissible.
     """
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float:
@@ -46,13 +47,13 @@ class FormatScore:
 class OracleMatch:
     """1 for the oracle's action, 0 for another, -1 for a malformed one (`FormatScore`). Needs an oracle.
 
-    An oracle knows one best action: another that is as good gets 0.
+    An oracle returns one best action: another that is as good gets 0.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("quality=FormatScore()")})
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
-        """-1, 0 or 1; None where the oracle knows no way."""
+        """-1, 0 or 1; None where the oracle has no plan."""
         if await FormatScore()(rollout, draft) < 2:
             return -1.0
         plan = await rollout.plan(draft.cursor)
@@ -61,14 +62,14 @@ class OracleMatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlmJudge:
-    """What the engine says of an action when it is asked; LLM-as-a-judge (arXiv 2306.05685).
+    """The engine's score of an action; LLM-as-a-judge (arXiv 2306.05685).
 
-    It is asked once for each action, and pays for it in tokens and calls. An answer that can't be read says nothing.
+    Each action has one question, which costs tokens and a call. An answer that can't be parsed gives no score.
 
     Attributes:
-        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {action}.
-        system: What it is told first.
-        read: What an answer is worth: `LabelParser` of a table, or a `NumberParser` in a range.
+        prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {action}.
+        system: The system prompt.
+        read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
     """
 
     prompt: str = (
@@ -79,29 +80,29 @@ class LlmJudge:
     read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
 
     def __post_init__(self) -> None:
-        check_places("Asked.prompt", self.prompt, "action")
+        check_places("LlmJudge.prompt", self.prompt, "action")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
-        """What the answer is worth."""
+        """The score of the answer."""
         here = draft.cursor
-        told = str(rollout.builder.nodes[0].info["instructions"])
-        places = story(told, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
-        text = self.prompt.format_map(places | {"action": draft.parsed.action})
+        instructions = str(rollout.builder.nodes[0].info["instructions"])
+        fields = story(instructions, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
+        text = self.prompt.format_map(fields | {"action": draft.parsed.action})
         return self.read(await rollout.ask(self.system, text, "quality", *draft.branches))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlyAnswerBonus:
-    """Another quality, and a bonus for an answer that comes early, as SLATE's (arXiv 2602.23440).
+    """Another quality, plus a bonus for an early answer, as SLATE's (arXiv 2602.23440).
 
-    An action that begins with `answer` at turn t, 1 for the first, gets weight * (turns - t) / turns more, 0 at least.
+    An action that starts with `answer` at turn t, 1 for the first, gets weight * (turns - t) / turns more, 0 at least.
     Thought 1, answer 1, and answered at turn 2 of 4: 1 + 1 + 0.1 * 2 / 4 = 2.05.
 
     Attributes:
-        quality: What else an action is worth.
-        answer: How an action begins that answers, "" for any.
-        turns: After which there is no bonus.
-        weight: Of the bonus.
+        quality: The other quality.
+        answer: Prefix of an action that answers, "" for any.
+        turns: The bonus is 0 from this turn on.
+        weight: Weight of the bonus.
     """
 
     quality: Quality
@@ -111,7 +112,7 @@ class EarlyAnswerBonus:
 
     def __post_init__(self) -> None:
         if self.turns < 1:
-            raise ValueError(f"Early.turns: got {self.turns}; need at least 1")
+            raise ValueError(f"EarlyAnswerBonus.turns: got {self.turns}; need at least 1")
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""
@@ -123,7 +124,7 @@ class EarlyAnswerBonus:
 
 
 async def rate(rollout: Rollout, quality: Quality, draft: PendingAction) -> float | None:
-    """How good an action is, written down with it; None when nobody could say, or a budget or the engine gave out."""
+    """The quality of an action, stored in its info; None when it is unknown, exceeds a budget or the engine broke."""
     try:
         found = await quality(rollout, draft)
     except (BudgetExceeded, EngineFault, EnvFault):

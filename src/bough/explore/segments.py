@@ -1,4 +1,4 @@
-"""Paths written in segments of equally many tokens, each of which may branch into several."""
+"""Paths sampled in segments of a fixed length, each of which may branch."""
 
 import random
 from collections import Counter
@@ -11,24 +11,25 @@ from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.tree import Outcome
+from bough.tree.needs import FORKS, Need
 
 Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
-"""Where the segments of a path begin, the prompt first."""
+"""The starts of a path's segments, the prompt first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segments:
     """TreePO's growth (arXiv 2508.17445): segments of a fixed length that branch; assumes states step twice.
 
-    All live paths write a segment of at most `tokens` tokens at a time, each an `ACTION` node of its own; a segment
-    also ends with its turn, and the path goes on with the next. Then they branch, with W = `width`:
+    All live paths sample a segment of at most `tokens` tokens at a time, each an `ACTION` node of its own; a segment
+    also ends with its turn, and the path continues with the next. Then they branch, with W = `width`:
 
         branches = min(W - ended, divergence * (live + ended in this round))
 
-    shared out evenly, the first paths getting what is left over: what an ended path would have spent is transferred to
-    those that go on. When none goes on and fewer than W have ended, ended paths are taken up again at a beginning of
-    one of their segments drawn uniformly, the prompt among them, with `divergence` branches each: those that were cut
-    off come first, as they can best be spared. With W = 4, divergence 2, and one path that ends in the second round:
+    shared out evenly, the first paths get the remainder: the branches of an ended path are transferred to the live
+    ones. When no path is live and fewer than W have ended, ended paths restart at a segment start drawn uniformly, the
+    prompt included, with `divergence` branches each. Truncated paths come first. With W = 4, divergence 2, and one path
+    that ends in the second round:
 
         round      live   ended   branches
         1          2      0       min(4, 4) = 4
@@ -36,26 +37,25 @@ class Segments:
         3          0      4
 
     A path ends as `TRUNCATED` when some `loop_tokens` tokens in a row are in its action `loop_times` times. A segment
-    that fails is written anew, up to `retries` times. What is drawn depends on the seed and the tree alone.
+    that fails is sampled again up to `retries` times. The draws depend only on the seed and the tree.
 
-    Price: a tree whose paths all have L segments and end together has sum over k = 1..L of min(W, divergence^k)
+    Cost: a tree whose paths all have L segments and end together has sum over k = 1..L of min(W, divergence^k)
     segments, independent chains have W L: 190 and 224 for W = 16, L = 14.
 
-    The released code gives what is left over to the last path, looks for repetition in text (32 characters, 8 times),
-    can weigh branches by log-probability and cut where a token was unlikely (which leaves segments of other lengths, to
-    which its credit is blind), and has a first divergence of its own that its script sets where nobody reads it.
+    The released code gives the remainder to the last path and searches for repetitions in text (32 characters, 8
+    times). It can weight branches by log-probability and cut where a token was unlikely (which gives segments of other
+    lengths, which its credit ignores). It has a separate first divergence, which its script sets and no code uses.
 
     Attributes:
         width: Paths of a tree, W.
-        divergence: Branches of a segment while there is room.
+        divergence: Branches of a segment while the tree is below its width.
         tokens: Tokens of a segment.
-        loop_tokens: Length of what counts as a repetition.
-        loop_times: How often it must be there to end a path.
-        retries: How often a segment that fails is tried again.
+        loop_tokens: Length of a repetition, in tokens.
+        loop_times: Number of its occurrences that ends a path.
+        retries: How often a segment that fails is sampled again.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     width: int = 16
     divergence: int = 2
@@ -78,7 +78,7 @@ class Segments:
 
     @property
     def paths(self) -> int:
-        """How many paths a tree has when nothing fails and no budget runs out."""
+        """Number of paths of a tree without failures and within the budgets."""
         return self.width
 
     async def __call__(self, rollout: Rollout) -> None:
@@ -99,13 +99,13 @@ class Segments:
                     live.append((*trail, after))
                     continue
                 just += 1
-                # What failed, or was never begun, is no path to be taken up again.
+                # A path that failed or never started is not restarted.
                 if after is not Outcome.FAILED and piece.draft is not None:
                     over.append((after, trail))
             used += just
 
     async def _round(self, rollout: Rollout, starts: Sequence[Trail], branches: Counter[int]) -> list[Piece]:
-        """A segment for each of the trails; `branches` counts those from every place."""
+        """A segment of each trail; `branches` counts those of every node."""
         calls: list[Coroutine[None, None, Piece]] = []
         for trail in starts:
             at = trail[-1]
@@ -113,22 +113,22 @@ class Segments:
             branches[at.node] += 1
         return await together(rollout, calls)
 
-    def _spread(self, live: Sequence[Trail], just: int, room: int) -> list[Trail]:
-        """The trails that go on, each as often as it branches; there is room for all of them."""
-        total = min(room, self.divergence * (len(live) + just))
+    def _spread(self, live: Sequence[Trail], just: int, capacity: int) -> list[Trail]:
+        """The trails that continue, each repeated by its number of branches, up to the capacity."""
+        total = min(capacity, self.divergence * (len(live) + just))
         each, left = divmod(total, len(live))
-        return [trail for place, trail in enumerate(live) for _ in range(each + (place < left))]
+        return [trail for index, trail in enumerate(live) for _ in range(each + (index < left))]
 
     def _again(self, rollout: Rollout, over: Sequence[tuple[Outcome, Trail]], used: int) -> list[Trail]:
-        """Beginnings of ended paths, to be written anew from there."""
-        luck = random.Random(rollout.seed("segments", used))
+        """Starts of ended paths, from which they are sampled again."""
+        rng = random.Random(rollout.seed("segments", used))
         starts: list[Trail] = []
         for _, trail in sorted(over, key=lambda each: each[0] is Outcome.TERMINATED):
-            starts += [trail[: luck.randint(1, len(trail))]] * self.divergence
+            starts += [trail[: rng.randint(1, len(trail))]] * self.divergence
         return starts[: self.width - used]
 
     def _unless_looping(self, rollout: Rollout, piece: Piece) -> Cursor | PendingAction | Outcome:
-        """Where a path goes on, unless it repeats itself."""
+        """Where a path continues; `TRUNCATED` when it repeats itself."""
         after = piece.after
         if not isinstance(after, PendingAction):
             return after

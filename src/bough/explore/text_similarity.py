@@ -1,20 +1,20 @@
-"""How alike two stretches of tokens, words or characters are."""
+"""Similarity of two sequences of tokens, words or characters."""
 
 from collections.abc import Sequence
 
 
 def edit_distance(one: Sequence[object], other: Sequence[object]) -> int:
-    """The fewest insertions, deletions and replacements from one to the other (Levenshtein 1966)."""
+    """The minimum number of insertions, deletions and replacements from one to the other (Levenshtein 1966)."""
     row = list(range(len(other) + 1))
     for i, token in enumerate(one, start=1):
         corner, row[0] = row[0], i
-        for j, theirs in enumerate(other, start=1):
-            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (token != theirs))
+        for j, other_token in enumerate(other, start=1):
+            corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (token != other_token))
     return row[-1]
 
 
 def edit_ratio(one: Sequence[object], other: Sequence[object]) -> float:
-    """The edit distance over the longer length; 0 for equals.
+    """The edit distance over the longer length; 0 for equal sequences.
 
     The first token of five replaced is 0.2.
     """
@@ -22,27 +22,27 @@ def edit_ratio(one: Sequence[object], other: Sequence[object]) -> float:
 
 
 def suffix_match(one: Sequence[int], other: Sequence[int]) -> float:
-    """The longest ending of either that stands somewhere in the other, over the longer length; 1 for equals.
+    """The longest suffix of either that occurs in the other, over the longer length; 1 for equal sequences.
 
     The first token of five replaced is 0.8.
     """
-    return max(_longest_ending(one, other), _longest_ending(other, one)) / max(len(one), len(other), 1)
+    return max(_longest_suffix(one, other), _longest_suffix(other, one)) / max(len(one), len(other), 1)
 
 
 def rouge_l(one: Sequence[object], other: Sequence[object]) -> float:
-    """ROUGE-L (Lin 2004), F1: twice the longest common subsequence over the sum of the lengths; 1 for equals.
+    """ROUGE-L (Lin 2004), F1: twice the longest common subsequence over the sum of the lengths; 1 for equal sequences.
 
     The first token of five replaced is 0.8.
     """
     row = [0] * (len(other) + 1)
     for token in one:
         corner = 0
-        for j, theirs in enumerate(other, start=1):
-            corner, row[j] = row[j], corner + 1 if token == theirs else max(row[j], row[j - 1])
+        for j, other_token in enumerate(other, start=1):
+            corner, row[j] = row[j], corner + 1 if token == other_token else max(row[j], row[j - 1])
     return 2 * row[-1] / max(len(one) + len(other), 1)
 
 
-def _longest_ending(one: Sequence[int], other: Sequence[int]) -> int:
+def _longest_suffix(one: Sequence[int], other: Sequence[int]) -> int:
     best = 0
     for end in range(1, len(other) + 1):
         length = 0

@@ -1,12 +1,12 @@
-"""Trees as data for others: pairs that a loss would learn, examples, values, labels of steps, mistakes put right."""
+"""Exports trees as data sets: preference pairs, examples, values, step labels, revised mistakes."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -17,14 +17,16 @@ from bough.credit import compute_credit
 from bough.export.pair_filter import ANY, PairFilter
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
-from bough.objective import LossInputs, Normalizer, Objective, Pairs
+from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise
 from bough.train.run import Run
+from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
 from bough.tree import Credited, Ints, Source, Tree, path_view, text_start, token_node, turn_start
+from bough.tree.needs import pieces
 from bough.usercode.origin import place
 
 if TYPE_CHECKING:
@@ -36,11 +38,11 @@ Row: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What was found in trees.
+    """The rows of an export.
 
     Attributes:
         rows: Lines of JSON, file by file and tree by tree.
-        left_out: How many of what could not be said or taught nothing, by reason.
+        left_out: Counts of skipped items by reason.
     """
 
     rows: tuple[Row, ...]
@@ -48,18 +50,18 @@ class Exported:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Sieve:
-    """Rows, and what fell through."""
+class _Collector:
+    """Collects rows, and counts skipped ones."""
 
-    teller: Transcriber
+    transcriber: Transcriber
     apart: PairFilter
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
-    def add(self, make: Callable[..., Row], *told: object) -> None:
-        """Keep a row, if it can be said."""
+    def add(self, make: Callable[..., Row], *arguments: object) -> None:
+        """Add a row, or count the reason why it is not representable."""
         try:
-            self.rows.append(make(self.teller, *told))
+            self.rows.append(make(self.transcriber, *arguments))
         except NotRepresentable as why:
             self.left_out[str(why)] += 1
 
@@ -74,36 +76,35 @@ def export(
     trees: Path | None = None,
     out: Path | None = None,
 ) -> Exported:
-    """Mine the trees of a run. Each file of trees is a batch: credited and admitted as the run does, or as changed.
+    """Export the trees of a run. Each file of trees is a batch: credited and filtered as in the run, or as changed.
 
-    The rows are what TRL (0.24) calls prompt-preference, prompt-completion and stepwise supervision, as text with the
-    chat's marks in it, or as messages; beside them stands the task's id, and a number.
+    The rows are TRL's (0.24) prompt-preference, prompt-completion and stepwise supervision formats, as text with chat
+    template tokens, or as messages. Each row also has the task's id, and a number.
 
-        pairs       {"prompt", "chosen", "rejected", "gap"}         what the `pairs` of the run's objective compares
-        examples    {"prompt", "completion", "weight"}              each turn that gains, by how much
-        values      {"prompt", "value", "head"}                     what value heads should have said
+        pairs       {"prompt", "chosen", "rejected", "gap"}         the preference pairs of the run's objective
+        examples    {"prompt", "completion", "weight"}              turns with positive advantage, and its mean
+        values      {"prompt", "value", "head"}                     targets of value heads
         steps       {"prompt", "completions", "labels", "scores"}   paths, and whether each turn's advantage is above 0
-        revisions   {"prompt", "completion", "gap"}                 what `Revise` makes of mistakes; the run's, if any
+        revisions   {"prompt", "completion", "gap"}                 mistakes revised by `Revise`; the run's, if any
 
-    Turns are exact: what was read, and what was written there. Sides of several turns hold what the environment said in
-    between, of which Bough's losses learn nothing and others may: take pairs of turns where that matters. Completions
-    of revisions hold that, too: as text they come with "input_ids" and "completion_mask", the tokens and which of them
-    are learned, by which TRL goes; as messages take `assistant_only_loss`.
+    Turns are exact: the tokens of the prompt, and the sampled tokens. Sides of several turns include the observations
+    in between. Bough's losses mask them, other libraries may not: use pairs of turns where that matters. Completions of
+    revisions include observations as well. As text they have "input_ids" and "completion_mask", the tokens and the loss
+    mask that TRL uses; as messages use `assistant_only_loss`.
 
     Args:
         target: The run directory, whose tokenizer made the tokens.
         changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
         what: One of the five.
         messages: Whether prompts, completions and sides are lists of messages; steps are always text.
-        apart: How different the sides of pairs must be; pairs that differ by too little in value are not looked at
-            (`Pairs.gap`).
+        apart: Required difference of the sides of pairs, applied after the minimum value difference (`Pairs.gap`).
         trees: A file of trees, or a folder; the run's own if None. Trees without rewards get the run's.
-        out: A JSONL file to write, whole or not at all.
+        out: A JSONL file; it is written completely or not at all.
 
     Raises:
         StoreError: when there are no trees, or the disk is full.
-        ConfigError: when the rule needs what files of trees don't hold, or the run has nothing of the kind.
-        ValueError: when nothing was found; says why.
+        ConfigError: when the rule needs data that files of trees do not contain, or the run has nothing of the kind.
+        ValueError: when there are no rows; has the reasons.
     """
     if what not in _KINDS:
         raise ConfigError(f"what: {unknown(what, _KINDS)}")
@@ -112,23 +113,25 @@ def export(
     files = _files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         run = override(load_run(directory), changes)
-        teller = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
-        sieve = _Sieve(teller=teller, apart=apart)
+        transcriber = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        collector = _Collector(transcriber=transcriber, apart=apart)
         for file in files:
-            kept, dropped = _admit(run, file)
-            sieve.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-            _KINDS[what](sieve, kept, run)
-    if not sieve.rows:
-        told = ", ".join(f"{count} {reason}" for reason, count in sieve.left_out.items()) or "nothing to look at"
-        raise ValueError(f"{target}: got no {what} ({told}); need another credit, other pairs, or other trees")
+            kept, dropped = _filtered(run, file)
+            collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+            _KINDS[what](collector, kept, run)
+    if not collector.rows:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in collector.left_out.items()) or "no trees"
+        raise ValueError(f"{target}: got no {what} ({reasons}); need another credit, other pairs, or other trees")
     if out is not None:
-        write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in sieve.rows).encode())
-    return Exported(rows=tuple(sieve.rows), left_out=dict(sieve.left_out))
+        write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in collector.rows).encode())
+    return Exported(rows=tuple(collector.rows), left_out=dict(collector.left_out))
 
 
 def _renderer(run: Run, directory: RunDirectory) -> Any:
-    make = getattr(run.world.policy, "renderer", None)
-    return make(directory.policy) if make else run.world.policy.build((), directory.policy).renderer
+    recipe = run.world.policy
+    if isinstance(recipe, RendererRecipe):
+        return recipe.renderer(directory.policy)
+    return recipe.build((), directory.policy).renderer
 
 
 def _files(place: Path) -> list[Path]:
@@ -139,8 +142,8 @@ def _files(place: Path) -> list[Path]:
     return found
 
 
-def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
-    """The credited trees of a file that the run's filters admit, and the number of dropped groups by reason."""
+def _filtered(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
+    """The credited trees of a file that pass the run's filters, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.loop import apply_filters, reward
 
@@ -161,36 +164,36 @@ def _admit(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
 
 
 def _packed(kept: Sequence[Credited], *, paths: bool) -> "Batch":
-    """What would be learned from; goals are not needed, and what critics thought is not there."""
+    """The batch of the trees, without value targets, because files of trees contain no critic values."""
     from bough.batch import pack
 
     return pack([replace(each, value_targets={}) for each in kept], paths=paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Places:
-    """Where the tokens of some trees are.
+class _Positions:
+    """The position of each token of some trees.
 
     Attributes:
-        tree: [T] int64, over all trees.
-        node: [T] int64, in its tree.
+        tree: [T] int64, index of the tree.
+        node: [T] int64, index of the node in its tree.
     """
 
     tree: Ints
     node: Ints
 
     @classmethod
-    def of(cls, kept: Sequence[Credited]) -> "_Places":
+    def of(cls, kept: Sequence[Credited]) -> "_Positions":
         lengths = [len(each.tree.token) for each in kept]
         nodes = [token_node(each.tree) for each in kept]
         return cls(tree=np.repeat(np.arange(len(kept)), lengths), node=np.concatenate([np.zeros(0, np.int64), *nodes]))
 
 
-def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
-    pairs = next(_pairs_of(run.loss), None)
+def _pairs(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
+    pairs = next((each.value for each in pieces(run.loss) if isinstance(each.value, Pairs)), None)
     if pairs is None:
         raise ConfigError(
-            f"objective={type(run.method.objective).__name__}: compares nothing; need one with pairs, such as "
+            f"objective={type(run.method.objective).__name__}: has no pairs; need one with pairs, such as "
             "objective='Dpo(pairs=Pairs(unit=turn))'"
         )
     if not kept:
@@ -206,16 +209,16 @@ def _pairs(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
         negative=batch.negative,
         loss_weight=nothing,
     )
-    found = pairs(by_path(columns, batch, Normalizer()), "mine")
+    found = pairs(by_path(columns, batch, Normalizer()), "export")
     candidates = found.candidates
     thing, sizes = "tasks" if pairs.unit == "path" else "places", candidates.group.bincount()
     alone = int((sizes < 2).sum())
     tied = len(sizes) - alone - int((candidates.group[found.won].bincount() > 0).sum())
-    sieve.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
-    sieve.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
+    collector.left_out.update({f"{thing} with one {pairs.unit} alone": alone} if alone else {})
+    collector.left_out.update({f"{thing} where nothing is better by more than the gap": tied} if tied else {})
     winners, losers = (_sides(side, found, batch, kept) for side in (found.winner, found.loser))
     for winner, loser, gap in zip(winners, losers, found.gap.numpy().tolist(), strict=True):
-        sieve.add(_pair, winner, loser, gap, sieve.apart)
+        collector.add(_pair, winner, loser, gap, collector.apart)
 
 
 _Side: TypeAlias = tuple[Tree, list[int]]
@@ -223,9 +226,9 @@ _Side: TypeAlias = tuple[Tree, list[int]]
 
 
 def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequence[Credited]) -> list[_Side]:
-    """The turns of each bundle as nodes of a tree, the last of each turn."""
+    """The turns of each set as nodes of a tree, the last node of each turn."""
     assert batch.path_index is not None
-    places, turn_of = _Places.of(kept), batch.path_index.turn
+    places, turn_of = _Positions.of(kept), batch.path_index.turn
     last = torch.searchsorted(turn_of, torch.arange(len(pairs.candidates.path_ids.path_of_turn)), right=True) - 1
     token = batch.origin[batch.path_index.trained[last]].numpy()
     sides: list[_Side] = []
@@ -235,29 +238,17 @@ def _sides(side: TurnSets, pairs: PreferencePairs, batch: "Batch", kept: Sequenc
     return sides
 
 
-def _pair(teller: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
-    prompt, other = (teller.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
+def _pair(transcriber: Transcriber, winner: _Side, loser: _Side, gap: float, apart: PairFilter) -> Row:
+    prompt, other = (transcriber.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
-        raise NotRepresentable("its sides were written after different texts")
-    if apart.filters and not apart(teller.said(*winner), teller.said(*loser)):
-        raise NotRepresentable("its sides are too much alike")
-    chosen, rejected = teller.wrote(*winner), teller.wrote(*loser)
+        raise NotRepresentable("its sides have different prompts")
+    if apart.filters and not apart(transcriber.said(*winner), transcriber.said(*loser)):
+        raise NotRepresentable("its sides are too similar")
+    chosen, rejected = transcriber.wrote(*winner), transcriber.wrote(*loser)
     return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
 
 
-def _pairs_of(piece: object) -> Iterator[Pairs]:
-    """What an objective compares, or those inside it do."""
-    if isinstance(piece, Pairs):
-        yield piece
-    elif isinstance(piece, tuple):
-        for each in cast("tuple[object, ...]", piece):
-            yield from _pairs_of(each)
-    elif isinstance(piece, Objective) and is_dataclass(piece):
-        for each in fields(piece):
-            yield from _pairs_of(getattr(piece, each.name))
-
-
-def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _examples(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     del run
     batch, view = _packed(kept, paths=False), path_view([each.rewarded for each in kept])
     trained = np.zeros(len(view.sampled), dtype=np.bool_)
@@ -270,40 +261,40 @@ def _examples(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
     for at in once[count[once] > 0].tolist():
         if weight[at] > 0:
             tree = int(view.tree[view.path[at]])
-            sieve.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
+            collector.add(_example, kept[tree].tree, int(view.node[at] - view.offset[tree]), float(weight[at]))
         else:
-            sieve.left_out["turns without gain"] += 1
+            collector.left_out["turns without a positive advantage"] += 1
 
 
-def _example(teller: Transcriber, tree: Tree, node: int, weight: float) -> Row:
-    prompt, completion = teller.read(tree, int(turn_start(tree)[node])), teller.wrote(tree, [node])
+def _example(transcriber: Transcriber, tree: Tree, node: int, weight: float) -> Row:
+    prompt, completion = transcriber.read(tree, int(turn_start(tree)[node])), transcriber.wrote(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
 
 
-def _values(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _values(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     if kept and not any(each.value_targets for each in kept):
         raise ConfigError(
-            f"credit={type(run.method.credit).__name__}: has no goals for value heads; need a rule that does, such as "
+            f"credit={type(run.method.credit).__name__}: has no value targets; need a rule that does, such as "
             "credit='Searched(head=value)'"
         )
     for each in kept:
         tree, nodes = each.tree, token_node(each.tree)
         seen: set[tuple[str, int, int]] = set()
-        for name, goal in each.value_targets.items():
-            for token in np.flatnonzero(~np.isnan(goal)).tolist():
+        for name, values in each.value_targets.items():
+            for token in np.flatnonzero(~np.isnan(values)).tolist():
                 node = int(nodes[token])
                 written = token - int(tree.span[node])
                 place = (name, int(tree.parent[node]) if not written else node, written)
                 if place not in seen:
                     seen.add(place)
-                    sieve.add(_value, tree, node, written, float(goal[token]), name)
+                    collector.add(_value, tree, node, written, float(values[token]), name)
 
 
-def _value(teller: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
-    return {"prompt": teller.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
+def _value(transcriber: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
+    return {"prompt": transcriber.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
 
 
-def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
+def _steps(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     for each in kept:
         advantage = each.turn_advantage
         if advantage is None:
@@ -316,17 +307,17 @@ def _steps(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
             at = slice(*view.start[number : number + 2].tolist())
             nodes = view.node[at].tolist()
             if leaf in each.excluded_leaves or not nodes:
-                sieve.left_out["paths without turns, or that nothing learns from"] += 1
+                collector.left_out["paths without turns, or excluded from the loss"] += 1
                 continue
-            sieve.add(_path, each.tree, nodes, advantage[at].tolist())
+            collector.add(_path, each.tree, nodes, advantage[at].tolist())
 
 
-def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
-    """A path as steps; each holds an answer and, but for the first, what the environment said before it."""
-    prompt = teller.read(tree, int(turn_start(tree)[nodes[0]]))
-    said = [teller.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
-    ends = [0, *(len(text) for text in said)]
-    completions = [said[-1][begin:end] for begin, end in pairwise(ends)]
+def _path(transcriber: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
+    """A path as steps; each contains an action and, except the first, the observation before it."""
+    prompt = transcriber.read(tree, int(turn_start(tree)[nodes[0]]))
+    texts = [transcriber.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
+    ends = [0, *(len(text) for text in texts)]
+    completions = [texts[-1][begin:end] for begin, end in pairwise(ends)]
     return {
         "prompt": prompt,
         "completions": completions,
@@ -336,25 +327,25 @@ def _path(teller: Transcriber, tree: Tree, nodes: list[int], scores: list[float]
     }
 
 
-def _revisions(sieve: _Sieve, kept: Sequence[Credited], run: Run) -> None:
-    teller = sieve.teller
-    reader = Reader(renderer=teller.renderer, context=run.world.context, parser=run.world.parser)
+def _revisions(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
+    transcriber = collector.transcriber
+    reader = Reader(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
     for tree in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
-        sieve.add(_revision, tree)
+        collector.add(_revision, tree)
 
 
-def _revision(teller: Transcriber, tree: Tree) -> Row:
+def _revision(transcriber: Transcriber, tree: Tree) -> Row:
     taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
-    prompt, completion = teller.read(tree, taught[0]), teller.wrote(tree, taught, by=Source.TEACHER)
+    prompt, completion = transcriber.read(tree, taught[0]), transcriber.wrote(tree, taught, by=Source.TEACHER)
     row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}
-    if teller.messages:
+    if transcriber.messages:
         return row
     last = slice(int(tree.span[int(text_start(tree)[taught[-1]])]), int(tree.span[taught[-1] + 1]))
     learned = np.isin(token_node(tree), taught).astype(int)
     return row | {"input_ids": tree.token[last].tolist(), "completion_mask": learned[last].tolist()}
 
 
-_KINDS: Mapping[str, Callable[[_Sieve, Sequence[Credited], Run], None]] = {
+_KINDS: Mapping[str, Callable[[_Collector, Sequence[Credited], Run], None]] = {
     "pairs": _pairs,
     "examples": _examples,
     "values": _values,

@@ -9,17 +9,17 @@ from bough.explore.text_similarity import edit_distance, rouge_l
 class PairFilter:
     """Filters of pairs by their texts: rStar-Math's edit distance (arXiv 2501.04519) and iTool's overlap.
 
-    What the policy wrote on the two sides is compared, and nothing that it read:
+    Compares the policy's texts on the two sides, without observations:
 
         push left then up      push left then down      4 edits, overlap .75
         push up                push down                4 edits, overlap .5
 
     Overlap is ROUGE-L over words: twice the longest common subsequence over the sum of the lengths. iTool (2501.09766)
-    bounds an overlap, too, whose measure could not be checked.
+    also bounds an overlap; its measure could not be checked.
 
     Attributes:
-        edits: Fewest characters to insert, delete or replace from one side to the other, >= 0: 20 in rStar-Math.
-        overlap: Most overlap, in [0, 1].
+        edits: Minimum edit distance of the sides in characters, >= 0: 20 in rStar-Math.
+        overlap: Maximum overlap, in [0, 1].
     """
 
     edits: int = 0
@@ -33,15 +33,15 @@ class PairFilter:
 
     @property
     def filters(self) -> bool:
-        """Whether any pair could be too alike."""
+        """Whether the filter can reject any pair."""
         return self.edits > 0 or self.overlap < 1
 
     def __call__(self, one: str, other: str) -> bool:
-        """Whether two texts are far enough from each other."""
-        # No text turns into another in fewer edits than their lengths differ by.
+        """Whether two texts differ enough."""
+        # The edit distance is at least the difference of the lengths.
         far = abs(len(one) - len(other)) >= self.edits or edit_distance(one, other) >= self.edits
         return far and (self.overlap == 1 or rouge_l(one.split(), other.split()) <= self.overlap)
 
 
 ANY = PairFilter()
-"""Sides may be as alike as they like."""
+"""Accepts all pairs."""

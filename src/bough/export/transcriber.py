@@ -1,4 +1,4 @@
-"""What stands in trees, as text or as messages: exactly what was read and written, or nothing."""
+"""Converts paths of trees to text or messages: exactly the prompt and the sampled text, or an error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,35 +15,35 @@ Message: TypeAlias = dict[str, str]
 
 
 class NotRepresentable(ValueError):
-    """It cannot be said in this form; the message says why, without naming the case."""
+    """The row has no exact form in this format; the message has the reason, without naming the case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcriber:
-    """Says what was read before an action of a tree, and what was written from there on.
+    """Converts the context and the tokens of a tree's actions to text or messages.
 
     Attributes:
         renderer: The policy's, whose tokenizer made the tokens.
-        messages: Whether as messages; otherwise as the text that was read, chat marks and all.
+        messages: Whether to return messages; otherwise text with chat template tokens.
     """
 
     renderer: ChatRenderer
     messages: bool
 
     def read(self, tree: Tree, node: int, written: int = 0) -> str | list[Message]:
-        """What the policy had read before it wrote token `written` of an action.
+        """The policy's context before token `written` of an action.
 
         Raises:
-            Untold: when its context is not what the chat format makes of some of its last turns.
+            NotRepresentable: when the chat format cannot reproduce the context from its last turns.
         """
         if self.messages:
             if written:
-                raise NotRepresentable("within an answer")
+                raise NotRepresentable("within an action")
             return self._chat(tree, node)
         return self.renderer.verbatim((*context(tree, node).tolist(), *_written(tree, node)[:written]))
 
     def wrote(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Message]:
-        """What stands in a path from the first of some of its actions to the last, both included, all written `by` one.
+        """The path from the first of some actions to the last, both included, all with source `by`.
 
         Args:
             tree: The tree.
@@ -51,26 +51,27 @@ class Transcriber:
             by: The source of the actions.
 
         Raises:
-            Untold: when a context was rebuilt in between, another source acted there, or the last action is incomplete.
+            NotRepresentable: when a context was rebuilt in between, an action has another source, or the last action is
+                incomplete.
         """
         begin = turn_start(tree)
         first, last = int(begin[nodes[0]]), nodes[-1]
         if np.any(tree.kind[tree.parent == last] == Kind.ACTION):
-            raise NotRepresentable("it ends within an answer")
+            raise NotRepresentable("it ends within an action")
         walk = path(tree, last)
         between = [int(node) for node in walk if node >= first]
         start = text_start(tree)
         if start[first] != start[last]:
-            raise NotRepresentable("its context is rebuilt on the way")
+            raise NotRepresentable("its context is rebuilt on the path")
         if any(tree.kind[node] == Kind.ACTION and tree.source[node] != by for node in between):
-            raise NotRepresentable("someone else acted on the way")
+            raise NotRepresentable("an action on the path has another source")
         if not self.messages:
             added = [token for node in between for token in _written(tree, node)]
             return self._rest(context(tree, first).tolist(), added)
         before = self._chat(tree, first)
         after = self._chat(tree, int(begin[last]))
         if after[: len(before)] != before:
-            raise NotRepresentable("its context is rebuilt on the way")
+            raise NotRepresentable("its context is rebuilt on the path")
         said = self.renderer.text(_whole(tree, last)).strip()
         return [*after[len(before) :], {"role": "assistant", "content": said}]
 
@@ -79,14 +80,14 @@ class Transcriber:
         return "\n".join(self.renderer.text(_whole(tree, node)) for node in nodes)
 
     def _rest(self, before: Sequence[int], added: Sequence[int]) -> str:
-        """The text that tokens add: a tokenizer may write the first of a text in another way than inside one."""
+        """The text that tokens add: a tokenizer may decode the first token of a text differently than later ones."""
         begin, whole = self.renderer.verbatim(before), self.renderer.verbatim((*before, *added))
         if not whole.startswith(begin):
-            raise NotRepresentable("the text of its tokens depends on what follows")
+            raise NotRepresentable("the text of its tokens depends on later tokens")
         return whole[len(begin) :]
 
     def _chat(self, tree: Tree, node: int) -> list[Message]:
-        """The messages from which the chat format makes just what was read."""
+        """The messages that the chat format renders as exactly the context."""
         system, past, observation = _past(tree, node)
         read = tuple(context(tree, node).tolist())
         for first in range(len(past) + 1):
@@ -97,7 +98,7 @@ class Transcriber:
 
 
 def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
-    """What the agent was told, the turns before an action, and what it saw last."""
+    """The instructions, the turns before an action, and the last observation."""
     past: list[Turn] = []
     observation, tokens = "", ()
     for place in map(int, path(tree, node)[:-1]):
@@ -109,7 +110,7 @@ def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
             tokens = ()
         observation = str(tree.info[place].get("text", ""))
     if tokens:
-        raise NotRepresentable("within an answer")
+        raise NotRepresentable("within an action")
     return str(tree.info[0].get("instructions", "")), past, observation
 
 

@@ -1,9 +1,9 @@
-"""Partial histories as tasks: what was halfway, and could still go either way, is begun again from there."""
+"""ExIt: uses partial histories as tasks, sampled by the variance of their group's returns."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +15,28 @@ from bough.tree import Kind, Rewarded, Task, Tree, counted, groups, is_replayed,
 class ExIt:
     """Experimental: ExIt (arXiv 2509.04575): partial histories are tasks too, drawn by their group's variance.
 
-    When the paths of a group earn differently, a random one of them is cut off after a random turn before its last, and
-    what was done up to there is kept as a task of its own (`Task.start`), with a priority:
+    When the returns of a group differ, a random path is cut after a random turn before its last. The turns up to
+    there are stored as a task of its own (`Task.start`), with a priority:
 
         priority = variance of the returns of the group (ddof 0)
 
         returns 0 0 1 1  ->  a history with priority 0.25       returns 0 0 0 0  ->  none
 
-    Each task that is drawn is, with a chance of `chance`, replaced by a history, drawn in proportion to the
-    priorities and at most once in a batch. A history that was played has the variance of its own group for a priority
-    from then on; one of which all paths earned the same is dropped. It can itself be cut further on. When there are
-    more than `keep`, those of the lowest priority go, the oldest first.
+    Each drawn task is replaced with probability `chance` by a history. Histories are drawn in proportion to the
+    priorities and at most once in a batch. After a rollout, the priority of a history is the variance of its own
+    group; a history whose paths all have the same return is dropped. Histories can be extended further. When there are
+    more than `keep`, the ones with the lowest priority are dropped, the oldest first.
 
-    Written from the abstract and summaries. The paper's turns are whole answers, each of which improves on the one
-    before or is asked to be different from it ("self-divergence"); here what follows a history is the rest of an
-    episode. A bonus for being unlike the rest of the group is left out.
+    Written from the abstract and summaries. The paper's turns are whole answers, each of which improves the previous
+    one or must differ from it ("self-divergence"); here a history is followed by the rest of an episode. The paper's
+    bonus for differing from the rest of the group is not implemented.
 
-    Metrics: `exit/kept`, histories; `exit/used`, of this step's tasks; `exit/turns`, how long the kept ones are.
+    Metrics: `exit/kept`, histories; `exit/used`, of this step's tasks; `exit/turns`, mean length of the stored ones.
 
     Attributes:
-        keep: Most histories, >= 1.
-        chance: Of a task to be replaced, in [0, 1].
+        keep: Maximum number of histories, >= 1.
+        chance: Probability that a task is replaced, in [0, 1].
     """
-
-    gives: ClassVar[frozenset[str]] = frozenset()
 
     keep: int = 256
     chance: float = 0.5
@@ -50,13 +48,13 @@ class ExIt:
             raise ValueError(f"ExIt.chance: got {self.chance}; need a number from 0 to 1")
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "ExItState":
-        """No history yet."""
+        """Return a state without histories."""
         del vocab_tokens, device, seed
         return ExItState(self)
 
 
 class ExItState:
-    """The histories that are kept."""
+    """The stored histories."""
 
     ready: bool = True
 
@@ -69,35 +67,35 @@ class ExItState:
     async def begin(
         self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
     ) -> list[Task]:
-        """The tasks, some of them replaced."""
+        """The tasks, some of them replaced by histories."""
         del teacher
-        luck = np.random.default_rng(seed)
-        replaced = [place for place in range(len(tasks)) if luck.random() < self._settings.chance]
+        rng = np.random.default_rng(seed)
+        replaced = [place for place in range(len(tasks)) if rng.random() < self._settings.chance]
         known = list(self.kept.values())
         replaced = replaced[: len(known)]
         begun = list(tasks)
         if replaced:
             weight = np.asarray([priority for _, priority in known])
-            drawn = luck.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
+            drawn = rng.choice(len(known), len(replaced), replace=False, p=weight / weight.sum())
             for place, at in zip(replaced, drawn.tolist(), strict=True):
                 begun[place] = known[at][0]
         self._used += len(replaced)
         return begun
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The batch as it is; its histories are kept."""
-        luck = np.random.default_rng(seed)
+        """Store the histories of the batch, and return the batch unchanged."""
+        rng = np.random.default_rng(seed)
         for group in groups([each for each in rewarded if not is_replayed(each.tree)]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
-                self._keep(group, float(returns.var()) if returns.max() > returns.min() else 0.0, luck)
+                self._keep(group, float(returns.var()) if returns.max() > returns.min() else 0.0, rng)
         lowest = sorted(self.kept, key=lambda name: self.kept[name][1])
         for name in lowest[: max(0, len(self.kept) - self._settings.keep)]:
             del self.kept[name]
         return list(rewarded)
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """The step is over."""
+        """Return the metrics of the step."""
         del moved
         used, self._used = self._used, 0
         turns = [len(task.start) for task, _ in self.kept.values()]
@@ -116,12 +114,12 @@ class ExItState:
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         tasks = [Task.read(row) for row in json.loads(state["tasks"].tobytes())]
         self.kept = {task.id: (task, at) for task, at in zip(tasks, state["priority"].tolist(), strict=True)}
 
-    def _keep(self, group: Sequence[Rewarded], priority: float, luck: np.random.Generator) -> None:
-        """Take note of what a group earned."""
+    def _keep(self, group: Sequence[Rewarded], priority: float, rng: np.random.Generator) -> None:
+        """Store or update the history of a group."""
         task = group[0].tree.task
         self.kept.pop(task.id, None)
         if not priority:
@@ -129,14 +127,14 @@ class ExItState:
         if task.start:
             self.kept[task.id] = (task, priority)
         ends = [(each.tree, int(leaf)) for each in group for leaf in counted(each.tree)]
-        tree, leaf = ends[int(luck.integers(len(ends)))]
+        tree, leaf = ends[int(rng.integers(len(ends)))]
         begun, done = len(task.start), _actions(tree, leaf)
         if len(done) - begun > 1:
-            history = task.after(done[begun : begun + int(luck.integers(1, len(done) - begun))])
+            history = task.after(done[begun : begun + int(rng.integers(1, len(done) - begun))])
             self.kept[history.id] = (history, priority)
 
 
 def _actions(tree: Tree, leaf: int) -> list[str]:
-    """What was done on a path; of an action in pieces, the last piece has its text."""
+    """The actions of a path; the last piece of a split action has its text."""
     acts = [int(node) for node in path(tree, leaf) if tree.kind[node] == Kind.ACTION]
     return [str(tree.info[node]["text"]) for node in acts if "text" in tree.info[node]]

@@ -1,4 +1,4 @@
-"""Advisers: what remembers across steps, and is asked about every batch before anyone is credited."""
+"""Batch hooks: they keep state across steps and change or annotate every batch before credit."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
@@ -10,18 +10,18 @@ from bough.lazy import Tensor, torch
 from bough.tree import Floats, Rewarded, StageError, Task, derive, describe, is_column
 
 Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[str, ...]]]
-"""How the environment's oracle solves a task; () when it does not."""
+"""Returns the oracle's solution of a task; () without a solution."""
 
 Item = TypeVar("Item")
 
 
 @runtime_checkable
 class BatchHook(Protocol):
-    """Stands between reward and credit, and keeps what it learns from one step to the next.
+    """Runs between reward and credit, and keeps state across steps.
 
-    It may add estimates to the trees for a credit rule to read (a critic of its own, a tracker of tasks), or change the
-    trees (a path of an earlier step in place of one of this). What it keeps goes into every checkpoint, and what it
-    draws at random comes from the seed that it is given, so that a resumed run is the same.
+    It may add estimates to the trees for a credit rule (an own critic, a tracker of tasks), or change the trees
+    (replace a path by one of an earlier step). Its state is part of every checkpoint, and its random numbers come from
+    the given seed, so that a resumed run is the same.
 
     A step calls `advise` once for each round of rollouts, and `observe` once, at its end. With `Run.staleness` the
     tasks of the next step are drawn before that.
@@ -29,73 +29,73 @@ class BatchHook(Protocol):
 
     @property
     def ready(self) -> bool:
-        """Whether credit can build on its advice. Until all are ready the policy is not updated."""
+        """Whether credit can use its estimates. Until all hooks are ready the policy is not updated."""
         ...
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The batch with what it knows about it. It may learn from the batch first.
+        """Return the batch with estimates or changes. A hook may update its state from the batch first.
 
-        Trees of an earlier step (`is_replayed`) say nothing about what the policy does now.
+        Trees of an earlier step (`is_replayed`) are no samples of the present policy.
         """
         ...
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """Take note that the step is over; returns metrics.
+        """End the step; returns metrics.
 
         Args:
-            moved: Computes how far the update has moved the policy: the mean over the batch's tokens of an estimate of
-                the divergence, nats. 0 when there was none.
+            moved: Computes the divergence of the policy caused by the update: the mean over the batch's tokens of an
+                estimate in nats. 0 without an update.
         """
         ...
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """Everything that it must not forget."""
+        """The complete state."""
         ...
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         ...
 
 
 @runtime_checkable
 class TaskSampler(Protocol):
-    """An adviser that also says which tasks to train on."""
+    """A hook that also sets the sampling weights of tasks."""
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
-        """[n] > 0: how likely each task, given by id, should be drawn; None when all are alike."""
+        """[n] > 0: sampling weights of the tasks, given by id; None for equal weights."""
         ...
 
 
 @runtime_checkable
 class TaskRewriter(Protocol):
-    """An adviser that also says where the tasks of a batch begin, or puts others in their place."""
+    """A hook that also changes the start of a batch's tasks, or replaces tasks."""
 
     async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        """As many tasks as were drawn. One that begins elsewhere has an id of its own (`Task.after`)."""
+        """The same number of tasks. A task with another start has an id of its own (`Task.after`)."""
         ...
 
 
 @runtime_checkable
 class HookRecipe(Protocol):
-    """The settings of an adviser: a frozen dataclass.
+    """The settings of a hook: a frozen dataclass.
 
-    A constant `gives: ClassVar[frozenset[str]]` names the estimates that it adds, so that a rule which needs one
-    ("adviser.NAME" in its `needs`) is refused in a run that has nobody to give it.
+    A hook that adds estimates declares them in a constant `gives: ClassVar[frozenset[Need]]`, as
+    `frozenset({estimate("NAME")})`. A rule that needs an estimate which no hook gives is refused.
     """
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> BatchHook:
-        """The adviser at the start of a run.
+        """The hook's state at the start of a run.
 
         Args:
-            vocab_tokens: Tokens are below this.
-            device: Where the policy is.
-            seed: Of what is random in its making.
+            vocab_tokens: Size of the vocabulary.
+            device: The policy's device.
+            seed: Seed of the initial state.
         """
         ...
 
 
 class Hooks:
-    """The advisers of a run, asked in order."""
+    """The hooks of a run, called in order."""
 
     def __init__(self, recipes: Sequence[HookRecipe], *, vocab_tokens: int, device: str, seed: int) -> None:
         self._members = {
@@ -107,39 +107,39 @@ class Hooks:
 
     @property
     def ready(self) -> bool:
-        """Whether all are."""
+        """Whether all hooks are ready."""
         return all(each.ready for each in self._members.values())
 
     @property
     def memories(self) -> dict[str, "HookState"]:
-        """What a checkpoint keeps of each."""
+        """The state of each hook for a checkpoint."""
         return {name: HookState(each) for name, each in self._members.items()}
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The batch after each had its say."""
+        """The batch after `advise` of every hook."""
         advised = list(rewarded)
         for name, each in self._members.items():
             advised = _all(name, "advise", each.advise(advised, derive(seed, name)), Rewarded)
         return advised
 
     def observe(self, moved: Callable[[], float]) -> dict[str, float]:
-        """The step is over."""
+        """End the step in every hook; returns their metrics."""
         metrics: dict[str, float] = {}
         for each in self._members.values():
             metrics |= each.observe(moved)
         return metrics
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
-        """[n]: the product of what the choosers say, summing to 1; None when there is none."""
-        said = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, TaskSampler)}
-        weights = [_weights(name, each, len(tasks)) for name, each in said.items() if each is not None]
+        """[n]: the normalised product of the weights of all task samplers; None without samplers."""
+        by_hook = {name: each.weigh(tasks) for name, each in self._members.items() if isinstance(each, TaskSampler)}
+        weights = [_weights(name, each, len(tasks)) for name, each in by_hook.items() if each is not None]
         if not weights:
             return None
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
 
     async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        """The tasks that are played in the place of those that were drawn."""
+        """The tasks after `begin` of every task rewriter."""
         begun = list(tasks)
         for name, each in self._members.items():
             if isinstance(each, TaskRewriter):
@@ -152,7 +152,7 @@ class Hooks:
 
 
 def _all(name: str, call: str, returned: object, kind: type[Item]) -> list[Item]:
-    """Check that an adviser returned a list of `kind`."""
+    """Check that a hook returned a list of `kind`."""
     items = list(cast("Sequence[object]", returned)) if isinstance(returned, Sequence) else [returned]
     found = [item for item in items if isinstance(item, kind)]
     if len(found) < len(items):
@@ -168,15 +168,15 @@ def _weights(name: str, returned: object, count: int) -> Floats:
 
 
 class HookState:
-    """What an adviser keeps, as the tensors of a checkpoint."""
+    """The state of a hook, as the tensors of a checkpoint."""
 
-    def __init__(self, adviser: BatchHook) -> None:
-        self._adviser = adviser
+    def __init__(self, hook: BatchHook) -> None:
+        self._hook = hook
 
     def state(self) -> dict[str, Tensor]:
-        """A copy of everything."""
-        return {name: torch.as_tensor(np.array(value)) for name, value in self._adviser.state().items()}
+        """A copy of the state."""
+        return {name: torch.as_tensor(np.array(value)) for name, value in self._hook.state().items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave."""
-        self._adviser.load_state({name: value.numpy() for name, value in state.items()})
+        """Restore the result of `state`."""
+        self._hook.load_state({name: value.numpy() for name, value in state.items()})

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,23 @@ from bough.tree import Ints, Rewarded, counted, is_replayed, keep_paths
 class PickPaths:
     """Tree-GRPO's and TreeRL's leaves (arXiv 2509.21240, 2506.11902): some paths of each tree are trained on.
 
-    The others are cut out before anyone is credited, so that they are in no baseline. A path succeeds whose return is
-    above `worth`. Which of ten paths stay, 0 to 8 of which fail, with `keep` = 4:
+    The other paths are removed before credit, so that they are in no baseline. A path succeeds if its return is
+    above `worth`. Example of ten paths, 0 to 8 of which fail, with `keep` = 4:
 
-        random      any 4: Tree-GRPO, whose groups thereby are of one size
-        success     any 4, but with none that succeeds in them, number 9 for one of them: TreeRL, 16 of 30 paths
+        random      any 4: Tree-GRPO, so that all groups have the same size
+        success     any 4; if none of them succeeds, number 9 replaces one of them: TreeRL, 16 of 30 paths
         balanced    number 9 and any 3; of 5 that fail and 5 that succeed, 2 of each
 
-    TreeRL values its nodes by all paths and then picks; cut before, as here, they are valued by those that are trained
-    on. A tree with no more than `keep` paths stays as it is. What failed through a fault is cut out with the rest.
+    TreeRL values its nodes by all paths and then picks. Here paths are removed first, so values use only trained paths.
+    A tree with at most `keep` paths is unchanged. Paths that failed through a fault are removed as well.
 
     Metrics: `pick/kept`, paths of this step.
 
     Attributes:
-        keep: Paths of a tree, >= 1.
-        choice: Which.
+        keep: Maximum number of paths of a tree, >= 1.
+        choice: The selection rule.
         worth: Return above which a path succeeds.
     """
-
-    gives: ClassVar[frozenset[str]] = frozenset()
 
     keep: int = 16
     choice: Literal["random", "success", "balanced"] = "success"
@@ -42,9 +40,9 @@ class PickPaths:
         if self.keep < 1:
             raise ValueError(f"PickPaths.keep: got {self.keep}; need at least 1")
 
-    def pick(self, returns: Sequence[float], luck: np.random.Generator) -> list[int]:
-        """Which of some paths stay, ascending."""
-        order: list[int] = luck.permutation(len(returns)).tolist()
+    def pick(self, returns: Sequence[float], rng: np.random.Generator) -> list[int]:
+        """Indices of the selected paths, ascending."""
+        order: list[int] = rng.permutation(len(returns)).tolist()
         good = [path for path in order if returns[path] > self.worth]
         bad = [path for path in order if returns[path] <= self.worth]
         if self.choice == "random":
@@ -56,13 +54,13 @@ class PickPaths:
         return sorted([*good[:few], *bad[: self.keep - few]])
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "PickPathsState":
-        """It remembers nothing."""
+        """Return a selector; it has no state."""
         del vocab_tokens, device, seed
         return PickPathsState(self)
 
 
 class PickPathsState:
-    """A picker at work."""
+    """Selects paths."""
 
     ready: bool = True
 
@@ -71,14 +69,14 @@ class PickPathsState:
         self._kept = 0
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The trees with fewer paths."""
-        luck = np.random.default_rng(seed)
-        picked = [each if is_replayed(each.tree) else self._cut(each, luck) for each in rewarded]
+        """The trees with the selected paths."""
+        rng = np.random.default_rng(seed)
+        picked = [each if is_replayed(each.tree) else self._cut(each, rng) for each in rewarded]
         self._kept += sum(len(counted(each.tree)) for each in picked)
         return picked
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """The step is over."""
+        """Return the metrics of the step."""
         del moved
         kept, self._kept = self._kept, 0
         return {"pick/kept": float(kept)}
@@ -88,11 +86,11 @@ class PickPathsState:
         return {}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Nothing to take back."""
+        """Do nothing: there is no state."""
         del state
 
-    def _cut(self, rewarded: Rewarded, luck: np.random.Generator) -> Rewarded:
+    def _cut(self, rewarded: Rewarded, rng: np.random.Generator) -> Rewarded:
         ends: Ints = counted(rewarded.tree)
         if len(ends) <= self._settings.keep:
             return rewarded
-        return keep_paths(rewarded, ends[self._settings.pick(rewarded.returns().tolist(), luck)])
+        return keep_paths(rewarded, ends[self._settings.pick(rewarded.returns().tolist(), rng)])

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,35 +27,33 @@ from bough.tree import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuccessReplay:
-    """ARPO's success replay (arXiv 2505.16282): a group of failures gets a success of earlier; groups of 2 and more.
+    """ARPO's success replay (arXiv 2505.16282): a failed group gets an earlier success; needs groups of 2 or more.
 
-    Up to `keep` paths of each task with a return above `worth` are kept, the newest. When all paths of a group earn
-    little and nearly the same, one that is kept takes the place of the group's first, before anyone is credited:
+    Up to `keep` paths of each task with a return above `worth` are stored, the newest. When all paths of a group have
+    a low and nearly equal return, a stored path replaces the group's first before credit:
 
         standard deviation of the returns (ddof 0) < `spread`    and    their mean < `low`
 
         returns 0 0 0 0, one success of 1 kept  ->  credited are 1 0 0 0        returns 0 0 0 0.4  ->  left as they are
 
-    The path that makes room is cut out of its tree, so that it is in no baseline, and the kept one is a tree of its own
-    beside it, of the same task: its tokens with the log-probabilities that they were *sampled* with, and the version of
-    the policy that sampled them. A clipped ratio is therefore against the right policy, and the path weighs less the
-    less the present policy would write it. The authors' code (`ray_trainer.py`) computes its log-probabilities anew
-    under the present policy, from which the ratio begins at 1 as if the path had just been sampled: biased, and blind
-    to how old the path is. What was grown, with the failure, is what metrics are about.
+    The replaced path is removed from its tree, so that it is in no baseline. The stored path is a separate tree of the
+    same task: its tokens with the log-probabilities under the sampling policy, and that policy's version. A clipped
+    ratio is therefore relative to the right policy, and the path's weight falls with its present probability. The
+    authors' code (`ray_trainer.py`) recomputes the log-probabilities under the present policy, from which the ratio
+    starts at 1 as if the path were newly sampled: biased, and independent of the age of the path. Metrics include the
+    removed path.
 
-    A group of one has nothing to be compared with and is left alone, where the authors' would be replaced whole.
-    Successes of a batch are kept after the batch was looked at, as in the authors' code.
+    A group of one has no comparison and is unchanged; the authors' code would replace it whole. Successes of a batch
+    are stored after its groups are processed, as in the authors' code.
 
     Metrics: `replay/used`, groups of this step that got a success; `replay/kept`, paths; `replay/tasks` with any.
 
     Attributes:
-        keep: Most paths of a task, >= 1.
-        worth: Return above which a path is kept (0.1).
-        spread: Standard deviation below which a group's returns are all the same (0.05), > 0.
+        keep: Maximum number of paths of a task, >= 1.
+        worth: Return above which a path is stored (0.1).
+        spread: Standard deviation below which a group's returns count as equal (0.05), > 0.
         low: Mean below which a group has failed (0.2).
     """
-
-    gives: ClassVar[frozenset[str]] = frozenset()
 
     keep: int = 8
     worth: float = 0.1
@@ -69,13 +67,13 @@ class SuccessReplay:
             raise ValueError(f"SuccessReplay.spread: got {self.spread}; need a number above 0")
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "SuccessReplayState":
-        """Nothing kept yet."""
+        """Return a state without paths."""
         del vocab_tokens, device, seed
         return SuccessReplayState(self)
 
 
 class SuccessReplayState:
-    """The paths that are kept."""
+    """The stored paths."""
 
     ready: bool = True
 
@@ -86,7 +84,7 @@ class SuccessReplayState:
         self._used = 0
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The batch with a success in each group of failures; then keep its own successes."""
+        """Add a success to each failed group, then store the batch's own successes."""
         generator = np.random.default_rng(seed)
         swapped: dict[int, list[Rewarded]] = {}
         for group in groups(rewarded):
@@ -100,14 +98,14 @@ class SuccessReplayState:
         return [one for each in rewarded for one in swapped.get(id(each), [each])]
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """The step is over."""
+        """Return the metrics of the step."""
         del moved
         used, self._used = self._used, 0
         kept = [len(paths) for paths in self.kept.values()]
         return {"replay/used": float(used), "replay/kept": float(sum(kept)), "replay/tasks": float(len(kept))}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """The kept paths as columns, as in a file of trees; their words as JSON."""
+        """The stored paths as columns, as in a file of trees; their texts as JSON."""
         kept = [each for paths in self.kept.values() for each in paths]
         state = join_trees([each.tree for each in kept])
         names = list(dict.fromkeys(name for each in kept for name in each.channels))
@@ -121,23 +119,23 @@ class SuccessReplayState:
         return state | {"words": np.frombuffer(text.encode(), dtype=np.uint8)}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         words: dict[str, Any] = json.loads(state["words"].tobytes())
         place = {name: number for number, name in enumerate(words["channels"])}
         self.kept = {}
-        for at, said in enumerate(words["paths"]):
-            tree = cut_tree(state, at, Task.read(said["task"]), said["info"])
+        for at, line in enumerate(words["paths"]):
+            tree = cut_tree(state, at, Task.read(line["task"]), line["info"])
             rows = rows_of(state, "channel", at)
-            channels = {name: state[f"channel_{place[name]}"][rows] for name in said["channels"]}
+            channels = {name: state[f"channel_{place[name]}"][rows] for name in line["channels"]}
             self.kept.setdefault(tree.task.id, []).append(Rewarded(tree=tree, channels=channels))
 
     def _failed(self, group: Sequence[Rewarded]) -> bool:
-        """Whether all paths of a group earn little, and the same."""
+        """Whether all paths of a group have a low, nearly equal return."""
         returns = np.concatenate([each.returns() for each in group])
         return len(returns) > 1 and bool(returns.std() < self._settings.spread and returns.mean() < self._settings.low)
 
     def _keep(self, rewarded: Rewarded) -> None:
-        """Keep what succeeded just now."""
+        """Store the successful paths of a tree."""
         tree = rewarded.tree
         good = counted(tree)[rewarded.returns() > self._settings.worth]
         if is_replayed(tree) or not len(good):
@@ -148,7 +146,7 @@ class SuccessReplayState:
 
 
 def _without_first(rewarded: Rewarded) -> list[Rewarded]:
-    """The tree without its first counted path; nothing when there was no other."""
+    """The tree without its first counted path; nothing for a tree with one path."""
     tree = rewarded.tree
     rest: Ints = np.setdiff1d(leaves(tree), counted(tree)[:1])
     return [keep_paths(rewarded, rest)] if len(rest) else []

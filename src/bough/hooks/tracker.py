@@ -1,4 +1,4 @@
-"""How well the policy does on each task, remembered from step to step."""
+"""Tracks the success rate of each task across steps."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import Floats, Rewarded, groups, is_replayed
+from bough.tree.needs import Need, estimate
 
 RATE = "success_rate"
-"""The estimate: at every token of a tree the success rate of its task, as tracked before the tree was grown."""
+"""Name of the estimate: at every token of a tree, the tracked success rate of its task before the rollout."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,35 +20,35 @@ class Tracker:
     """Single-stream PO's tracker (arXiv 2509.13232): a Beta distribution of each task's success; returns in [0, 1].
 
     A task has alpha successes and beta failures, both fractional, and the rate alpha / (alpha + beta). When its k paths
-    come with returns r, what was known fades by as much as the policy has moved since it last acted on the task:
+    have returns r, the old counts decay with the policy's divergence since its last rollout of the task:
 
         rho = 2 ** (-D / half_nats), no lower than `least` and no higher than `most`
         alpha <- rho * alpha + sum r        beta <- rho * beta + sum (1 - r)
 
-    With `least` = 7/8 nobody remembers more than 1 / (1 - 7/8) = 8 paths, and this is the weight of the first: n paths
-    with s successes begin a task with
+    With `least` = 7/8 the counts hold at most 1 / (1 - 7/8) = 8 paths, which is also the weight of the first visit: n
+    paths with s successes initialise a task with
 
         alpha = 8 (s + 1/2) / (n + 1)        beta = 8 (n - s + 1/2) / (n + 1)
 
     One success: alpha 6, beta 2, a rate of 0.75; then, D = 0, a failure: 5.76, 2.92, 0.664.
 
-    The paper begins with n samples of every task, drawn before training; here the paths of a task's first visit are
-    these, and until then (n = 0) its rate is 1/2. D is the divergence of the policies; here it is the sum, over the
-    updates since the last visit, of the divergence that each made on its own batch. The authors' code scores the task's
-    last path anew and takes the mean absolute difference of log-probabilities, from after the update of that visit.
+    The paper starts with n samples of every task, drawn before training; here these are the paths of a task's first
+    visit, and until then (n = 0) its rate is 1/2. D is the divergence of the policies; here it is the sum, over the
+    updates since the last visit, of each update's divergence on its own batch. The authors' code recomputes the task's
+    last path and takes the mean absolute difference of log-probabilities, from after the update of that visit.
 
     Metrics: `tracker/divergence`, nats, of the last update; `tracker/rate`, the mean over the tasks seen so far.
 
     Attributes:
-        half_nats: Divergence after which half is forgotten, > 0.
-        least: Least that is kept from visit to visit, in (0, 1).
-        most: Most that is kept, from `least` to 1.
-        choose: Whether tasks are drawn with a chance proportional to sqrt(rate * (1 - rate)) + `explore`, rather than
-            in turn. The authors' code chooses from a few batches that come in turn; this from all tasks.
-        explore: What keeps tasks that always, or never, succeed from being forgotten, > 0.
+        half_nats: Divergence that halves the counts, > 0.
+        least: Minimum decay factor between visits, in (0, 1).
+        most: Maximum decay factor, from `least` to 1.
+        choose: Whether tasks are drawn in proportion to sqrt(rate * (1 - rate)) + `explore`, rather than in turn. The
+            authors' code chooses from a few batches that come in turn; this from all tasks.
+        explore: Added weight, so that tasks that always or never succeed are still drawn, > 0.
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset({RATE})
+    gives: ClassVar[frozenset[Need]] = frozenset({estimate(RATE)})
 
     half_nats: float = 0.06
     least: float = 0.875
@@ -65,7 +66,7 @@ class Tracker:
             )
 
     def kept(self, moved_nats: float) -> float:
-        """Rho: how much of what is known of a task stays after the policy has moved so far."""
+        """Rho: the decay factor of a task's counts after this divergence of the policy."""
         return float(np.clip(2.0 ** (-moved_nats / self.half_nats), self.least, self.most))
 
     def begin(self, returns: Floats) -> tuple[float, float]:
@@ -74,19 +75,19 @@ class Tracker:
         return weight * (float(returns.sum()) + 0.5), weight * (float((1.0 - returns).sum()) + 0.5)
 
     def build(self, *, vocab_tokens: int, device: str, seed: int) -> "TrackerState":
-        """A tracker that knows nothing yet."""
+        """Return a tracker without records."""
         del vocab_tokens, device, seed
         return TrackerState(self)
 
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """What is known of a task.
+    """The counts of a task.
 
     Attributes:
         alpha: Successes.
         beta: Failures.
-        at_nats: How far the policy had moved, since the run began, when it last acted on the task.
+        at_nats: Cumulative divergence of the policy at the last rollout of the task.
     """
 
     alpha: float
@@ -100,7 +101,7 @@ class Record:
 
 
 class TrackerState:
-    """A tracker at work."""
+    """The records of all tasks."""
 
     ready: bool = True
 
@@ -111,11 +112,11 @@ class TrackerState:
         self._moved_nats = 0.0
 
     def rate(self, task: str) -> float:
-        """The success rate of a task as far as it is known."""
+        """The tracked success rate of a task."""
         return self.records[task].rate if task in self.records else 0.5
 
     def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The trees with the rate of their task; then take note of their returns.
+        """Return the trees with the rate of their task; then add their returns to the records.
 
         Raises:
             ValueError: when a return is outside of [0, 1].
@@ -131,21 +132,21 @@ class TrackerState:
         ]
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
-        """The policy has moved."""
+        """Add the update's divergence; returns the metrics of the step."""
         nats = moved()
         self._moved_nats += nats
         rates = [record.rate for record in self.records.values()]
         return {"tracker/divergence": nats, "tracker/rate": float(np.mean(rates)) if rates else 0.5}
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
-        """[n]: the chance of each task to be drawn, times a constant; None when they come in turn."""
+        """[n]: the sampling weight of each task; None when tasks are drawn in turn."""
         if not self._settings.choose:
             return None
         rate = np.asarray([self.rate(task) for task in tasks])
         return np.sqrt(rate * (1.0 - rate)) + self._settings.explore
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """Everything that is known."""
+        """All records, and the cumulative divergence."""
         known = [(record.alpha, record.beta, record.at_nats) for record in self.records.values()]
         return {
             "tasks": np.frombuffer(json.dumps(list(self.records)).encode(), dtype=np.uint8),
@@ -154,7 +155,7 @@ class TrackerState:
         }
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         tasks: list[str] = json.loads(state["tasks"].tobytes())
         rows: list[list[float]] = state["records"].tolist()
         self.records = {

@@ -1,4 +1,4 @@
-"""The learner: batches to gradients and new weights. Names that need torch are imported on first use."""
+"""The learner: computes gradients from batches and updates weights. Names that need torch are imported on first use."""
 
 from typing import TYPE_CHECKING
 

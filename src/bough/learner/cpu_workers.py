@@ -1,7 +1,7 @@
-"""Threads that compute gradients of one batch together, each on a part of it.
+"""CPU threads that compute the gradients of one batch together, each on its own trees.
 
-Two threads that each compute all of a half are faster than one whose every operation is spread over two: only large
-matrix products gain from that, and each waits for its slower half.
+Two threads with half of the trees each are faster than one thread whose operations use two cores: only large matrix
+products gain from the second core inside one operation.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -26,15 +26,15 @@ class CpuWorker:
     """The models of one thread.
 
     Attributes:
-        policy: The policy's weights, and gradients of its own.
-        critic: The same of the critic, if there is one.
+        policy: Shares the policy's weights; has its own gradients.
+        critic: Shares the critic's weights; has its own gradients. None without a critic.
     """
 
     policy: Policy
     critic: Critic | None
 
     def weights(self) -> list[nn.Parameter]:
-        """What is trained."""
+        """The trained parameters."""
         return [*self.policy.parameters().values(), *(() if self.critic is None else self.critic.parameters())]
 
 
@@ -42,10 +42,10 @@ class CpuWorkers:
     """Threads that each compute a part of a batch; a single worker runs in the calling thread."""
 
     def __init__(self, policy: Policy, critic: Critic | None, count: int) -> None:
-        """Get so many ready.
+        """Create `count` workers.
 
         Raises:
-            ValueError: when there are several, and the policy is not on a CPU.
+            ValueError: when `count` is above 1 and the policy is not on a CPU.
         """
         if count > 1 and policy.device.type != "cpu":
             raise ValueError(
@@ -63,52 +63,52 @@ class CpuWorkers:
     def read(
         self,
         work: Callable[[CpuWorker, ChunkedForward], Result],
-        forest: PackedPrefixTree,
+        packed: PackedPrefixTree,
         max_tokens: int,
         model: Forward | None = None,
     ) -> list[Result]:
-        """Run `work` on every worker's part of a forest; returns the results in a fixed order.
+        """Run `work` on every worker's part of a packed prefix tree; returns the results in a fixed order.
 
         Args:
-            work: What is done with a share.
-            forest: What is read.
-            max_tokens: Most tokens of a stretch.
-            model: Reads in the policy's stead; without gradients, as all read with the same.
+            work: Function of a worker and its forward pass.
+            packed: The packed prefix trees.
+            max_tokens: Maximum tokens of a chunk.
+            model: Computes the forward pass, without gradients; None for each worker's policy.
         """
         models = [model or worker.policy for worker in self._workers]
         if self._pool is None:
-            return [work(self._workers[0], ChunkedForward(models[0].hidden, forest, max_tokens))]
-        shares = self._deal(forest.chunk_groups(max_tokens, len(models)))
-        readings = [
-            ChunkedForward(each.hidden, forest, max_tokens, share) for each, share in zip(models, shares, strict=True)
+            return [work(self._workers[0], ChunkedForward(models[0].hidden, packed, max_tokens))]
+        shares = self._deal(packed.chunk_groups(max_tokens, len(models)))
+        forwards = [
+            ChunkedForward(each.hidden, packed, max_tokens, share) for each, share in zip(models, shares, strict=True)
         ]
         threads = torch.get_num_threads()
 
-        def own(worker: CpuWorker, reading: ChunkedForward) -> Result:
+        def run_with_threads(worker: CpuWorker, forward: ChunkedForward) -> Result:
             torch.set_num_threads(max(1, threads // len(models)))
-            return work(worker, reading)
+            return work(worker, forward)
 
-        found = [self._pool.submit(own, *each) for each in zip(self._workers, readings, strict=True)]
+        found = [self._pool.submit(run_with_threads, *each) for each in zip(self._workers, forwards, strict=True)]
         try:
             return [each.result() for each in found]
         finally:
-            # Also on an error or an interrupt: a thread that still runs would leave gradients behind.
+            # Also on an error or an interrupt: a thread that still runs would add gradients later.
             wait(found)
-            # Threads that begin later have as many as the last that said a number.
+            # torch gives new threads the thread count of the latest `set_num_threads` call.
             torch.set_num_threads(threads)
 
     @contextmanager
     def gathered(self) -> Generator[None]:
-        """In the end all gradients are the policy's and the critic's own."""
+        """On exit, adds the gradients of all workers to the policy and the critic."""
         own, *others = self._weights
         try:
             yield
             for other in others:
-                for mine, weight in zip(own, other, strict=True):
-                    if mine.grad is None:
-                        mine.grad = weight.grad
+                for total, weight in zip(own, other, strict=True):
+                    if total.grad is None:
+                        total.grad = weight.grad
                     elif weight.grad is not None:
-                        mine.grad += weight.grad
+                        total.grad += weight.grad
         finally:
             for weight in (weight for other in others for weight in other):
                 weight.grad = None

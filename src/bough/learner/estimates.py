@@ -23,43 +23,43 @@ def appraise(
     temperature: float,
     micro_tokens: int,
 ) -> list[Rewarded]:
-    """The same trees with estimates: a critic's values by head, the "reference" log-probabilities.
+    """Return the trees with estimates: a critic's values by head, the "reference" log-probabilities.
 
     With `bootstrap` the critic also values the final states of truncated paths, in the same forward pass.
 
     Args:
         rewarded: The trees.
-        policy: Whose hidden states the critic reads.
+        policy: Computes the hidden states for the critic.
         critic: None for no values.
         bootstrap: Whether to set `Rewarded.end_values`.
-        reference: None for no log-probabilities of it.
+        reference: None for no reference log-probabilities.
         temperature: Divides the logits.
-        micro_tokens: Most tokens of one forward pass.
+        micro_tokens: Maximum tokens of one forward pass.
     """
     lengths = [len(each.tree.token) for each in rewarded]
     batch = pack([Credited(rewarded=each, path_advantage=np.zeros(count_path_tokens(each.tree))) for each in rewarded])
     heads = () if critic is None else critic.settings.heads
-    thought = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
+    estimates = {name: np.full(sum(lengths), np.nan, dtype=np.float32) for name in heads}
     if reference is not None:
-        thought["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
+        estimates["reference"] = np.full(sum(lengths), np.nan, dtype=np.float32)
     batch = batch.to(policy.device)
-    forest, origin = batch.forest(), batch.origin.cpu().numpy()
+    packed, origin = batch.forest(), batch.origin.cpu().numpy()
     ends = [truncated_states(each.tree) if bootstrap else dict[int, Ints]() for each in rewarded]
     states = [state for leaves in ends for state in leaves.values()]
-    said, after = dict[str, Tensor](), dict[str, Floats]()
+    predicted, after = dict[str, Tensor](), dict[str, Floats]()
     if critic is not None:
-        values = values_of(policy, critic, batch.forest(states=states) if states else forest, micro_tokens)
-        said |= {name: value[: len(origin)] for name, value in values.items()}
+        values = values_of(policy, critic, batch.forest(states=states) if states else packed, micro_tokens)
+        predicted |= {name: value[: len(origin)] for name, value in values.items()}
         if bootstrap:
             after = {name: value[len(origin) :].float().cpu().numpy() for name, value in values.items()}
     if reference is not None:
-        reading = read(reference, forest, micro_tokens)
-        said["reference"] = token_outputs_of_batch(reference, batch, reading, temperature=temperature).logprob
-    for name, values in said.items():
-        thought[name][origin] = values.float().cpu().numpy()
+        forward = read(reference, packed, micro_tokens)
+        predicted["reference"] = token_outputs_of_batch(reference, batch, forward, temperature=temperature).logprob
+    for name, values in predicted.items():
+        estimates[name][origin] = values.float().cpu().numpy()
     end = np.cumsum([0, *lengths]).tolist()
     cut: list[dict[str, Floats]] = [
-        {name: column[end[i] : end[i + 1]] for name, column in thought.items()} for i in range(len(rewarded))
+        {name: column[end[i] : end[i + 1]] for name, column in estimates.items()} for i in range(len(rewarded))
     ]
     return [
         replace(each, estimates={**each.estimates, **own}, end_values=own_ends)
@@ -70,7 +70,7 @@ def appraise(
 def _end_values(
     rewarded: Sequence[Rewarded], ends: Sequence[Mapping[int, Ints]], values: Mapping[str, Floats]
 ) -> list[dict[str, Floats]]:
-    """For each tree `Rewarded.end_values`, from the concatenated values of all `ends`."""
+    """`Rewarded.end_values` of each tree, from the concatenated values of all `ends`."""
     begin = np.cumsum([0, *map(len, ends)]).tolist()
     found: list[dict[str, Floats]] = []
     for i, (each, leaves) in enumerate(zip(rewarded, ends, strict=True)):

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.spans import path_ids_of, span_sums
+from bough.tree.needs import OLD_LOGPROBS, PATHS, needs_of
 
 
 class Harpg(torch.optim.Optimizer):
@@ -43,7 +44,7 @@ class Harpg(torch.optim.Optimizer):
     Args:
         params: Tensors or groups of them.
         lr: Length of a step, >= 0.
-        weight: Least weight of the newest gradient, in (0, 1].
+        weight: Minimum weight of the newest gradient, in (0, 1].
         seed: Seed of q.
     """
 
@@ -147,9 +148,9 @@ class Displaced:
     """An objective at weights near the sampling weights, importance-weighted to the present ones.
 
     With `old` the log-probabilities under the sampling weights, each token is weighted by the probability ratio of its
-    whole path. `behaviour` is shifted by the same log ratio, so that ratios inside the objective do not repeat it:
+    whole path. `rollout_logprob` is shifted by the same log ratio, so that ratios inside the objective exclude it:
 
-        share * exp(sum over the path of log p - old)        behaviour + log p - old
+        loss_weight * exp(sum over the path of log p - old)        rollout_logprob + log p - old
 
     The derivative of its gradient along u is the mean over paths of grad(loss) <grad log p(path), u> + Hessian(loss) u,
     an unbiased estimate of the Hessian-vector product of the expected loss.
@@ -161,14 +162,13 @@ class Displaced:
     @property
     def needs(self) -> frozenset[Need]:
         """The objective's needs, paths, and the log-probabilities under the sampling weights."""
-        own: frozenset[Need] = frozenset({"paths", "old"})
-        return self._objective.needs | own
+        return needs_of(self._objective) | {PATHS, OLD_LOGPROBS}
 
     def __call__(self, columns: LossInputs) -> Loss:
         """The loss."""
         path_ids, old = path_ids_of(columns, "Harpg"), columns.old
         if old is None:
-            raise ValueError("Harpg: got columns without `old`; need the log-probabilities under the sampling weights")
+            raise ValueError("Harpg: got inputs without `old`; need the log-probabilities under the sampling weights")
         moved = columns.logprob.detach() - old
         if columns.expert is not None:
             # Demonstrations do not depend on the weights.

@@ -1,4 +1,4 @@
-"""Steps of a given length along a mean of gradients, each taken where the mean will have caught up with it."""
+"""N-PG-IGT: normalised steps of fixed length along a mean gradient with implicit gradient transport."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -8,28 +8,28 @@ import torch
 from torch import Tensor
 
 START = 0.8
-"""How fast the weight of a new gradient falls at the start: as (2 / (t + 2))^START."""
+"""Exponent of the initial weight decay: the weight of a new gradient is (2 / (t + 2))^START."""
 
 
 class Igt(torch.optim.Optimizer):
     """N-PG-IGT (arXiv 2302.01734): normalised policy gradient with implicit gradient transport.
 
-    A mean over past gradients has less variance than one gradient, but is late: the weights have moved on since. So
-    each gradient is taken ahead of the iterate, at a point such that the mean is the gradient at the iterate, exactly
-    so where gradients are linear (a quadratic loss). With x the iterate, g a gradient, d their mean and w[t] the weight
-    of the newest:
+    A mean over past gradients has less variance than one gradient, but lags behind the weights. Each gradient is
+    therefore computed at an extrapolated point, so that the mean is the gradient at the iterate. This is exact where
+    gradients are linear (a quadratic loss). With x the iterate, g a gradient, d their mean and w[t] the weight of the
+    newest gradient:
 
         y[t]     = x[t] + (1 - w[t]) / w[t] * (x[t] - x[t-1])          y[0] = x[0]
         d[t]     = (1 - w[t]) * d[t-1] + w[t] * g(y[t])                d[0] = g(y[0])
         x[t + 1] = x[t] - rate * d[t] / |d[t]|
 
-    |.| is over all weights together, so a step has the length `rate` whatever the size of the loss; where d is 0 there
-    is none. w[t] = max(weight, (2 / (t + 2))^0.8): 1 at first, so that nothing need be known before, and then down to
-    the constant. The paper's rates fall too; a schedule of the learning rate does that here.
+    |.| is over all weights together: a step has the length `rate` whatever the size of the loss. Where d is 0 there is
+    no step. w[t] = max(weight, (2 / (t + 2))^0.8): it starts at 1 and falls to the constant. The paper's rates fall as
+    well; a learning rate schedule does that here.
 
-    **Parameters hold y**, the point ahead: what an engine samples from, what checkpoints save and what an evaluation
-    sees. x, `rate * (1 - w) / w` behind, lies in the state as "iterate". Two steps on a loss x^2 / 2 from x = 1, with
-    rate .1:
+    **Parameters hold y**, the extrapolated point: the engine samples from it, checkpoints store it and evaluations use
+    it. x, `rate * (1 - w) / w` behind, is stored in the state as "iterate". Two steps on a loss x^2 / 2 from x = 1,
+    with rate .1:
 
         w    1       .7230    .5743
         x    1       .9       .8
@@ -48,7 +48,7 @@ class Igt(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Take the gradients, which are at y, into the mean, move x along it, and put the next y in place."""
+        """Add the gradients at y to the mean, move x along it, and store the next y in the parameters."""
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -1,4 +1,4 @@
-"""The update: from a batch and an objective to new weights. Does not know which algorithm made the batch."""
+"""The update: computes new weights from a batch and an objective, independent of the algorithm."""
 
 import math
 import warnings
@@ -31,6 +31,7 @@ from bough.objective import Loss, LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 from bough.tree import StageError, describe
+from bough.tree.needs import CRITIC, ENTROPY, OLD_LOGPROBS, PATHS, REFERENCE, needs_of
 
 
 class Diverged(RuntimeError):
@@ -38,7 +39,7 @@ class Diverged(RuntimeError):
 
 
 class Learner:
-    """An optimizer on a policy, in updates that may be split into micro-batches at will: the gradient is the same."""
+    """Optimizes a policy with an objective; the gradient does not depend on the split into micro-batches."""
 
     def __init__(
         self,
@@ -54,11 +55,11 @@ class Learner:
         self.settings = settings
         self.critic = critic
         self.updates = 0
-        """Optimizer steps done."""
+        """Number of optimizer steps so far."""
         self.merges = True
-        """Whether rows that begin alike are read as one tree."""
+        """Whether rows with a common prefix are packed into one tree."""
         self.extent = Extent()
-        """How large the pieces were that were read so far; measured where there is a budget of memory."""
+        """Maximum chunk sizes so far; measured only with a memory budget."""
         self._checked = False
         self._arithmetic = policy.arithmetic()
         self._total = total_updates
@@ -76,12 +77,12 @@ class Learner:
         seed: int,
         context: ObjectiveContext = NO_CONTEXT,
     ) -> dict[str, float]:
-        """Every epoch and part of a batch, one optimizer step each.
+        """Take one optimizer step for every epoch and mini-batch.
 
         Returns:
             Means over the steps of the losses and of the objective's metrics; `policy/gap`, the mean absolute
             difference in nats between the engine's and the learner's log-probabilities before the first step, over
-            what was sampled last.
+            the tokens sampled last.
 
         Raises:
             Diverged: when a loss, a gradient or an updated weight is not finite.
@@ -90,7 +91,7 @@ class Learner:
             self._check(batch)
         totals: dict[str, float] = {}
         steps = 0
-        old = self.logprobs(batch) if "old" in objective.needs else None
+        old = self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         for epoch in range(self.settings.epochs):
             for part in batch.minibatches(self.settings.minibatches, seed + epoch):
                 own = None if old is None else old[part.trained]
@@ -113,8 +114,8 @@ class Learner:
         if not reads_forests(self.policy, batch, temperature=self._temperature):
             self.merges = False
             warnings.warn(
-                "the policy reads a small tree otherwise than its paths one by one: it is trained path by path, at the "
-                "cost of all their tokens. Its layers do more than causal attention and work on single tokens",
+                "packed trees and single paths have different log-probabilities: the policy is trained path by path, "
+                "at the cost of all their tokens. Its layers do more than causal attention and per-token operations",
                 stacklevel=2,
             )
 
@@ -134,16 +135,15 @@ class Learner:
             metrics = self.backward(batch, objective, normalizer, context=context, old=old)
         else:
             metrics = self._gradient_change(batch, objective, normalizer, along, context=context)
-        # Clipping would break the sum of gradient changes in N-HARPG.
-        norm = self._clip(self._weights.values(), math.inf if self.settings.momentum == "harpg" else None)
+        norm = self._clip(self._weights.values(), self.settings.policy_clip_norm)
         if self.critic is not None:
-            # By itself: the error of a critic that knows nothing yet must not take the policy's gradient away.
-            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters())
+            # Clipped separately: an untrained critic's large error must not scale down the policy's gradient.
+            metrics["optimizer/critic_norm"] = self._clip(self.critic.parameters(), self.settings.clip_norm)
         if not all(map(math.isfinite, (norm, metrics.get("optimizer/critic_norm", 0.0), metrics["loss/total"]))):
             self._optimizers.zero_grad()
             raise Diverged(
                 f"update {self.updates}: got a loss of {metrics['loss/total']} and a gradient norm of {norm}; need "
-                "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or look for rewards out of range"
+                "finite numbers. Lower optimizer.learning_rate or optimizer.clip_norm, or check the range of rewards"
             )
         rate = scale(self.settings.schedule, self.updates, self.settings.warmup_steps, self._total)
         self._optimizers.step(rate)
@@ -160,35 +160,35 @@ class Learner:
         context: ObjectiveContext = NO_CONTEXT,
         old: Tensor | None = None,
     ) -> dict[str, float]:
-        """Add the gradient of the objective over a whole batch, page by page, to the parameters.
+        """Add the gradient of the objective over a whole batch, chunk by chunk, to the parameters.
 
-        An objective over tokens is a sum over pages. One over paths sees everything at once: the log-probs of the whole
-        batch are computed first, the loss gives their gradient, and a second look carries it to the weights.
+        A token objective is a sum over chunks. A path objective needs all log-probabilities at once: they are computed
+        first, the loss gives their gradient, and a second forward and backward pass propagates it to the weights.
 
         Args:
-            batch: Of one optimizer step.
+            batch: The mini-batch of one optimizer step.
             objective: The loss.
             normalizer: Computes the weight of each token.
-            context: For the objective.
+            context: Passed to the objective.
             old: [M], log-probabilities before the update, when the objective needs them.
         """
-        needs, forest = objective.needs, self._forest(batch)
+        needs, packed = needs_of(objective), self._pack(batch)
         inputs = before_forward(
             batch,
             needs,
             context,
             loss_weight=loss_weights(batch, normalizer),
             old=old,
-            reference=self._reference(context.reference, batch, forest) if "reference" in needs else None,
+            reference=self._reference(context.reference, batch, packed) if REFERENCE in needs else None,
         )
         if self.settings.memory_gib is not None:
-            self.extent |= Extent.of(forest, self.settings.micro_tokens, self.settings.cpu_workers)
+            self.extent |= Extent.of(packed, self.settings.micro_tokens, self.settings.cpu_workers)
         with self._workers.gathered():
-            if "paths" in needs:
-                metrics, gap = self._over_paths(forest, batch, inputs, objective, normalizer)
+            if PATHS in needs:
+                metrics, gap = self._over_paths(packed, batch, inputs, objective, normalizer)
             else:
-                metrics, gap = self._over_tokens(forest, batch, inputs, objective)
-        sizes = {"update/tokens": float(len(forest)), "update/saving": self._saving(batch, forest)}
+                metrics, gap = self._over_tokens(packed, batch, inputs, objective)
+        sizes = {"update/tokens": float(len(packed)), "update/saving": self._saving(batch, packed)}
         return {**metrics, **sizes, "policy/gap": gap / max(1, int(batch.fresh.sum()))}
 
     def _gradient_change(
@@ -209,73 +209,75 @@ class Learner:
         gap = float((here - batch.rollout_logprob)[batch.fresh].abs().sum()) / max(1, int(batch.fresh.sum()))
         return {**metrics, "policy/gap": gap}
 
-    def _forest(self, batch: Batch) -> PackedPrefixTree:
-        # What a budget of memory allows is counted with all tokens trained.
+    def _pack(self, batch: Batch) -> PackedPrefixTree:
+        # The memory budget assumes that all tokens of a chunk are trained.
         effort = 1.0 if self.settings.memory_gib is not None else self._arithmetic.effort
         return replace(batch.forest(merge=self.merges), effort=effort)
 
-    def _saving(self, batch: Batch, forest: PackedPrefixTree) -> float:
-        """How many times the arithmetic would be needed to read every path by itself."""
+    def _saving(self, batch: Batch, packed: PackedPrefixTree) -> float:
+        """Arithmetic of separate paths divided by that of packed trees."""
         count, trained = self._arithmetic.operations, len(batch.at)
         paths, tree = (
             count(tokens=tokens, trained=trained, pairs=pairs, spared=spared(tokens, trained))
-            for tokens, pairs in ((forest.path_tokens, forest.path_pairs), (len(forest), forest.pairs))
+            for tokens, pairs in ((packed.path_tokens, packed.path_pairs), (len(packed), packed.pairs))
         )
         return paths / max(1, tree)
 
     def _over_tokens(
-        self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective
+        self, packed: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective
     ) -> tuple[dict[str, float], float]:
-        """Add loss and gradient of each page; returns metrics, and the sum of the gaps."""
+        """Add loss and gradient of each chunk; returns metrics, and the sum of the gaps."""
 
-        def work(worker: CpuWorker, reading: ChunkedForward) -> tuple[dict[str, float], float]:
+        def work(worker: CpuWorker, forward: ChunkedForward) -> tuple[dict[str, float], float]:
             metrics, gap = dict[str, float](), 0.0
-            for page in reading.backward():
-                outputs = self._look(worker, page, batch, objective.needs)
-                gap += _gap(outputs, batch, page.trained)
-                some = with_outputs(inputs.select(page.trained), outputs, objective.needs)
-                _add(metrics, _descend(objective, some))
+            for chunk in forward.backward():
+                outputs = self._outputs(worker, chunk, batch, needs_of(objective))
+                gap += _gap(outputs, batch, chunk.trained)
+                some = with_outputs(inputs.select(chunk.trained), outputs, needs_of(objective))
+                _add(metrics, _backpropagate(objective, some))
             return metrics, gap
 
         totals, gaps = dict[str, float](), 0.0
-        for metrics, gap in self._workers.read(work, forest, self.settings.micro_tokens):
+        for metrics, gap in self._workers.read(work, packed, self.settings.micro_tokens):
             _add(totals, metrics)
             gaps += gap
         return totals, gaps
 
     def _over_paths(
-        self, forest: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
+        self, packed: PackedPrefixTree, batch: Batch, inputs: LossInputs, objective: Objective, normalizer: Normalizer
     ) -> tuple[dict[str, float], float]:
-        """The loss of all paths from the outputs of a first pass, then its gradient page by page."""
-        outputs = self._survey(forest, batch, objective.needs)
+        """The loss of all paths from the outputs of a first pass, then its gradient chunk by chunk."""
+        outputs = self._outputs_of_batch(packed, batch, needs_of(objective))
         leaves = [leaf.requires_grad_() for leaf in outputs.columns()]
-        whole = with_outputs(inputs, outputs, objective.needs)
-        metrics = _descend(objective, by_path(whole, batch, normalizer))
+        whole = with_outputs(inputs, outputs, needs_of(objective))
+        metrics = _backpropagate(objective, by_path(whole, batch, normalizer))
         gradients = [torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for leaf in leaves]
 
-        def work(worker: CpuWorker, reading: ChunkedForward) -> None:
-            for page in reading.backward():
-                columns = self._look(worker, page, batch, objective.needs).columns()
-                of_page = [each[page.trained].to(column.dtype) for each, column in zip(gradients, columns, strict=True)]
-                torch.autograd.backward(columns, of_page)
+        def work(worker: CpuWorker, forward: ChunkedForward) -> None:
+            for chunk in forward.backward():
+                columns = self._outputs(worker, chunk, batch, needs_of(objective)).columns()
+                of_chunk = [
+                    each[chunk.trained].to(column.dtype) for each, column in zip(gradients, columns, strict=True)
+                ]
+                torch.autograd.backward(columns, of_chunk)
 
-        self._workers.read(work, forest, self.settings.micro_tokens)
+        self._workers.read(work, packed, self.settings.micro_tokens)
         return metrics, _gap(outputs, batch, torch.arange(len(batch.at), device=batch.at.device))
 
     def rehearse(
         self, batch: Batch, objective: Objective, normalizer: Normalizer, *, context: ObjectiveContext = NO_CONTEXT
     ) -> dict[str, float]:
         """The metrics and gradient norm of an optimizer step, without the step; no state changes."""
-        extent, old = self.extent, self.logprobs(batch) if "old" in objective.needs else None
+        extent, old = self.extent, self.logprobs(batch) if OLD_LOGPROBS in needs_of(objective) else None
         try:
             metrics = self.backward(batch, objective, normalizer, context=context, old=old)
-            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values())}
+            return {**metrics, "optimizer/gradient_norm": self._clip(self._weights.values(), self.settings.clip_norm)}
         finally:
             self._optimizers.zero_grad()
             self.extent = extent
 
     def divergence(self, batch: Batch) -> float:
-        """How far the policy now is from the one that sampled a batch: the mean over its tokens of the k3 estimate.
+        """Divergence of the policy from the sampling policy of a batch: the mean over its tokens of the k3 estimate.
 
         With r the ratio of the present to the sampling probability of a token: mean of r - 1 - log r, nats, of which
         the expectation is KL(before || now). Tokens of earlier steps do not count.
@@ -283,9 +285,9 @@ class Learner:
         moved = (self.logprobs(batch) - batch.rollout_logprob)[batch.fresh]
         return float((moved.expm1() - moved).mean()) if len(moved) else 0.0
 
-    def _clip(self, weights: Iterable[Tensor], most: float | None = None) -> float:
-        """Scale a gradient down to the norm `most`, `clip_norm` by default; returns its norm before."""
-        return float(torch.nn.utils.clip_grad_norm_(list(weights), most or self.settings.clip_norm))
+    def _clip(self, weights: Iterable[Tensor], most: float) -> float:
+        """Scale a gradient down to the norm `most`; returns its norm before."""
+        return float(torch.nn.utils.clip_grad_norm_(list(weights), most))
 
     def finite(self) -> bool:
         """Whether all trained weights are finite."""
@@ -297,40 +299,40 @@ class Learner:
         return self._optimizers.state()
 
     def load_state(self, state: Mapping[str, Tensor], updates: int) -> None:
-        """Go on from `state` after `updates` optimizer steps."""
+        """Restore `state` after `updates` optimizer steps."""
         self.updates = updates
         self._optimizers.load_state(state)
 
     def logprobs(self, batch: Batch) -> Tensor:
-        """[M]: what the policy thinks of the trained tokens of a batch, without gradients."""
-        return self._survey(self._forest(batch), batch, frozenset()).logprob
+        """[M]: the policy's log-probabilities of the trained tokens of a batch, without gradients."""
+        return self._outputs_of_batch(self._pack(batch), batch, frozenset()).logprob
 
-    def _look(self, worker: CpuWorker, page: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
-        return token_outputs(worker.policy, page, batch, **self._wanted(worker, needs))
+    def _outputs(self, worker: CpuWorker, chunk: ChunkOutput, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        return token_outputs(worker.policy, chunk, batch, **self._output_options(worker, needs))
 
-    def _survey(self, forest: PackedPrefixTree, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
-        def work(worker: CpuWorker, reading: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
-            return token_outputs_per_chunk(worker.policy, batch, reading, **self._wanted(worker, needs))
+    def _outputs_of_batch(self, packed: PackedPrefixTree, batch: Batch, needs: frozenset[Need]) -> TokenOutputs:
+        def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+            return token_outputs_per_chunk(worker.policy, batch, forward, **self._output_options(worker, needs))
 
-        return in_order([*chain(*self._workers.read(work, forest, self.settings.micro_tokens))])
+        return in_order([*chain(*self._workers.read(work, packed, self.settings.micro_tokens))])
 
-    def _wanted(self, worker: CpuWorker, needs: frozenset[Need]) -> "_Wanted":
-        critic = worker.critic if "values" in needs else None
-        return {"temperature": self._temperature, "entropy": "entropy" in needs, "critic": critic}
+    def _output_options(self, worker: CpuWorker, needs: frozenset[Need]) -> "_OutputOptions":
+        critic = worker.critic if CRITIC in needs else None
+        return {"temperature": self._temperature, "entropy": ENTROPY in needs, "critic": critic}
 
-    def _reference(self, reference: Forward | None, batch: Batch, forest: PackedPrefixTree) -> Tensor:
+    def _reference(self, reference: Forward | None, batch: Batch, packed: PackedPrefixTree) -> Tensor:
         if reference is None:
             raise ValueError("got an objective that needs a reference policy, and no reference; give one to `learn`")
 
-        def work(worker: CpuWorker, reading: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
+        def work(worker: CpuWorker, forward: ChunkedForward) -> list[tuple[Tensor, TokenOutputs]]:
             del worker
-            return token_outputs_per_chunk(reference, batch, reading, temperature=self._temperature)
+            return token_outputs_per_chunk(reference, batch, forward, temperature=self._temperature)
 
-        found = self._workers.read(work, forest, self.settings.micro_tokens, reference)
+        found = self._workers.read(work, packed, self.settings.micro_tokens, reference)
         return in_order([*chain(*found)]).logprob
 
 
-class _Wanted(TypedDict):
+class _OutputOptions(TypedDict):
     temperature: float
     entropy: bool
     critic: Critic | None
@@ -342,8 +344,8 @@ def _gap(outputs: TokenOutputs, batch: Batch, trained: Tensor) -> float:
     return float(apart[batch.fresh[trained]].abs().sum())
 
 
-def _descend(objective: Objective, columns: LossInputs) -> dict[str, float]:
-    """Backpropagate the loss of some columns; returns its metrics."""
+def _backpropagate(objective: Objective, columns: LossInputs) -> dict[str, float]:
+    """Backpropagate the loss of some inputs; returns its metrics."""
     loss = _checked(objective, objective(columns))
     loss.value.backward()  # pyright: ignore[reportUnknownMemberType]
     named = {f"policy/{name}": float(value) for name, value in loss.metrics.items()}

@@ -5,7 +5,7 @@ from typing import Literal
 
 
 def scale(schedule: Literal["constant", "linear", "cosine"], update: int, warmup: int, total: int) -> float:
-    """What the peak learning rate is multiplied by at `update` (0 is the first) of `total`, in (0, 1].
+    """The factor on the peak learning rate at `update` (0 is the first) of `total`, in (0, 1].
 
     Rises linearly over `warmup` updates, then stays, or falls so that it would reach zero at update `total`.
     """

@@ -1,4 +1,4 @@
-"""From a batch and a model's outputs to the inputs of an objective: one entry a token, or path by path."""
+"""Builds the inputs of an objective from a batch and model outputs, in the token view or the path view."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -8,15 +8,16 @@ from torch import Tensor
 from bough.batch import Batch
 from bough.learner.token_outputs import Forward, TokenOutputs
 from bough.objective import LossInputs, Need, Normalizer, PathIds, ValueInputs
+from bough.tree.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectiveContext:
-    """What an objective may read besides the batch.
+    """Inputs of an objective besides the batch.
 
     Attributes:
         reference: The frozen policy.
-        mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan where there was none.
+        mean_turn_entropy: [turns] nats, mean entropy of earlier steps at each turn; nan without earlier steps.
         progress: Fraction of the training that is done, in [0, 1].
     """
 
@@ -37,7 +38,7 @@ def loss_weights(batch: Batch, normalizer: Normalizer) -> Tensor:
 
 
 def value_scales(batch: Batch, loss_weight: Tensor) -> dict[str, float]:
-    """By the name of a value head: weight of the sampled tokens over weight of the tokens with a target."""
+    """By value head: weight of the sampled tokens divided by weight of the tokens with a value target."""
     sampled = float(loss_weight[~batch.expert].sum())
     known = {name: float(loss_weight[~target.isnan()].sum()) for name, target in batch.value_targets.items()}
     return {name: sampled / part for name, part in known.items() if part > 0}
@@ -52,9 +53,9 @@ def before_forward(
     old: Tensor | None = None,
     reference: Tensor | None = None,
 ) -> LossInputs:
-    """The inputs of an objective as far as the batch determines them; `with_outputs` adds the model's outputs.
+    """The inputs of an objective that the batch determines; `with_outputs` adds the model's outputs.
 
-    Until then `logprob` is the rollout's.
+    Until then `logprob` holds the rollout's log-probabilities.
 
     Args:
         batch: M trained tokens.
@@ -68,7 +69,7 @@ def before_forward(
     entropy = context.mean_turn_entropy
     if entropy is not None:
         entropy = torch.cat([entropy, unknown.new_full((1,), torch.nan)])[batch.turn.clamp(max=len(entropy))]
-    elif "mean_turn_entropy" in needs:
+    elif MEAN_TURN_ENTROPY in needs:
         entropy = unknown
     return LossInputs(
         logprob=batch.rollout_logprob,
@@ -83,7 +84,7 @@ def before_forward(
             name: ValueInputs(value=unknown, old=batch.old_values[name], target=target, scale=scale.get(name, 1.0))
             for name, target in batch.value_targets.items()
         },
-        expert=batch.expert if "experts" in needs else None,
+        expert=batch.expert if DEMONSTRATIONS in needs else None,
         progress=context.progress,
     )
 
@@ -94,7 +95,7 @@ def with_outputs(inputs: LossInputs, outputs: TokenOutputs, needs: frozenset[Nee
     Raises:
         ValueError: when the objective needs the values of a critic, and there is none.
     """
-    if "values" in needs and not outputs.values:
+    if CRITIC in needs and not outputs.values:
         raise ValueError("got an objective on values, and no critic; need `critic=ValueHead()` in the run")
     unknown = torch.full_like(outputs.logprob, torch.nan).detach()
     blank = ValueInputs(value=unknown, old=unknown, target=unknown)

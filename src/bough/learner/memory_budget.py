@@ -1,6 +1,6 @@
-"""A run's memory: foreseen, kept within a bound, and compared with what it came to."""
+"""The memory budget of a run: forecasts memory, sets the chunk size, and logs the measured peak."""
 
-from bough.engine import Engine
+from bough.engine import Caching, Engine
 from bough.learner.memory_forecast import Extent, foresee, nbytes
 from bough.learner.memory_meter import Gauge
 from bough.learner.optimizer import Optimizer
@@ -9,11 +9,11 @@ from bough.policy.policy import Policy
 
 
 class MemoryBudget:
-    """How large the stretches of a run may be.
+    """Sets the chunk size of a run from a memory limit.
 
     Attributes:
-        micro_tokens: Most tokens of a stretch.
-        line: What a person should hear of it.
+        micro_tokens: Maximum tokens of a chunk.
+        line: Progress line with the forecast.
     """
 
     def __init__(
@@ -26,22 +26,22 @@ class MemoryBudget:
         entropy: bool,
         reference: bool,
     ) -> None:
-        """Measure the policy, which is left without gradients.
+        """Forecast the policy's memory; leaves no gradients behind.
 
         Args:
-            gib: The bound.
-            settings: How updates are made.
-            policy: As it is trained.
-            engine: Its cache counts, and its copy of the policy, where it has them in this process.
-            entropy: Whether entropies are learned from.
-            reference: Whether there is going to be a reference policy.
+            gib: The memory limit.
+            settings: The optimizer settings.
+            policy: The trained policy.
+            engine: Its cache counts, and its copy of the policy if it is in this process.
+            entropy: Whether the loss needs entropies.
+            reference: Whether the run has a reference policy.
 
         Raises:
-            ConfigError: when the bound is too low for any update.
+            ConfigError: when the limit is too low for any update.
         """
         weights, copies = nbytes(policy.weights().values()), dict[str, int]()
         self._engine = engine
-        if (most := getattr(engine, "cache_tokens", None)) is not None:
+        if isinstance(engine, Caching):
             copies["the engine's copy"] = weights
         there = weights + sum(copies.values())
         if reference:
@@ -51,19 +51,20 @@ class MemoryBudget:
         self._memory = foresee(
             policy,
             copies=copies,
-            cache_tokens=most or 0,
+            cache_tokens=engine.cache_tokens if isinstance(engine, Caching) else 0,
             entropy=entropy,
             cpu_workers=settings.cpu_workers,
         )
-        # What foreseeing has loaded is the program's.
+        # Libraries loaded by the forecast count as the program's memory.
         self._gauge = Gauge(policy.device, there)
         self.micro_tokens = self._memory.fit(gib)
         most_gib = self._memory.most(self.micro_tokens) / GIB
         self.line = f"memory: at most {most_gib:.2f} of {gib:g} GiB, with micro_tokens={self.micro_tokens}"
 
     def note(self, extent: Extent) -> dict[str, float]:
-        """Metrics: what is foreseen for such pieces and the engine's cache as it is, and the most that was taken."""
-        foreseen = self._memory.bytes(extent, getattr(self._engine, "cached_tokens", 0))
+        """Metrics: the forecast for such chunks and the engine's present cache, and the measured peak."""
+        cached = self._engine.cached_tokens if isinstance(self._engine, Caching) else 0
+        foreseen = self._memory.bytes(extent, cached)
         peak = self._gauge.peak()
         found = {} if peak is None else {"memory/peak_gib": peak / GIB}
         return {"memory/predicted_gib": foreseen / GIB, **found}

@@ -1,4 +1,4 @@
-"""Memory that is asked for: step by step by tensors, and the most by a process."""
+"""Measures memory: every allocation of tensors, and the peak of a process."""
 
 import ctypes
 import gc
@@ -16,31 +16,31 @@ from bough.learner.process_memory import process_bytes
 from bough.tree import Floats
 
 MMAP_THRESHOLD, LARGE_BYTES = -3, 128 * 1024
-"""mallopt's name for the size from which memory is asked of the system by itself, and that size."""
+"""mallopt's parameter for the size from which memory is mapped separately, and that size."""
 
 
 def return_freed() -> None:
-    """Give large tensors on a CPU back to the system as soon as they are freed, where the C library is glibc.
+    """Return large CPU tensors to the system as soon as they are freed, where the C library is glibc.
 
-    Otherwise it keeps what is freed, and the holes between tensors of an update are a third of all its memory. It costs
-    time, as memory from the system is cleared: half as much again for tensors of a megabyte.
+    Otherwise glibc keeps freed memory, and holes between the tensors of an update are a third of all its memory. It
+    costs time, because the system clears new memory: half as much again for tensors of a megabyte.
     """
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BYTES)
 
 
 class Gauge:
-    """The most memory that was taken: on CUDA by tensors, elsewhere by this process since the gauge was made."""
+    """Peak memory: on CUDA of tensors, elsewhere of this process since the gauge was created."""
 
     def __init__(self, device: torch.device, counted: int) -> None:
-        """Begin.
+        """Start measuring.
 
         Args:
             device: The policy's.
-            counted: Bytes of tensors that are there already, and are to be counted.
+            counted: Bytes of existing tensors that are included in the peak.
         """
         self._device = device
-        # What is free already must not hide what is taken later.
+        # Memory that is already free must not hide later allocations.
         gc.collect()
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)
@@ -49,7 +49,7 @@ class Gauge:
         self._before, self._begin = process_bytes("VmHWM"), process_bytes("VmRSS") - counted
 
     def peak(self) -> int | None:
-        """Bytes; None when the system does not tell."""
+        """Bytes; None when the system does not provide the peak."""
         if self._device.type == "cuda":
             return torch.cuda.max_memory_allocated(self._device)
         now = process_bytes("VmHWM")
@@ -57,19 +57,19 @@ class Gauge:
 
 
 def allocations(do: Callable[[], object], device: torch.device, *, mark: str = "") -> tuple[Floats, int]:
-    """Watch what tensors ask for.
+    """Record the memory allocations of tensors.
 
     Args:
-        do: What is watched.
-        device: Whose memory is counted.
+        do: The measured function.
+        device: Device whose memory is counted.
         mark: Name of a `record_function` in it.
 
     Returns:
-        [E], bytes held after each time that memory was asked for or given back, from 0; at which of them the last part
-        began that is called `mark`.
+        [E], bytes held after each allocation and release, from 0; index of the event where the last `record_function`
+        named `mark` began.
     """
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # or it tells of every start and stop
-    gc.collect()  # what others left behind must not be given back meanwhile
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise it logs every start and stop
+    gc.collect()  # garbage from earlier code must not be freed during the measurement
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
         do()
     seen: Any = profiler

@@ -1,40 +1,42 @@
-"""How a batch becomes optimizer steps."""
+"""Settings of the optimizer and of the split of a batch into optimizer steps."""
 
 import math
 from dataclasses import dataclass
 from typing import Literal
 
+from bough.tree.needs import ON_POLICY, PATHS, Need
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optimizer:
-    """AdamW (arXiv 1711.05101), or a normalised gradient, and how a batch becomes optimizer steps.
+    """AdamW (arXiv 1711.05101), or a normalised gradient, and the split of a batch into optimizer steps.
 
     Attributes:
         learning_rate: After the warm-up of the schedule. With "igt" and "harpg" the length of a step in the space of
             all weights.
         momentum: The update rule: AdamW, or N-PG-IGT (arXiv 2302.01734; see `bough.learner.igt`), a step of
-            fixed length along a mean of gradients that are each taken ahead of the iterate. With "igt" the policy's
-            weights are that point ahead: it is what is sampled from, saved and evaluated. Take one step per batch
-            (`epochs=1`, `minibatches=1`), so that it is also where the batch was sampled. "harpg" is that paper's
+            fixed length along a mean of gradients at extrapolated points. With "igt" the policy's weights are the
+            extrapolated point, which is sampled from, saved and evaluated. Take one step per batch (`epochs=1`,
+            `minibatches=1`), so that gradients are computed where the batch was sampled. "harpg" is that paper's
             N-HARPG (see `bough.learner.harpg`): every other batch, sampled between two iterates, gives a Hessian-vector
             product that corrects the mean; needs `epochs=1` and `minibatches=1`. The warm-up and the heads of a critic
             always use AdamW.
-        igt_weight: Least weight of the newest gradient in the mean of "igt" and "harpg", in (0, 1].
+        igt_weight: Minimum weight of the newest gradient in the mean of "igt" and "harpg", in (0, 1].
         betas: Decay of the two moments.
         epsilon: Added to the root of the second moment.
-        weight_decay: Decoupled; matrices only, not biases and norms.
-        schedule: What the learning rate does after its warm-up: stay, or fall to zero at the last step.
+        weight_decay: Decoupled; applies to matrices, not to biases and norms.
+        schedule: The learning rate after its warm-up: constant, or falling to zero at the last step.
         warmup_steps: Optimizer steps over which the learning rate rises from zero.
-        clip_norm: Largest norm of the gradient; larger ones are scaled down. The policy's is not clipped with "harpg".
-        epochs: How often each batch is gone through.
-        minibatches: How many optimizer steps one pass over a batch makes.
-        micro_tokens: Most tokens of one forward pass; has no influence on the gradient.
-        memory_gib: What a run may take on the policy's device, beside the program itself: `micro_tokens` is then chosen
-            as large as that allows, and a run that needs more is refused. None sets no bound.
-        recompute: Whether activations are computed again going backward, instead of kept: a third more arithmetic, for
-            a small part of the memory.
-        cpu_workers: Threads that go through a batch together, on a CPU: each reads some of its trees, with gradients of
-            its own, and has its part of the run's `threads`. Faster than one where there are as many cores.
+        clip_norm: Maximum norm of the gradient; larger ones are scaled down. The policy's is not clipped with "harpg".
+        epochs: Number of passes over each batch.
+        minibatches: Optimizer steps per pass over a batch.
+        micro_tokens: Maximum tokens of one forward pass; has no influence on the gradient.
+        memory_gib: Memory limit of a run on the policy's device, beside the program itself. It sets `micro_tokens` to
+            the largest value within the limit; a run that needs more is refused. None sets no limit.
+        recompute: Whether the backward pass recomputes activations: a third more arithmetic, for a small part of the
+            memory.
+        cpu_workers: Threads that share a batch on a CPU: each computes some of its trees, with its own gradients and
+            its part of the run's `threads`. Faster than one thread where there are as many cores.
     """
 
     learning_rate: float = 1e-4
@@ -52,6 +54,19 @@ class Optimizer:
     memory_gib: float | None = None
     recompute: bool = False
     cpu_workers: int = 1
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """For gradients at the sampling weights, samples of the current weights; for Hessian-vector products, paths."""
+        if self.momentum == "adam":
+            return frozenset()
+        sampled = ON_POLICY.or_else("optimizer.momentum='adam'")
+        return frozenset({sampled, PATHS} if self.momentum == "harpg" else {sampled})
+
+    @property
+    def policy_clip_norm(self) -> float:
+        """`clip_norm`, or inf with "harpg": clipping breaks its sum of gradient changes."""
+        return math.inf if self.momentum == "harpg" else self.clip_norm
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "clip_norm", "epsilon"):
@@ -78,6 +93,6 @@ class Optimizer:
             raise ValueError(f"Optimizer.weight_decay: got {self.weight_decay} {named}; need 0")
         if self.momentum == "harpg" and (self.epochs, self.minibatches) != (1, 1):
             raise ValueError(
-                f"Optimizer: got epochs={self.epochs}, minibatches={self.minibatches} {named}, of which each step "
-                "takes a batch sampled by the present weights; need epochs=1, minibatches=1"
+                f"Optimizer: got epochs={self.epochs}, minibatches={self.minibatches} {named}, where each step "
+                "needs a batch sampled by the present weights; need epochs=1, minibatches=1"
             )

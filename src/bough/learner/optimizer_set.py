@@ -13,12 +13,12 @@ from bough.policy.critic import Critic
 
 
 class OptimizerSet:
-    """What changes weights by their gradients."""
+    """Updates weights from their gradients."""
 
     def __init__(
         self, weights: Mapping[str, Tensor], settings: Optimizer, critic: Critic | None, *, seed: int = 0
     ) -> None:
-        """For the policy's weights, and a critic's."""
+        """Create the optimizers of the policy's weights and of a critic's."""
         self._named = dict(weights)
         matrices = [weight for weight in self._named.values() if weight.ndim >= 2]
         others = [weight for weight in self._named.values() if weight.ndim < 2]
@@ -46,7 +46,7 @@ class OptimizerSet:
         }
 
     def zero_grad(self) -> None:
-        """Drop all gradients."""
+        """Reset all gradients."""
         for optimizer in self._optimizers:
             optimizer.zero_grad(set_to_none=True)
 
@@ -70,7 +70,7 @@ class OptimizerSet:
         }
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         for key, value in state.items():
             name, _, part = key.rpartition("/")
             weight = self._named[name]

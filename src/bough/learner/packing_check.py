@@ -1,4 +1,4 @@
-"""Does a model read small trees as it reads their paths? Asked once, on the first batch of a run."""
+"""Checks that tree-packed and per-path log-probabilities agree; runs once, on the first batch of a run."""
 
 import torch
 
@@ -6,19 +6,19 @@ from bough.batch import Batch
 from bough.learner.token_outputs import Forward, read, token_outputs_of_batch
 
 TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-3}
-"""Largest difference of log-probabilities, nats; norms compute in float32 in either. In lower precision 0.2."""
+"""Maximum difference of log-probabilities, nats; both compute norms in float32. In lower precision 0.2."""
 
 MOST_ROWS = 16
 
 
 def reads_forests(model: Forward, batch: Batch, *, temperature: float) -> bool:
-    """Whether the log-probabilities of the batch's smallest trees with branches are those of their paths.
+    """Whether the log-probabilities of the batch's smallest branching trees equal those of their paths.
 
-    In two stretches or more, so that keys and values are handed on. True when nothing branches.
+    Uses two chunks or more, so that keys and values pass from one to the next. True when no tree branches.
 
     Args:
-        model: Reads.
-        batch: As it is learned from.
+        model: Computes the log-probabilities.
+        batch: The training batch.
         temperature: Divides the logits.
     """
     some = _smallest(batch)
@@ -26,14 +26,14 @@ def reads_forests(model: Forward, batch: Batch, *, temperature: float) -> bool:
         return True
     tree = some.forest()
     logprobs = [
-        token_outputs_of_batch(model, some, read(model, forest, most), temperature=temperature).logprob
-        for forest, most in ((tree, max(1, len(tree) // 2)), (some.forest(merge=False), tree.path_tokens))
+        token_outputs_of_batch(model, some, read(model, packed, most), temperature=temperature).logprob
+        for packed, most in ((tree, max(1, len(tree) // 2)), (some.forest(merge=False), tree.path_tokens))
     ]
     return bool((logprobs[0] - logprobs[1]).abs().max() <= TOLERANCE.get(model.head()[0].dtype, 0.2))
 
 
 def _smallest(batch: Batch) -> Batch | None:
-    """A few rows of the trees with the fewest tokens among those that have several rows."""
+    """A few rows of the trees with the fewest tokens among the trees with several rows."""
     count = batch.tree.bincount()
     tokens = torch.zeros_like(count).scatter_add_(0, batch.tree, batch.row.diff())
     several = (count[batch.tree] > 1).nonzero()[:, 0]

@@ -1,4 +1,4 @@
-"""The reference policy: the weights at which reinforcement began, kept only when a rule or a loss asks for them."""
+"""The reference policy: the weights at the start of reinforcement learning, stored only when a setting needs them."""
 
 from collections.abc import Mapping
 
@@ -9,24 +9,24 @@ from bough.policy.replica import Replica
 
 
 class Reference:
-    """A frozen policy to stay close to."""
+    """A frozen copy of the policy, for KL penalties."""
 
     def __init__(self, policy: Policy, *, wanted: bool) -> None:
         self._policy = policy
         self._wanted = wanted
         self.model: Replica | None = None
-        """The frozen model; None when nobody needs one."""
+        """The frozen model; None when no setting needs one."""
         self.state: Mapping[str, Tensor] = {}
-        """What a checkpoint keeps of it: the trainable weights as they were."""
+        """The trainable weights of the reference, for a checkpoint."""
 
     def take(self) -> None:
-        """Freeze the policy as it now is."""
+        """Freeze the present policy."""
         if self._wanted:
             self.state = {name: weight.clone() for name, weight in self._policy.state().items()}
             self.model = self._policy.replica()
 
     def restore(self, state: Mapping[str, Tensor]) -> None:
-        """Freeze the policy that had these trainable weights; the policy itself is left as it is."""
+        """Freeze the policy with these trainable weights; the policy itself does not change."""
         if self._wanted:
             now = {name: weight.clone() for name, weight in self._policy.state().items()}
             self._policy.load_state(state)

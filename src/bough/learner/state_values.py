@@ -1,4 +1,4 @@
-"""A critic at work while trees grow: what places are worth, many at once."""
+"""State values from a critic during search, in batched forward passes."""
 
 import asyncio
 from itertools import accumulate
@@ -12,56 +12,56 @@ from bough.policy.policy import Policy
 
 
 class Valuer:
-    """Says what a place is worth to a value head, from the tokens that the policy reads there.
+    """Computes the value of a state with a value head, from the policy's hidden states.
 
-    What is asked for at the same time is answered by one pass.
+    Concurrent requests share one forward pass.
     """
 
     def __init__(self, policy: Policy, critic: Critic, *, micro_tokens: int, alone: bool = False) -> None:
-        """Take a critic; its first head is asked.
+        """Use the first head of a critic.
 
         Args:
-            policy: Whose hidden states the critic reads.
+            policy: Computes the hidden states.
             critic: The heads.
-            micro_tokens: Most tokens of one pass.
-            alone: Whether every place has a pass of its own, so that no answer depends on what else is asked.
+            micro_tokens: Maximum tokens of one pass.
+            alone: Whether every state has its own pass, so that no value depends on concurrent requests.
         """
         self._policy = policy
         self._critic = critic
         self._head = critic.settings.heads[0]
         self._micro_tokens, self._alone = micro_tokens, alone
-        self._asked: list[tuple[tuple[int, ...], asyncio.Future[float]]] = []
+        self._pending: list[tuple[tuple[int, ...], asyncio.Future[float]]] = []
 
     async def __call__(self, tokens: tuple[int, ...]) -> float:
-        """The value of the place in which `tokens` are read."""
+        """The value of the state after `tokens`."""
         loop = asyncio.get_running_loop()
-        answer: asyncio.Future[float] = loop.create_future()
-        if not self._asked:
-            loop.call_soon(self._answer)
-        self._asked.append((tokens, answer))
-        return await answer
+        result: asyncio.Future[float] = loop.create_future()
+        if not self._pending:
+            loop.call_soon(self._run)
+        self._pending.append((tokens, result))
+        return await result
 
-    def _answer(self) -> None:
-        """Answer everything that was asked since the last time."""
-        asked, self._asked = self._asked, []
-        while asked:
-            ends = list(accumulate(len(tokens) for tokens, _ in asked))
+    def _run(self) -> None:
+        """Compute the values of all pending requests."""
+        pending, self._pending = self._pending, []
+        while pending:
+            ends = list(accumulate(len(tokens) for tokens, _ in pending))
             count = 1 if self._alone else max(1, sum(end <= self._micro_tokens for end in ends))
-            some, asked = asked[:count], asked[count:]
+            some, pending = pending[:count], pending[count:]
             try:
                 values = self._values([tokens for tokens, _ in some])
             except Exception as error:
-                for _, answer in some:
-                    if not answer.done():
-                        answer.set_exception(error)
+                for _, result in some:
+                    if not result.done():
+                        result.set_exception(error)
                 continue
-            for (_, answer), value in zip(some, values, strict=True):
-                if not answer.done():
-                    answer.set_result(value)
+            for (_, result), value in zip(some, values, strict=True):
+                if not result.done():
+                    result.set_result(value)
 
-    def _values(self, places: list[tuple[int, ...]]) -> list[float]:
-        texts = [np.asarray(place, dtype=np.int64) for place in places]
-        after = np.asarray([len(place) for place in places])
-        forest = PackedPrefixTree.pack(texts, np.arange(len(texts)), after, device=str(self._policy.device))
-        values = values_of(self._policy, self._critic, forest, self._micro_tokens)[self._head]
+    def _values(self, states: list[tuple[int, ...]]) -> list[float]:
+        texts = [np.asarray(state, dtype=np.int64) for state in states]
+        after = np.asarray([len(state) for state in states])
+        packed = PackedPrefixTree.pack(texts, np.arange(len(texts)), after, device=str(self._policy.device))
+        values = values_of(self._policy, self._critic, packed, self._micro_tokens)[self._head]
         return [float(value) for value in values]

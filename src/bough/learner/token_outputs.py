@@ -15,7 +15,7 @@ from bough.policy.model import Attend
 
 @runtime_checkable
 class Forward(Protocol):
-    """What log-probabilities are computed with: the policy, or a frozen replica of it."""
+    """A model that computes log-probabilities: the policy, or a frozen copy of it."""
 
     def hidden(
         self,
@@ -25,9 +25,9 @@ class Forward(Protocol):
         rows: Tensor | None = None,
         attend_last: Attend | None = None,
     ) -> Tensor:
-        """Final hidden states [U, W] of tokens laid end to end, or [u, W] of the tokens `rows`.
+        """Final hidden states [U, W] of concatenated tokens, or [u, W] of the tokens `rows`.
 
-        `attend_last` may replace `attend` in the last layer, and returns `rows` alone.
+        `attend_last` may replace `attend` in the last layer, and returns only `rows`.
         """
         ...
 
@@ -42,7 +42,7 @@ class TokenOutputs:
 
     Attributes:
         logprob: [M].
-        entropy: [M] nats; None when not asked for.
+        entropy: [M] nats; None when not needed.
         values: By head, [M]: of the state before each token.
     """
 
@@ -51,56 +51,56 @@ class TokenOutputs:
     values: dict[str, Tensor]
 
     def columns(self) -> list[Tensor]:
-        """All there is, in a fixed order."""
+        """All tensors, in a fixed order."""
         return [self.logprob, *([] if self.entropy is None else [self.entropy]), *self.values.values()]
 
 
 def token_outputs(
     model: Forward,
-    page: ChunkOutput,
+    chunk: ChunkOutput,
     batch: Batch,
     *,
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
 ) -> TokenOutputs:
-    """The trained tokens of a page.
+    """Outputs at the trained tokens of a chunk.
 
     Args:
-        model: Has read the page.
-        page: Of the batch's forest.
-        batch: What was to be predicted.
+        model: Its head computes the logits.
+        chunk: The chunk's hidden states.
+        batch: The target tokens.
         temperature: Divides the logits.
-        entropy: Whether entropies are wanted.
+        entropy: Whether to compute entropies.
         critic: Maps the model's hidden states to values.
     """
     weight, bias = model.head()
-    target = batch.target[page.trained]
-    logprob, nats = chosen_logprobs(page.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
-    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(page.hidden))
+    target = batch.target[chunk.trained]
+    logprob, nats = chosen_logprobs(chunk.hidden, weight, target, bias=bias, temperature=temperature, entropy=entropy)
+    return TokenOutputs(logprob=logprob, entropy=nats, values={} if critic is None else critic(chunk.hidden))
 
 
 def token_outputs_of_batch(
     model: Forward,
     batch: Batch,
-    reading: ChunkedForward,
+    forward: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
 ) -> TokenOutputs:
-    """All trained tokens of a batch, without gradients.
+    """Outputs at all trained tokens of a batch, without gradients.
 
     Args:
-        model: Reads.
-        batch: What is to be predicted.
-        reading: The model's, of the batch's forest.
+        model: Its head computes the logits.
+        batch: The target tokens.
+        forward: The model's forward pass over the batch's packed prefix tree.
         temperature: Divides the logits.
-        entropy: Whether entropies are wanted.
+        entropy: Whether to compute entropies.
         critic: Maps the model's hidden states to values.
     """
     return in_order(
-        token_outputs_per_chunk(model, batch, reading, temperature=temperature, entropy=entropy, critic=critic)
+        token_outputs_per_chunk(model, batch, forward, temperature=temperature, entropy=entropy, critic=critic)
     )
 
 
@@ -108,48 +108,48 @@ def token_outputs_of_batch(
 def token_outputs_per_chunk(
     model: Forward,
     batch: Batch,
-    reading: ChunkedForward,
+    forward: ChunkedForward,
     *,
     temperature: float,
     entropy: bool = False,
     critic: Critic | None = None,
 ) -> list[tuple[Tensor, TokenOutputs]]:
-    """The pages of a reading one by one: which trained tokens, and what the model thinks of them; see `survey`."""
-    # A page that trains nothing gives every column its dtype, also when there are no others.
+    """For each chunk, the indices of its trained tokens and the model's outputs there; see `token_outputs_of_batch`."""
+    # A chunk without trained tokens gives every column its dtype, also when it is the only one.
     blank = ChunkOutput(hidden=model.head()[0][:0], trained=batch.at[:0])
     return [
-        (page.trained, token_outputs(model, page, batch, temperature=temperature, entropy=entropy, critic=critic))
-        for page in chain([blank], reading.forward())
+        (chunk.trained, token_outputs(model, chunk, batch, temperature=temperature, entropy=entropy, critic=critic))
+        for chunk in chain([blank], forward.forward())
     ]
 
 
 @torch.no_grad()
-def values_of(model: Forward, critic: Critic, forest: PackedPrefixTree, max_tokens: int) -> dict[str, Tensor]:
-    """By head, [M]: a critic's values at the M predicted positions of a forest.
+def values_of(model: Forward, critic: Critic, packed: PackedPrefixTree, max_tokens: int) -> dict[str, Tensor]:
+    """By head, [M]: a critic's values at the M predicting positions of a packed prefix tree.
 
     Args:
         model: Computes the hidden states.
         critic: Maps hidden states to values.
-        forest: The tokens of the forward pass.
-        max_tokens: Most tokens of one forward pass.
+        packed: The tokens of the forward pass.
+        max_tokens: Maximum tokens of one forward pass.
     """
     nothing = model.head()[0][:0]
-    pages = [ChunkOutput(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
-    pages += read(model, forest, max_tokens).forward()
-    order = torch.cat([page.trained for page in pages]).argsort()
-    values = [critic(page.hidden) for page in pages]
+    chunks = [ChunkOutput(hidden=nothing, trained=nothing.new_zeros(0, dtype=torch.int64))]
+    chunks += read(model, packed, max_tokens).forward()
+    order = torch.cat([chunk.trained for chunk in chunks]).argsort()
+    values = [critic(chunk.hidden) for chunk in chunks]
     return {name: torch.cat([each[name] for each in values])[order] for name in critic.settings.heads}
 
 
-def in_order(pages: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
-    """All trained tokens of a batch, from its pages in any order."""
-    order = torch.cat([trained for trained, _ in pages]).argsort()
-    columns = zip(*(seen.columns() for _, seen in pages), strict=True)
+def in_order(chunks: Sequence[tuple[Tensor, TokenOutputs]]) -> TokenOutputs:
+    """The outputs at all trained tokens of a batch, from its chunks in any order."""
+    order = torch.cat([trained for trained, _ in chunks]).argsort()
+    columns = zip(*(outputs.columns() for _, outputs in chunks), strict=True)
     logprob, *others = (torch.cat(column)[order] for column in columns)
-    nats = others.pop(0) if pages[0][1].entropy is not None else None
-    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(pages[0][1].values, others, strict=True)))
+    nats = others.pop(0) if chunks[0][1].entropy is not None else None
+    return TokenOutputs(logprob=logprob, entropy=nats, values=dict(zip(chunks[0][1].values, others, strict=True)))
 
 
-def read(model: Forward, forest: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
-    """A model's way through a forest, in stretches of at most `max_tokens` tokens."""
-    return ChunkedForward(model.hidden, forest, max_tokens)
+def read(model: Forward, packed: PackedPrefixTree, max_tokens: int) -> ChunkedForward:
+    """A model's forward pass over a packed prefix tree, in chunks of at most `max_tokens` tokens."""
+    return ChunkedForward(model.hidden, packed, max_tokens)

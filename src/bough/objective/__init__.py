@@ -2,31 +2,29 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Bool, Float, Int
 
 from bough.lazy import Tensor, torch
 from bough.objective.normalizer import Normalizer
-
-Need: TypeAlias = Literal["entropy", "reference", "old", "paths", "values", "mean_turn_entropy", "experts"]
-"""What an objective may ask for beyond what is always there; each is explained at the field of `Columns`."""
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathIds:
-    """Whose tokens these are, in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
+    """The path and turn of each token in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
 
     Attributes:
         path: [M] int64, 0 to P - 1.
         turn: [M] int64, number of the turn among all turns of all paths.
         task: [P] int64: paths of one task may be compared.
-        context_id: [turns] int64: turns with the same number were written in answer to the very same context.
-        path_of_turn: [turns] int64, the path that each turn is of.
-        response_id: [turns] int64; turns with the same number are the same words in answer to the very same context:
-            one turn that paths share, or one that was written twice. None when no two turns are.
-        visits: [turns], how often a search came to the place that each turn led to; 0 where none counted. None when
-            there was no search.
+        context_id: [turns] int64: turns with the same number have exactly the same context.
+        path_of_turn: [turns] int64, the path of each turn.
+        response_id: [turns] int64; turns with the same number have the same tokens after exactly the same context:
+            one turn shared by paths, or one sampled twice. None without such turns.
+        visits: [turns], visit count of the state after each turn in a search; 0 without a count. None without
+            a search.
         end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped. None when
             unknown.
     """
@@ -49,8 +47,8 @@ class ValueInputs:
         value: [M]; carries a gradient.
         old: [M], the value before the update.
         target: [M], the regression target; nan where there is none.
-        scale: One over the part of the optimizer batch, by share, that has a goal: `share * scale` are the weights of a
-            mean over the tokens with a goal.
+        scale: One over the sum of `loss_weight`, over the optimizer batch, of the tokens with a target:
+            `loss_weight * scale` are the weights of a mean over these tokens.
     """
 
     value: Float[Tensor, " M"]
@@ -59,7 +57,7 @@ class ValueInputs:
     scale: float = 1.0
 
     def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "ValueInputs":
-        """Some of the tokens, by a mask or by index."""
+        """Selects tokens by a mask or by index."""
         return replace(self, value=self.value[tokens], old=self.old[tokens], target=self.target[tokens])
 
 
@@ -67,7 +65,7 @@ class ValueInputs:
 class LossInputs:
     """M trained tokens: of one micro-batch, each once; or of whole paths, each once for every path through it.
 
-    The second is the path view. An objective that looks at more than one token at a time asks for it (need "paths"),
+    The second is the path view. An objective that looks at more than one token at a time asks for it (need `PATHS`),
     and then sees all paths of an optimizer step at once, whatever the micro-batches.
 
     Attributes:
@@ -77,16 +75,16 @@ class LossInputs:
         negative: [M] <= 0, mean negative advantage over the paths through the token.
         loss_weight: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
             losses and metrics of micro-batches add up.
-        entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need "entropy".
-        reference: [M], log-probability under the frozen reference policy. Need "reference".
+        entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need `ENTROPY`.
+        reference: [M], log-probability under the frozen reference policy. Need `REFERENCE`.
         old: [M], log-probability that the learner itself computes with the weights before the update; differs from
-            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need "old".
+            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need `OLD_LOGPROBS`.
         mean_turn_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first step. Need
-            "mean_turn_entropy".
-        values: By the name of a head. Need "values".
+            `MEAN_TURN_ENTROPY`.
+        values: By the name of a head. Need `CRITIC`.
         expert: [M] bool, tokens that a demonstration wrote; they have no rollout log-probability, an advantage of 1,
-            and weights of their own that sum to 1. None when there are none. Need "experts".
-        path_ids: The path view's ids. Need "paths".
+            and weights of their own that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
+        path_ids: The path view's ids. Need `PATHS`.
         progress: Fraction of the training that is done, in [0, 1].
     """
 
@@ -118,13 +116,13 @@ class LossInputs:
         task: Int[Tensor, " N"] | None = None,
         normalizer: Normalizer | None = None,
     ) -> "LossInputs":
-        """Inputs from padded matrices, one row for each path of one turn, as other libraries hold them.
+        """Returns inputs from padded matrices, one row for each path of one turn, the layout of other libraries.
 
         Args:
             logprob: [N, T], of the policy being trained.
             advantage: [N, T]; of any value where `mask` is False.
             mask: [N, T], True at the trained tokens; at least one in each row.
-            rollout_logprob: [N, T], of the policy that sampled; `logprob` without its gradient by default.
+            rollout_logprob: [N, T], of the sampling policy; `logprob` without its gradient by default.
             old: [N, T], log-probabilities before the update.
             reference: [N, T], log-probabilities under the reference policy.
             entropy: [N, T] nats.
@@ -157,22 +155,22 @@ class LossInputs:
         )
 
     def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "LossInputs":
-        """Some of the tokens, by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
+        """Selects tokens by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
         columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        # Every field that is a tensor has one entry for each token.
+        # Every tensor field has one entry for each token.
         some = {name: value[tokens] for name, value in columns.items() if isinstance(value, Tensor)}
         values = {name: each.select(tokens) for name, each in self.values.items()}
         return replace(self, **some, values=values, path_ids=None)
 
     @property
     def advantage(self) -> Float[Tensor, " M"]:
-        """[M]: positive and negative in one; the advantage itself in the path view."""
+        """[M]: positive plus negative advantage; the advantage itself in the path view."""
         return self.positive + self.negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Loss:
-    """A loss and what there is to report about it.
+    """A loss and its metrics.
 
     Attributes:
         value: Scalar to minimise.
@@ -189,23 +187,23 @@ class Objective(Protocol):
 
     Where the paths through a token disagree about it, `positive` and `negative` are its means over them, and a loss
     must treat the two apart: f(positive) + g(negative), which then is the mean over paths of the ordinary loss. One
-    that can't, because it is not linear in the advantage, asks for "paths".
+    that can't, because it is not linear in the advantage, needs `PATHS`.
 
-    One that pulls at sampled tokens also where nothing gains or loses (a divergence, an entropy bonus) says so by a
+    A loss with a gradient at tokens of zero advantage (a divergence, an entropy bonus) declares it by a
     field or constant `regularises`.
     """
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Which optional columns must be there."""
+        """Which optional columns it reads, as values of `bough.tree.needs`; those of objectives in its fields aside."""
         ...
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss; a sum over tokens weighted by `loss_weight`, so that the losses of micro-batches add up."""
+        """Computes the loss, a sum over tokens weighted by `loss_weight`, so the losses of micro-batches add up."""
         ...
 
 
-# Last, because every piece takes `Columns` and returns a `Loss`.
+# Imported last: every piece takes `LossInputs` and returns a `Loss`.
 from bough.objective.aepo import Aepo  # noqa: E402
 from bough.objective.chord import Chord  # noqa: E402
 from bough.objective.cispo import Cispo  # noqa: E402

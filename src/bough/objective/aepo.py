@@ -9,40 +9,42 @@ from jaxtyping import Float
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.spans import path_ids_of
+from bough.tree.needs import ENTROPY, PATHS
 
 _EPSILON = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aepo:
-    """AEPO (arXiv 2510.14545): undecided tokens weigh more, and clipped ones of them keep a gradient.
+    """AEPO (arXiv 2510.14545): high-entropy tokens weigh more, and clipped ones of them keep a gradient.
 
     With z the z-score of a token's entropy among all tokens of the optimizer step (standard deviation with ddof 1), and
-    r its ratio, the advantage is A * (1 + weight * z), and PPO's clipped loss is taken of it, but for the tokens that
-    gain and lie beyond 1 + high: those with z > 0 have
+    r its ratio, the advantage is A * (1 + weight * z). The loss is PPO's clipped loss, except for tokens of positive
+    advantage beyond 1 + high: those with z > 0 have
 
         (1 + high) * r / sg(r)        in place of        1 + high
 
-    which has the same value, and the slope 1 + high where clipping leaves none. What loses is clipped as ever.
+    which has the same value, and the gradient 1 + high where clipping leaves none. Negative advantages are clipped as
+    in PPO.
 
     Ratios 1.4, 1.1, .6, 1.4 with entropies 2, .2, .2, .2 and advantages of 1 have z = 1.5, -.5, -.5, -.5 and weigh
     1.3, .9, .9, .9; with high = .28 and means over the four the loss is -1.0865 and the gradients -.416, -.2475, -.135
-    and 0: the first and the last are clipped, and the first, undecided, still learns.
+    and 0: the first and the last are clipped, and the first, of high entropy, keeps a gradient.
 
-    Implementations differ in whose gradient is kept. The paper says those of high entropy ("high"). A release in its
-    authors' line keeps that of every clipped token that gains ("all"). A re-implementation (ARLArena) has it the wrong
-    way round, "low": there the gradients are 0, -.2475, -.135, -.288. The entropy is that of the policy as it is, held
-    fixed. The paper's other half, how many branches grow where, is a matter of the explorer.
+    Implementations differ in the tokens that keep a gradient. The paper chooses those of high entropy ("high"). A
+    release in its authors' line keeps that of every clipped token of positive advantage ("all"). A re-implementation
+    (ARLArena) reverses it, "low": there the gradients are 0, -.2475, -.135, -.288. The entropy is the current
+    policy's, held fixed. The paper's other half, the number and place of branches, is up to the explorer.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `clip_high`, `clip_low` and `clip_dual`, where a gain or a loss is
-    beyond its bound; `clip_kept`, where it keeps its gradient all the same; `entropy`, nats.
+    Metrics, weighted by `loss_weight`: `ratio`; `clip_high`, `clip_low` and `clip_dual`, where the ratio is
+    beyond the bound of its sign; `clip_kept`, where it keeps its gradient; `entropy`, nats.
 
     Attributes:
-        low: How far below 1 the ratio of a losing token still matters, in [0, 1).
-        high: How far above 1 the ratio of a gaining token still matters, >= 0.
-        dual: Ratio of a losing token above which it no longer matters, > 1; None for no such bound.
-        weight: Of the entropy in the advantage, >= 0.
-        keep: Which clipped tokens that gain keep a gradient: those of high entropy, of low entropy, all.
+        low: Distance of the lower bound below 1 for negative advantages, in [0, 1).
+        high: Distance of the upper bound above 1 for positive advantages, >= 0.
+        dual: Upper bound of the ratio for negative advantages, > 1; None for no such bound.
+        weight: Weight of the entropy in the advantage, >= 0.
+        keep: The clipped tokens of positive advantage that keep a gradient: of high entropy, of low entropy, or all.
     """
 
     low: float = 0.2
@@ -64,10 +66,10 @@ class Aepo:
     @property
     def needs(self) -> frozenset[Need]:
         """Entropies, and paths: the z-score is over all tokens of a step, whatever the micro-batches."""
-        return frozenset({"entropy", "paths"})
+        return frozenset({ENTROPY, PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss.
+        """Computes the loss.
 
         Raises:
             ValueError: when `columns.entropy` is missing, or the path view.

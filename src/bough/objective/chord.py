@@ -7,32 +7,33 @@ from typing import Literal
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chord:
     """CHORD (arXiv 2508.11408): imitation fading into reinforcement; needs demonstrations in the batches.
 
-        loss = (1 - mu) * objective of what was sampled - mu * mean over demonstrated tokens of phi * log p
+        loss = (1 - mu) * objective of sampled tokens - mu * mean over demonstrated tokens of phi * log p
 
-    With p the probability of a demonstrated token, held fixed, phi is p (1 - p), "undecided": most where the policy is
-    of two minds, least where it knows or would never; or p, which corrects for the token being another's; or 1. With
+    With p the probability of a demonstrated token, held fixed, phi is p (1 - p), "undecided": largest at p = 1/2,
+    smallest near 0 and 1; or p, an importance weight for tokens of another source; or 1. With
     two tokens of p = .9 and .4, phi is .09 and .24.
 
     mu rises linearly from 0 to its peak over the first `warm` of the training, falls as a half cosine to its valley
     over the following `decay`, and stays there. With warm = decay = .5, peak .9 and valley .05, it is 0, .45, .9, .475,
     .05 at progress 0, .25, .5, .75, 1. The defaults are the release's: .1 throughout, with phi = p (1 - p).
 
-    Either mean is over its own tokens of the whole optimizer step; see `SftMix` for what the release does.
+    Each mean is over its own tokens of the whole optimizer step; see `SftMix` for the release.
 
     Metrics: those of the objective; `expert_nll`, nats, the mean over demonstrated tokens; `expert_mu`.
 
     Attributes:
-        objective: For what was sampled.
+        objective: The loss on sampled tokens.
         peak: Highest mu, in [0, 1].
         valley: mu at the end, in [0, peak].
-        warm: Normalizer of the training in which mu rises.
-        decay: Normalizer of the training in which it falls.
+        warm: Fraction of the training in which mu rises.
+        decay: Fraction of the training in which it falls.
         phi: How demonstrated tokens are weighed.
     """
 
@@ -55,11 +56,16 @@ class Chord:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and demonstrations."""
-        return frozenset({*self.objective.needs, "experts"})
+        """Demonstrations."""
+        return frozenset({DEMONSTRATIONS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
+        return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The mixture at the present progress."""
+        """Computes the mixture at the current progress."""
         likely = columns.logprob.detach().exp()
         match self.phi:
             case "undecided":
@@ -71,7 +77,7 @@ class Chord:
         return mix(columns, self.objective, self.mu(columns.progress), weight)
 
     def mu(self, progress: float) -> float:
-        """What imitation weighs when a share of the training is done."""
+        """Returns the weight of imitation at this fraction of the training."""
         if progress < self.warm:
             return self.peak * progress / self.warm
         if progress >= self.warm + self.decay:

@@ -9,17 +9,17 @@ from bough.objective import Loss, LossInputs, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cispo:
-    """CISPO (MiniMax-M1, arXiv 2506.13585): REINFORCE with a bounded ratio as its weight; no token is cut off.
+    """CISPO (MiniMax-M1, arXiv 2506.13585): REINFORCE with a bounded ratio as its weight; every token has a gradient.
 
-    With r the ratio of a token, and sg what is held fixed:
+    With r the ratio of a token, and sg the stop-gradient:
 
         loss = - sum loss_weight * sg(clip(r, 1 - low, 1 + high)) * A * log p
 
-    PPO's bounds take the gradient from the tokens beyond them, often the rare ones that turn an answer round; here they
+    PPO's bounds remove the gradient of the tokens beyond them, often rare tokens that change the response; here they
     bound its size. At ratios 1.4, 1.1, .6 with high = .28, an advantage of 1 weighs 1.28, 1.1, .6.
 
     The paper has no lower bound in use (low = None); verl clips on both sides, which is low = 0.2. The paper tunes
-    `high` without saying to what; .28 is DAPO's.
+    `high` without giving the value; .28 is DAPO's.
 
     The paper's unified form (section 3.1) multiplies each term by a mask, which restores PPO's trust region:
 
@@ -32,8 +32,8 @@ class Cispo:
     the mask is 0.
 
     Attributes:
-        low: How far below 1 the weight may be, in [0, 1); None for no bound.
-        high: How far above 1, >= 0.
+        low: Largest distance of the weight below 1, in [0, 1); None for no bound.
+        high: Largest distance above 1, >= 0.
         mask_low: A token with a negative advantage gets no gradient below 1 - mask_low; in [0, 1), None for no mask.
         mask_high: A token with a positive advantage gets no gradient above 1 + mask_high; >= 0, None for no mask.
     """
@@ -55,11 +55,11 @@ class Cispo:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
+        """No optional columns."""
         return frozenset()
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         log_ratio = (columns.logprob - columns.rollout_logprob).detach()
         bottom = None if self.low is None else math.log1p(-self.low)
         bounded = log_ratio.clamp(min=bottom, max=math.log1p(self.high))

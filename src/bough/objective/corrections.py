@@ -1,18 +1,18 @@
-"""When the engine that sampled is not quite the policy that learns: weigh, mask, reject.
+"""Corrections for the gap between rollout policy and learner: weights, masks, rejection.
 
-An engine in lower precision, of other kernels or with older weights gives a token another probability than the learner
-does with the weights from before the update. Each piece here wraps an objective and corrects for that gap,
-
+An engine in lower precision, with other kernels or older weights gives a token another probability than the learner
+with the weights before the update. Each piece here wraps an objective and corrects for that gap,
     w = exp(old - rollout_logprob)
 
-and hands on `old` in place of `rollout_logprob`, so that the ratios inside are of the update alone. One that itself
-asks for "old" sees both as they are; so they nest: `Reject(objective=Tis(objective=PpoClip()))`. Demonstrations, which
-nobody sampled, are left alone.
+and passes on `old` in place of `rollout_logprob`, so the ratios inside are of the update alone. An objective that needs
+"old" itself gets both columns unchanged, so corrections nest: `Reject(objective=Tis(objective=PpoClip()))`.
+Demonstrations are not sampled and stay unchanged.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from jaxtyping import Bool, Float
 
@@ -21,6 +21,7 @@ from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.spans import Span, path_ids_of, span_means, span_sums, spans
 from bough.objective.take import take
+from bough.tree.needs import OLD_LOGPROBS, ON_POLICY, PATHS, SEPARATE_DEMONSTRATIONS, gives_of, needs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Tis:
     """Truncated importance sampling (as in IMPALA, arXiv 1802.01561): weighs tokens by min(w, cap); needs "old".
 
     With w = exp(old - rollout_logprob) at a token, held fixed, its weight in the mean is multiplied by min(w, cap). So
-    what is inside is an expectation under the policy from before the update, but for what the cap cuts off. Weights of
+    the loss inside is an expectation under the policy before the update, up to the truncation. Weights of
     .5, 1, 4 with a cap of 2 become .5, 1, 2.
 
     Metrics, weighted by `loss_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
@@ -36,9 +37,11 @@ class Tis:
     active.
 
     Attributes:
-        objective: What is corrected.
+        objective: The corrected objective.
         cap: Largest weight, > 0; 2 is customary.
     """
+
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
     cap: float = 2.0
@@ -49,11 +52,16 @@ class Tis:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and old log-probabilities."""
-        return frozenset({*self.objective.needs, "old"})
+        """Old log-probabilities."""
+        return frozenset({OLD_LOGPROBS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The objective on corrected columns."""
+        """Computes the objective on corrected columns."""
         gap = _gap(columns, "Tis")
         top = math.log(self.cap)
         inner = self.objective(_anchored(columns, self.objective, columns.loss_weight * gap.clamp(max=top).exp()))
@@ -66,16 +74,18 @@ class Mis:
 
     With w = exp(old - rollout_logprob) at a token, held fixed, its weight is multiplied by w where low <= w <= high,
     and by 0 elsewhere. Weights of .4, .5, 1, 6 become 0, .5, 1, 0. The mean is still over all tokens, as in the paper,
-    which is also what makes it the same for every split of a batch.
+    so every split of a batch gives the same loss.
 
     Metrics, weighted by `loss_weight`: those of the objective, under the corrected weights; `gap_kl`, the k3 estimate
-    of the divergence of the rollout policy from old; `gap_weight`, the mean of w; `gap_masked`, what is dropped.
+    of the divergence of the rollout policy from old; `gap_weight`, the mean of w; `gap_masked`, the masked tokens.
 
     Attributes:
-        objective: What is corrected.
+        objective: The corrected objective.
         low: Smallest weight, in [0, 1]; .5 in the paper.
         high: Largest weight, >= 1; 5 in the paper.
     """
+
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
     low: float = 0.5
@@ -86,11 +96,16 @@ class Mis:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and old log-probabilities."""
-        return frozenset({*self.objective.needs, "old"})
+        """Old log-probabilities."""
+        return frozenset({OLD_LOGPROBS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The objective on corrected columns."""
+        """Computes the objective on corrected columns."""
         gap = _gap(columns, "Mis")
         masked = _outside(gap, self.low, self.high)
         inner = self.objective(
@@ -103,23 +118,25 @@ class Mis:
 class Reject:
     """Rejects whole paths, or turns (IPA, arXiv 2512.24873), whose mean gap is out of range; needs "old" and paths.
 
-    With w = exp(old - rollout_logprob) at a token, a path stays when the geometric mean of w over its tokens is in the
-    range, and no token's w is below the veto. What is rejected is gone, also from the mean: the weights of the rest are
-    scaled to the same sum. What stays is not weighed; wrap a `Tis` for that.
+    With w = exp(old - rollout_logprob) at a token, a path is kept when the geometric mean of w over its tokens is in
+    range, and no token's w is below the veto. Rejected paths are also excluded from the mean: the weights of the rest
+    are scaled to the same sum. Kept tokens are not weighted; wrap a `Tis` for that.
 
-    Two tokens with w of 1.2 and .9 have the mean 1.0392. With `over="turn"` that is the mask on chunks of IPA, whose
-    bound is on one side (low=0). The bounds are this library's: papers leave them to the engine at hand.
+    Two tokens with w of 1.2 and .9 have the mean 1.0392. `over="turn"` is IPA's mask on chunks, whose
+    bound is on one side (low=0). The bounds are this library's: papers tune them per engine.
 
-    Metrics: those of the objective; weighted by `loss_weight`: `gap_kl`, the k3 estimate of the divergence of behaviour
-    from old; `gap_weight`, the mean of w; `gap_rejected`, what is rejected.
+    Metrics: those of the objective; weighted by `loss_weight`: `gap_kl`, the k3 estimate of the divergence of the
+    rollout policy from old; `gap_weight`, the mean of w; `gap_rejected`, the rejected tokens.
 
     Attributes:
-        objective: What is corrected.
-        over: What is rejected as a whole.
+        objective: The corrected objective.
+        over: The unit of rejection.
         low: Smallest geometric mean, in [0, 1].
         high: Largest, >= 1.
         veto: Smallest weight of a single token, in [0, 1); 1e-4 in CM2 and verl.
     """
+
+    shields: ClassVar[frozenset[Need]] = frozenset({ON_POLICY})
 
     objective: Objective = PpoClip()
     over: Span = "sequence"
@@ -134,11 +151,16 @@ class Reject:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, old log-probabilities, and paths."""
-        return frozenset({*self.objective.needs, "old", "paths"})
+        """Old log-probabilities and paths."""
+        return frozenset({OLD_LOGPROBS, PATHS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """See `_gives`."""
+        return _gives(self.objective)
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The objective on what is left."""
+        """Computes the objective on the kept tokens."""
         gap = _gap(columns, "Reject")
         span, count = spans(path_ids_of(columns, "Reject"), self.over)
         bad = _outside(span_means(gap, span, count), self.low, self.high)
@@ -152,6 +174,12 @@ class Reject:
         return _report(self.objective(kept), columns, gap, {"gap_rejected": rejected})
 
 
+def _gives(objective: Objective) -> frozenset[Need]:
+    """What an objective gives inside a correction: a correction leaves demonstrations alone if columns mark them."""
+    given = gives_of(objective)
+    return given if SEPARATE_DEMONSTRATIONS in given else frozenset()
+
+
 def _check_range(piece: str, low: float, high: float) -> None:
     if not 0 <= low <= 1:
         raise ValueError(f"{piece}.low: got {low}; need a number from 0 to 1")
@@ -160,7 +188,7 @@ def _check_range(piece: str, low: float, high: float) -> None:
 
 
 def _sampled(columns: LossInputs) -> Bool[Tensor, " M"]:
-    """[M] bool: what is not of a demonstration."""
+    """[M] bool: the tokens that are not demonstrated."""
     return torch.ones_like(columns.loss_weight, dtype=torch.bool) if columns.expert is None else ~columns.expert
 
 
@@ -177,7 +205,7 @@ def _outside(gap: Float[Tensor, " n"], low: float, high: float) -> Bool[Tensor, 
 
 def _anchored(columns: LossInputs, objective: Objective, loss_weight: Float[Tensor, " M"]) -> LossInputs:
     """The inputs with other weights, and `old` for `rollout_logprob` unless the objective needs "old" itself."""
-    if columns.old is None or "old" in objective.needs:
+    if columns.old is None or OLD_LOGPROBS in needs_of(objective):
         return replace(columns, loss_weight=loss_weight)
     return replace(
         columns, loss_weight=loss_weight, rollout_logprob=columns.old.where(_sampled(columns), columns.rollout_logprob)
@@ -185,7 +213,7 @@ def _anchored(columns: LossInputs, objective: Objective, loss_weight: Float[Tens
 
 
 def _report(loss: Loss, columns: LossInputs, gap: Float[Tensor, " M"], where: Mapping[str, Bool[Tensor, " M"]]) -> Loss:
-    """The same loss with metrics of the gap."""
+    """Returns the same loss with metrics of the gap."""
     with torch.no_grad():
         weight = gap.exp()
         own = {

@@ -7,6 +7,7 @@ from typing import Literal
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import TIE, Anchor, Pairs
+from bough.tree.needs import PATHS, REFERENCE, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,20 +25,20 @@ class Dpo:
         reference    -1.5 -1.5   -2 -2
         margin        1          -2           loss at beta .1: (.644397 + .798139) / 2 = .721268
 
-    The paper trains on a fixed set of pairs; here they are what the policy just wrote. Each pair of the optimizer step
-    weighs alike, so tasks that tie weigh nothing, and with `choice="all"` large mixed groups weigh most. Trinity-RFT
-    0.6.0 adds up the log-probabilities of all pairs before the sigmoid, .744397 above: it learns from one fused pair.
+    The paper trains on a fixed set of pairs; here they are newly sampled. Each pair of the optimizer step
+    weighs the same, so tied tasks have no weight, and with `choice="all"` large mixed groups weigh most. Trinity-RFT
+    0.6.0 adds up the log-probabilities of all pairs before the sigmoid, .744397 above: its loss has one fused pair.
 
-    Metrics: `pairs`, how many; `pair_accuracy`, in what share of them z > 0; `pair_margin`, mean z.
+    Metrics: `pairs`, their number; `pair_accuracy`, the share of them with z > 0; `pair_margin`, mean z.
 
     Attributes:
-        beta: How strongly the policy is held to the reference, > 0.
-        smoothing: How likely a preference is taken to be the wrong way round, in [0, .5) (conservative DPO, E.
-            Mitchell, 2023); or "visits", for each pair by how often a search came to its sides
+        beta: Strength of the pull to the reference, > 0.
+        smoothing: Assumed probability that a preference is reversed, in [0, .5) (conservative DPO, E.
+            Mitchell, 2023); or "visits", for each pair by the search's visit counts of its sides
             (`PreferencePairs.label_smoothing`).
-        pairs: What is compared with what.
-        reference: What the policy is held to: the frozen reference "policy", or the "rollout" policy that sampled, by
-            its log-probabilities as logged, which costs no second model (Agent Q, arXiv 2408.07199).
+        pairs: Selects the preference pairs.
+        reference: The reference of the log ratios: the frozen reference "policy", or the "rollout" policy, by
+            its log-probabilities as logged, without a second model (Agent Q, arXiv 2408.07199).
     """
 
     beta: float = 0.1
@@ -54,10 +55,15 @@ class Dpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and, unless the rollout policy is the reference, the reference's log-probabilities."""
-        return frozenset({"paths", "reference"} if self.reference == "policy" else {"paths"})
+        return frozenset({PATHS, REFERENCE} if self.reference == "policy" else {PATHS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """A pair can have a teacher's turn on either side."""
+        return frozenset({TEACHER_TURNS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         pairs = self.pairs(columns, "Dpo")
         margin = self.beta * pairs.margin(columns, self.reference)
         label_smoothing = pairs.label_smoothing() if self.smoothing == "visits" else self.smoothing
@@ -75,8 +81,8 @@ def step_dpo(beta: float = 0.1) -> Dpo:
 def mcts_dpo(beta: float = 0.1, smoothing: float | Literal["visits"] = "visits") -> Dpo:
     """MCTS-DPO (arXiv 2405.00451): DPO on answers to one context, best over second best; needs trees that fork.
 
-    Of equally good answers one is best, and the second is the best of those that are worse. Each pair is softened by
-    how often the search came to its two sides; in trees without a search that is not at all.
+    Among equally good responses one is best, and the second is the best of the worse ones. Each pair is smoothed by
+    the search's visit counts of its two sides; without a search there is no smoothing.
     """
     return Dpo(beta=beta, smoothing=smoothing, pairs=Pairs(unit="turn", choice="best_second"))
 
@@ -95,13 +101,13 @@ def tp_llama(beta: float = 0.1) -> Dpo:
 
 
 def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
-    """rStar-Math (arXiv 2501.04519): the two best answers over the two worst in a place; needs trees that fork.
+    """rStar-Math (arXiv 2501.04519): the two best responses to a context over the two worst; needs trees that fork.
 
-    The better answer of a pair leads to a correct end and the worse one to a wrong end, among other ends. Values of a
+    The better response of a pair leads to a correct end and the worse one to a wrong end, among other ends. Values of a
     pair differ by `gap` or more, in units of values in [-1, 1]. The paper trains a process preference model on such
-    pairs, and the policy by imitation; here they train the policy. Its filter by edit distance is one of texts:
+    pairs, and the policy by imitation; here they train the policy. Its filter by edit distance works on texts:
     `bough mine --edits 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that the mean value
     along the best path to a correct end exceeds that along the worst path to a wrong one; this is not reproduced.
     """
-    # What a tie may differ by is taken off: pairs are further apart than their gap.
+    # The tolerance of a tie is subtracted: the values of a pair differ by more than its gap.
     return Dpo(beta=beta, pairs=Pairs(unit="turn", choice="top_bottom", gap=max(TIE, gap - TIE), ends=True))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import ENTROPY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +15,7 @@ class Entropy:
     Metrics: `entropy`, nats, weighted by `loss_weight`. A coefficient of 0 only reports it.
 
     Attributes:
-        coefficient: Multiplies the bonus; a negative one is a penalty.
+        coefficient: Factor on the bonus; a negative one gives a penalty.
     """
 
     regularises: ClassVar[bool] = True
@@ -28,10 +29,10 @@ class Entropy:
     @property
     def needs(self) -> frozenset[Need]:
         """The entropies."""
-        return frozenset({"entropy"})
+        return frozenset({ENTROPY})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """Minus the bonus.
+        """Computes minus the bonus.
 
         Raises:
             ValueError: when `columns.entropy` is missing.

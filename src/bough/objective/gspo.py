@@ -15,7 +15,7 @@ def gspo(low: float = 3e-4, high: float = 4e-4) -> PpoClip:
     gradient of minus a third of that.
 
     The value is the path's, and the gradient goes through each token's own log-probability: the paper's GSPO-token,
-    which with one advantage per path is GSPO. The paper's mean is over paths, `Normalizer(by="paths")`; any other works
-    too.
+    which with one advantage per path is GSPO. The paper's mean is over paths, `Normalizer(by="paths")`; any other is
+    valid too.
     """
     return PpoClip(low=low, high=high, ratio="sequence")

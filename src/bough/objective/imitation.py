@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import REVISED_PATHS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +16,7 @@ class Imitation:
     Metrics: `imitation_nll`, nats, weighted by `loss_weight` and the positive advantage, before the coefficient.
 
     Attributes:
-        coefficient: Multiplies the loss, >= 0.
+        coefficient: Factor on the loss, >= 0.
     """
 
     coefficient: float = 1.0
@@ -26,10 +27,15 @@ class Imitation:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
+        """No optional columns."""
         return frozenset()
 
+    @property
+    def gives(self) -> frozenset[Need]:
+        """It imitates a token whatever policy sampled it."""
+        return frozenset({TEACHER_TURNS, REVISED_PATHS})
+
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         total = -(columns.loss_weight * columns.positive * columns.logprob).sum()
         return Loss(value=self.coefficient * total, metrics={"imitation_nll": total.detach()})

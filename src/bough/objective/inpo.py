@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import OLD_LOGPROBS, PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,17 +18,17 @@ class Inpo:
         h = log p[w / l] - (tau / eta) * log reference[w / l] - (1 - tau / eta) * log before[w / l]
         loss = mean over pairs of (h - 1 / (2 * eta))^2
 
-    So the policy is to prefer the winner by 1 / (2 * eta) nats more than the mixture of the two does. At p = before =
-    reference h is 0, and the loss 25 with eta .1. `tau` is how strongly the game holds to the reference; 0 holds to the
-    last policy alone. The paper collects new pairs for each iteration and trains to convergence on them; here an
-    iteration is a batch, and `Optimizer.epochs` says how long it is trained on. The values of eta and tau are ours.
+    So the target is that the policy prefers the winner by 1 / (2 * eta) nats more than the mixture of the two. At p =
+    before = reference h is 0, and the loss 25 with eta .1. `tau` is the strength of the reference in the game; 0 uses
+    the last policy alone. The paper samples new pairs for each iteration and trains to convergence on them; here an
+    iteration is a batch, and `Optimizer.epochs` is its number of epochs. The values of eta and tau are ours.
 
     Metrics: as of `Dpo`, where the margin is h.
 
     Attributes:
-        eta: Step of the game, > 0: the smaller, the further each iteration goes.
+        eta: Step size of the game, > 0: a smaller value moves each iteration further.
         tau: Strength of the reference, from 0 to eta.
-        pairs: What is compared with what.
+        pairs: Selects the preference pairs.
     """
 
     eta: float = 0.1
@@ -43,10 +44,10 @@ class Inpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, the reference's log-probabilities, and those before the update."""
-        return frozenset({"paths", "reference", "old"})
+        return frozenset({PATHS, REFERENCE, OLD_LOGPROBS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss.
+        """Computes the loss.
 
         Raises:
             ValueError: when `columns.reference` or `columns.old` is missing.

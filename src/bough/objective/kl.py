@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,20 +17,20 @@ class Kl:
 
         k1 = d                  k2 = d^2 / 2                  k3 = exp(-d) - 1 + d
 
-    The value of k1 and k3 is unbiased for KL(policy || reference), k3 with less variance; k2 is biased. As a *loss*
-    what counts is the gradient, which is that of the estimate with the token held fixed:
+    The value of k1 and k3 is unbiased for KL(policy || reference), k3 with less variance; k2 is biased. For a *loss*
+    the gradient matters, which is that of the estimate with the token held fixed:
 
-        k1: none at all in the mean; it only adds noise
+        k1: zero in the mean; it only adds noise
         k2: of KL(policy || reference), exactly
         k3: of KL(reference || policy), the other direction; the two agree near the reference
 
-    All on-policy; nothing here is corrected for tokens that an older policy sampled. GRPO (arXiv 2402.03300) uses k3.
+    All on-policy; no correction for tokens sampled by an older policy. GRPO (arXiv 2402.03300) uses k3.
 
     Metrics: `kl_reference`, the estimate weighted by `loss_weight`, before the coefficient.
 
     Attributes:
-        coefficient: Multiplies the penalty, >= 0.
-        estimator: Which estimate.
+        coefficient: Factor on the penalty, >= 0.
+        estimator: The estimate.
     """
 
     regularises: ClassVar[bool] = True
@@ -44,23 +45,23 @@ class Kl:
     @property
     def needs(self) -> frozenset[Need]:
         """The reference's log-probabilities."""
-        return frozenset({"reference"})
+        return frozenset({REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The penalty.
+        """Computes the penalty.
 
         Raises:
             ValueError: when `columns.reference` is missing.
         """
         if columns.reference is None:
             raise ValueError("Kl: got columns without `reference`; need log-probabilities of the reference policy")
-        apart = columns.logprob - columns.reference
+        log_ratio = columns.logprob - columns.reference
         match self.estimator:
             case "k1":
-                estimate = apart
+                estimate = log_ratio
             case "k2":
-                estimate = apart.square() / 2
+                estimate = log_ratio.square() / 2
             case "k3":
-                estimate = (-apart).expm1() + apart
+                estimate = (-log_ratio).expm1() + log_ratio
         total = (columns.loss_weight * estimate).sum()
         return Loss(value=self.coefficient * total, metrics={"kl_reference": total.detach()})

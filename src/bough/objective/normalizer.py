@@ -13,18 +13,18 @@ class Normalizer:
     """The weight of each trained token, over a whole optimizer batch before it is split into micro-batches.
 
     A batch has P paths; path p has |p| trained tokens; n[t] paths run through token t; U tokens are trained. A token
-    that several paths share lies in the batch once, so its weight is the sum of what each path gives it:
+    shared by several paths is stored once, so its weight is the sum of its weights on these paths:
 
-        path_tokens     n[t] / sum of n             each token of each path alike: token mean (DAPO, arXiv 2503.14476)
-        paths           sum over p of 1 / |p| / P   each path alike: mean over paths of token means (GRPO, 2402.03300)
-        unique_tokens   1 / U                       each stored token alike, however many paths share it
+        path_tokens     n[t] / sum of n             equal weight per path token: token mean (DAPO, arXiv 2503.14476)
+        paths           sum over p of 1 / |p| / P   equal weight per path: mean of token means (GRPO, 2402.03300)
+        unique_tokens   1 / U                       equal weight per stored token, however many paths share it
         constant        n[t] / (P * horizon)        a sum over each path, over a constant (Dr.GRPO, 2503.20783)
 
-    The weights sum to 1, but for `constant`, whose sum is the mean path length over the horizon. Where no path shares a
-    token, path_tokens and unique_tokens are the same.
+    The weights sum to 1, except for `constant`, whose sum is the mean path length over the horizon. Where no path
+    shares a token, path_tokens and unique_tokens are the same.
 
     Attributes:
-        by: Which normaliser.
+        by: The normaliser.
         horizon_tokens: Divisor of `constant`, tokens > 0; None with every other normaliser.
     """
 
@@ -43,17 +43,17 @@ class Normalizer:
     def __call__(
         self, paths: Int[Tensor, " M"], inverse_length: Float[Tensor, " M"], even: Bool[Tensor, " M"]
     ) -> Float[Tensor, " M"]:
-        """The weights, float32.
+        """Computes the weights, float32.
 
         Args:
-            paths: [M], n[t]: how many paths run through each trained token.
+            paths: [M], n[t]: number of paths through each trained token.
             inverse_length: [M], the sum over these paths of one over their trained tokens; float64, since its sum over
                 a batch of whole trees is P.
             even: [M], whether these paths have equally many trained tokens.
 
         Raises:
             ValueError: with `paths`, when paths of different lengths share a trained token. `Credited` keeps the mean
-                over the paths through a token, in which they weigh alike; here they would not.
+                over the paths through a token with equal weights; here their weights would differ.
         """
         match self.by:
             case "path_tokens":

@@ -12,9 +12,9 @@ class Opmd:
 
         loss = - sum loss_weight * A * log p / (1 + temperature)
 
-    There is no ratio and nothing is clipped: what an older policy wrote counts as if it were the policy's own. The
-    temperature is how strongly an update holds to the policy it started from. Of the variants in the release this is
-    the simple one; its advantage is the reward less the mean of its group.
+    There is no ratio and no clipping: tokens of an older policy count as the policy's own. The
+    temperature is the strength of the pull to the policy before the update. Of the variants in the release this is
+    the simple one; its advantage is the reward minus the mean of its group.
 
     At temperature 1, advantages 1 and -1 over five tokens have gradients of -.1 and .1.
 
@@ -32,10 +32,10 @@ class Opmd:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
+        """No optional columns."""
         return frozenset()
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         total = (columns.loss_weight * columns.advantage * columns.logprob).sum() / (1 + self.temperature)
         return Loss(value=-total, metrics={"surrogate": total.detach()})

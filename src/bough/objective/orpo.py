@@ -9,9 +9,10 @@ from jaxtyping import Float
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS
 
 SURE = -1e-6
-"""Mean log-probabilities above this, that of certainty all but a millionth, have the odds of this."""
+"""Upper bound of mean log-probabilities in the odds: a probability of one minus a millionth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,7 @@ class Orpo:
     At m = -.5 and -1 the log odds ratio is .9741, and the loss with beta .1 is .5 + .0320; at -1 and -.4 it is
     -1.2510, and the loss 1 + .1503.
 
-    A side is what the path has after the turns that both share. The first term is a mean over pairs, as in the paper
+    A side is the part of the path after the turns that both share. The first term is a mean over pairs, as in the paper
     (equation 6). With nll="tokens" it is one mean over the tokens of all winners, in which a long winner weighs more:
     winners of 2 and 1 tokens with means of -.5 and -1 give (.5 * 2 + 1) / 3 = .6667, and .75 by pairs. The released
     code and TRL's take the mean over tokens, including the prompt.
@@ -35,7 +36,7 @@ class Orpo:
     Attributes:
         beta: Weight of the preference (lambda in the paper), >= 0.
         nll: Whether the winners' negative log-likelihood is a mean over pairs (of token means) or over tokens.
-        pairs: What is compared with what.
+        pairs: Selects the preference pairs.
     """
 
     beta: float = 0.1
@@ -49,10 +50,10 @@ class Orpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths."""
-        return frozenset({"paths"})
+        return frozenset({PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         pairs = self.pairs(columns, "Orpo")
         winner, loser = pairs.winner.means(columns.logprob), pairs.loser.means(columns.logprob)
         margin = _log_odds(winner) - _log_odds(loser)

@@ -1,4 +1,4 @@
-"""Preference pairs from advantages: of paths of a task, or of answers to one context."""
+"""Preference pairs from advantages: of paths of a task, or of responses to one context."""
 
 import math
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from bough.objective import Loss, LossInputs, PathIds
 from bough.objective.spans import path_ids_of, span_means, span_sums
 
 Unit: TypeAlias = Literal["path", "turn"]
-"""What is compared: paths of one task, or turns that answer the very same context."""
+"""The candidates: paths of one task, or turns with exactly the same context."""
 
 Choice: TypeAlias = Literal["best_worst", "best_second", "top_bottom", "opposite", "all"]
-"""Which of the units of a group make pairs; each is explained at `Pairs`."""
+"""The pairs of a group; each choice is explained at `Pairs`."""
 
 TIE = 1e-6
-"""Advantages that differ by no more are the same sum in another order."""
+"""Advantages within this distance tie: they are the same sum in another order."""
 
 Anchor: TypeAlias = Literal["policy", "rollout"]
-"""What a policy is measured against: the frozen reference policy, or whoever sampled, as logged."""
+"""The reference of the log ratios: the frozen reference policy, or the rollout policy as logged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TurnSets:
-    """n bundles of turns, each to be read as one text.
+    """n sets of turns, each one text.
 
     Attributes:
-        walk: The path view's ids.
-        turn: [e] int64, the turns of the first bundle, then those of the second, and so on.
-        bundle: [e] int64, ascending: which bundle.
+        path_ids: The path view's ids.
+        turn: [e] int64, the turns of the first set, then those of the second, and so on.
+        set_id: [e] int64, ascending: the set of each turn.
         count: n.
     """
 
@@ -40,26 +40,26 @@ class TurnSets:
     count: int
 
     def sums(self, value: Float[Tensor, " M"]) -> Float[Tensor, " n"]:
-        """[n]: the sum over the tokens of each bundle."""
+        """[n]: the sum over the tokens of each set."""
         of_turn = span_sums(value, self.path_ids.turn, len(self.path_ids.path_of_turn))
         return span_sums(of_turn[self.turn], self.set_id, self.count)
 
     def means(self, value: Float[Tensor, " M"]) -> Float[Tensor, " n"]:
-        """[n]: the mean over the tokens of each bundle."""
+        """[n]: the mean over the tokens of each set."""
         return self.sums(value) / self.sums(torch.ones_like(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Candidates:
-    """n things, of which those of one group may be compared.
+    """n candidates, compared within groups.
 
     Attributes:
-        walk: The path view's ids.
+        path_ids: The path view's ids.
         group: [n] int64, 0 to g - 1.
-        worth: [n] float64, the mean advantage.
+        score: [n] float64, the mean advantage.
         first: [n] int64, the first turn.
-        turns: [n] int64, how many turns, which lie together.
-        of_turn: [K] int64, the unit of each turn of the path view.
+        turns: [n] int64, number of turns, which lie together.
+        candidate_of_turn: [K] int64, the candidate of each turn of the path view.
     """
 
     path_ids: PathIds
@@ -70,11 +70,11 @@ class Candidates:
     candidate_of_turn: Int[Tensor, " K"]
 
     def turn_sets(self) -> TurnSets:
-        """All of each."""
+        """Returns all turns of each candidate."""
         return _turn_sets(self.path_ids, self.first, self.turns)
 
     def rivals(self) -> tuple[Int[Tensor, " r"], Int[Tensor, " r"]]:
-        """Every two different units of one group, in both orders."""
+        """Returns every two different candidates of one group, in both orders."""
         order, size = self.group.argsort(stable=True), self.group.bincount()
         begin, peers = (each[self.group[order]] for each in (size.cumsum(0) - size, size))
         one = order.repeat_interleave(peers)
@@ -82,14 +82,14 @@ class Candidates:
         return one[one != other], other[one != other]
 
     def ranks(self, score: Float[Tensor, " n"]) -> Int[Tensor, " n"]:
-        """[n]: place of each in its group by score, 1 for the highest; of equal scores the worthier comes first."""
+        """[n]: rank of each in its group by `score`, 1 for the highest; ties are ordered by `self.score`."""
         order = self._sorted(score)
         ranks = torch.empty_like(self.group)
         ranks[order] = _places(self.group.bincount()) + 1
         return ranks
 
     def _sorted(self, score: Float[Tensor, " n"]) -> Int[Tensor, " n"]:
-        """Group by group, the highest score first, then the highest worth."""
+        """Sorts group by group, the highest `score` first, then the highest `self.score`."""
         order = self.score.argsort(descending=True, stable=True)
         order = order[score[order].argsort(descending=True, stable=True)]
         return order[self.group[order].argsort(stable=True)]
@@ -101,17 +101,17 @@ class Candidates:
             ValueError: when the path view lacks the ends of paths.
         """
         if self.path_ids.end is None:
-            raise ValueError("Pairs.ends: got columns without the ends of paths; need `walk.end`, or ends=False")
+            raise ValueError("Pairs.ends: got columns without the ends of paths; need `path_ids.end`, or ends=False")
         there = (self.path_ids.end == end)[self.path_ids.path_of_turn]
         return torch.zeros_like(self.group).index_add(0, self.candidate_of_turn, there.long()) > 0
 
     def top_over_bottom(
         self, won: Int[Tensor, " r"], lost: Int[Tensor, " r"], gap: float, ends: bool
     ) -> Bool[Tensor, " r"]:
-        """Which rivals are one of the two best over one of the two worst; four where the other side has one.
+        """[r]: the rivals with one of the two best over one of the two worst; four where the other side has one.
 
-        The best are chosen among those that lead to a success with `ends`, else among those that beat another; the
-        worst among those that lead to a failure, or that another beats.
+        With `ends` the best are chosen among the candidates that lead to a success, else among those with a worse
+        rival; the worst among those that lead to a failure, or have a better rival.
         """
         beats = self.score[won] - self.score[lost] > gap
         if ends:
@@ -127,7 +127,7 @@ class Candidates:
         return beats & top[won] & bottom[lost]
 
     def extremes(self, choice: Choice, gap: float) -> tuple[Int[Tensor, " g"], Int[Tensor, " g"]]:
-        """The best of each group, and the worst or the best of those that are worse."""
+        """Returns the best of each group, and the worst or the best of the worse ones."""
         order, size = self._sorted(self.score), self.group.bincount()
         begin, where = size.cumsum(0) - size, self.group[order]
         if choice == "best_worst":
@@ -139,15 +139,15 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PreferencePairs:
-    """N pairs of units of one group.
+    """N pairs of candidates of one group.
 
     Attributes:
-        units: What is compared.
-        won: [N] int64, which units were better.
-        lost: [N] int64, than which.
-        winner: N bundles: what a winner has after all turns that it shares with the loser.
-        loser: The same of the losers.
-        gap: [N], by how much the advantages differ.
+        candidates: The candidates.
+        won: [N] int64, the winners.
+        lost: [N] int64, the losers.
+        winner: N sets: the winner's turns after all turns shared with the loser.
+        loser: N sets: the same of the losers.
+        gap: [N], the differences of the advantages.
     """
 
     candidates: Candidates
@@ -158,7 +158,7 @@ class PreferencePairs:
     gap: Float[Tensor, " N"]
 
     def margin(self, columns: LossInputs, anchor: Anchor = "policy") -> Float[Tensor, " N"]:
-        """How much further from the reference the policy has moved toward the winner than toward the loser, nats.
+        """Returns the log ratio to the reference of the winner minus that of the loser, nats.
 
             (log p(winner) - log reference(winner)) - (log p(loser) - log reference(loser))
 
@@ -169,9 +169,9 @@ class PreferencePairs:
         return self.winner.sums(moved) - self.loser.sums(moved)
 
     def label_smoothing(self) -> Float[Tensor, " N"]:
-        """How likely each preference is the wrong way round, by how often a search came to its two sides.
+        """Returns the probability that each preference is reversed, from the search's visit counts of its two sides.
 
-        With N the visits of where winner and loser lead (MCTS-DPO, arXiv 2405.00451): 1 - 1 / (1 + N_loser /
+        With N the visits of the states after winner and loser (MCTS-DPO, arXiv 2405.00451): 1 - 1 / (1 + N_loser /
         max(1, N_winner)), at most a half. 7 against 1: .125.
         """
         visits = self._visits(self.winner), self._visits(self.loser)
@@ -179,7 +179,7 @@ class PreferencePairs:
         return (ratio / (1 + ratio)).clamp(max=0.5)
 
     def _visits(self, side: TurnSets) -> Float[Tensor, " N"]:
-        """Of where each side's first turn leads; an answer that was written several times has most of them."""
+        """Visits of the state after each side's first turn; a response sampled several times has their maximum."""
         path_ids = self.candidates.path_ids
         first = side.turn[torch.searchsorted(side.set_id, torch.arange(side.count, device=side.turn.device))]
         if path_ids.visits is None or path_ids.response_id is None:
@@ -191,11 +191,11 @@ class PreferencePairs:
         return most[response_id[first]].to(self.gap.dtype)
 
     def mean(self, value: Float[Tensor, " N"]) -> Float[Tensor, ""]:
-        """Each pair alike; 0 when there are none."""
+        """Averages over pairs; 0 when there are none."""
         return value.sum() / max(1, len(value))
 
     def loss(self, value: Float[Tensor, ""], margin: Float[Tensor, " N"]) -> Loss:
-        """A loss, and about the pairs: how many, in how many the margin is on the winner's side, its mean."""
+        """Returns a loss with the metrics of the pairs: their number, accuracy and mean margin."""
         margin = margin.detach()
         return Loss(
             value=value,
@@ -209,31 +209,31 @@ class PreferencePairs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs:
-    """Preferences from advantages: of two paths of a task, or two answers in one place, the better one is preferred.
+    """Preferences from advantages: of two paths of a task, or two responses to one context, the better is preferred.
 
-    A path is worth the mean advantage of its turns, an answer the mean advantage of the turns with these words in this
-    place: one that several paths share, or that was written several times, is one answer. Four paths of a task:
+    The score of a path is the mean advantage of its turns, that of a response the mean over the turns with
+    its tokens and its context: a response shared by paths, or sampled several times, counts once. Four paths of a task:
 
         advantage      1  1  0  -1
         best_worst     the first over the fourth
-        best_second    the first over the third, the best of those that are worse
+        best_second    the first over the third, the best of the worse ones
         opposite       the first and the second, above 0, each over the fourth, below 0
         all            the first and the second each over the third and the fourth, the third over the fourth
         top_bottom     the first and the second each over the third and the fourth
 
-    The last takes the two best of those that beat another and the two worst of those that another beats, four where the
-    other side has but one, each of the best over each of the worst that is worse. With `ends` the best are those of
-    the answers that lead to a success, the worst those of the answers that lead to a failure; one answer may do both
+    The last takes the two best of those with a worse rival and the two worst of those with a better one, four where the
+    other side has only one, and pairs each of the best with each of the worst that is worse. With `ends` the best are
+    among the responses that lead to a success, the worst among those that lead to a failure; a response may do both
     (rStar-Math, arXiv 2501.04519).
 
-    Of two paths, what counts is what each has after the turns they share. A pair of which nothing is left on one side
-    is no pair. No pairs, as where all tie: the loss is 0.
+    Of two paths, only the turns after the shared ones are compared. A pair with an empty side is dropped. Without
+    pairs, as in a tie, the loss is 0.
 
     Attributes:
-        unit: What is compared: "path", or "turn" for answers. Answers compete where a tree forks, and in chains at
+        unit: The candidates: "path", or "turn" for responses. Responses compete where a tree forks, and in chains at
             their first turn.
-        choice: Which pairs of a group.
-        gap: Advantages that differ by no more tie, >= 0.
+        choice: The pairs of a group.
+        gap: Advantages with a difference up to this tie, >= 0.
         ends: Whether the better one must lead to a success, and the worse one to an end without success. A path
             abandoned by the explorer has no end. With "best_worst" and "best_second" the pair is chosen first.
     """
@@ -248,11 +248,11 @@ class Pairs:
             raise ValueError(f"Pairs.gap: got {self.gap}; need 0 or more")
 
     def __call__(self, columns: LossInputs, who: str) -> PreferencePairs:
-        """The pairs of an optimizer step.
+        """Returns the pairs of an optimizer step.
 
         Args:
             columns: In the path view.
-            who: Is named when they are not.
+            who: Name for the error without a path view.
         """
         candidates = candidates_of(columns, self.unit, who)
         if self.choice in ("best_worst", "best_second"):
@@ -263,12 +263,12 @@ class Pairs:
                 stays = candidates.top_over_bottom(won, lost, min(self.gap, TIE), self.ends)
                 won, lost = won[stays], lost[stays]
         score = candidates.score
-        apart = score[won] - score[lost] > self.gap
+        is_pair = score[won] - score[lost] > self.gap
         if self.choice == "opposite":
-            apart &= (score[won] > 0) & (score[lost] < 0)
+            is_pair &= (score[won] > 0) & (score[lost] < 0)
         if self.ends:
-            apart &= candidates.leads_to(1)[won] & candidates.leads_to(-1)[lost]
-        won, lost = won[apart], lost[apart]
+            is_pair &= candidates.leads_to(1)[won] & candidates.leads_to(-1)[lost]
+        won, lost = won[is_pair], lost[is_pair]
         shared = _shared(candidates, won, lost)
         differ = (candidates.turns[won] > shared) & (candidates.turns[lost] > shared)
         won, lost, shared = won[differ], lost[differ], shared[differ]
@@ -283,7 +283,7 @@ class Pairs:
 
 
 def candidates_of(columns: LossInputs, unit: Unit, who: str) -> Candidates:
-    """What may be compared in an optimizer step.
+    """Returns the candidates of an optimizer step.
 
     Raises:
         ValueError: when the columns are not in the path view.
@@ -317,7 +317,7 @@ def candidates_of(columns: LossInputs, unit: Unit, who: str) -> Candidates:
 
 
 def moved_from_reference(columns: LossInputs) -> Float[Tensor, " M"]:
-    """[M]: how much likelier than under the reference each token has become, nats.
+    """[M]: log ratio of each token's probability to the reference, nats.
 
     Raises:
         ValueError: when `columns.reference` is missing.
@@ -328,7 +328,7 @@ def moved_from_reference(columns: LossInputs) -> Float[Tensor, " M"]:
 
 
 def _shared(candidates: Candidates, one: Int[Tensor, " N"], other: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
-    """[N]: how many turns both begin with. Paths that have parted never meet again."""
+    """[N]: number of leading turns shared by both. Paths fork and never merge."""
     most = candidates.turns[one].minimum(candidates.turns[other])
     pair, place = torch.arange(len(one), device=one.device).repeat_interleave(most), _places(most)
     left, right = (candidates.first[side][pair] + place for side in (one, other))
@@ -338,13 +338,13 @@ def _shared(candidates: Candidates, one: Int[Tensor, " N"], other: Int[Tensor, "
 
 
 def _turn_sets(path_ids: PathIds, first: Int[Tensor, " n"], turns: Int[Tensor, " n"]) -> TurnSets:
-    """From first turns and numbers of turns."""
+    """Builds turn sets from first turns and numbers of turns."""
     set_id = torch.arange(len(first), device=first.device).repeat_interleave(turns)
     return TurnSets(path_ids=path_ids, turn=first[set_id] + _places(turns), set_id=set_id, count=len(first))
 
 
 def _numbered(ids: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
-    """The same ids numbered 0, 1, ..., in their order."""
+    """Renumbers the ids 0, 1, ..., in their order."""
     order, number = ids.argsort(stable=True), torch.empty_like(ids)
     rises = (ids[order].diff() > 0).long()
     number[order] = torch.cat([rises.new_zeros(min(1, len(ids))), rises]).cumsum(0)
@@ -352,6 +352,6 @@ def _numbered(ids: Int[Tensor, " n"]) -> Int[Tensor, " n"]:
 
 
 def _places(length: Int[Tensor, " r"]) -> Int[Tensor, " n"]:
-    """0, 1, ... (length[0] of them), then 0, 1, ... (length[1] of them), and so on."""
+    """Concatenates ranges: 0, 1, ... (length[0] of them), then 0, 1, ... (length[1] of them), and so on."""
     begin = (length.cumsum(0) - length).repeat_interleave(length)
     return torch.arange(len(begin), device=length.device) - begin

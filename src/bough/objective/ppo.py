@@ -6,34 +6,36 @@ from typing import Literal
 
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
-from bough.objective.spans import Ratio, span_log_ratio
+from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
+from bough.tree.needs import KL_IN_REWARD, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PpoClip:
     """Proximal policy optimization (arXiv 1707.06347), separate bounds (DAPO, 2503.14476), dual clip (1912.09729).
 
-    With r the ratio of the trained policy's probability of a token to its probability when it was sampled:
+    With r the ratio of the trained policy's probability of a token to the rollout policy's:
 
         loss = - sum loss_weight * (positive * min(r, 1 + high) + negative * min(max(r, 1 - low), dual))
 
-    Written with what gains and what loses apart, this is the mean over paths of the ordinary loss even where the paths
-    through a token disagree about it; one summed advantage with one clip would be another loss.
+    With positive and negative advantages apart, this is the mean over paths of the ordinary loss even where
+    advantages of paths through a token differ; one summed advantage with one clip would be another loss.
 
     The ratio may be that of the token's whole turn (ST-PPO, 2511.20718; Turn-PPO, 2512.17008) or path (GSPO,
     2507.18071): exp of the mean log ratio over its trained tokens, which is clipped for all of them together; each
     token's gradient goes through its own log-probability. With `product` it is exp of the sum of the log ratios:
-    the exact probability ratio of the whole turn or path, whose variance grows with length. Such a loss takes
-    the path view. `gspo()` and `loop_clip()` are settings with a name.
+    the exact probability ratio of the whole turn or path, whose variance grows with length. Such a loss needs
+    the path view. `gspo()` and `loop_clip()` are named settings.
 
-    Metrics, all weighted by `loss_weight`: `ratio`; `clip_high` and `clip_low`, where a gain, or a loss, was cut off
-    (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled.
+    Metrics, all weighted by `loss_weight`: `ratio`; `clip_high` and `clip_low`, where a positive, or a negative,
+    advantage is clipped (`clip_dual` likewise); `kl_behaviour`, the k3 estimate of the divergence from the rollout
+    policy.
 
     Attributes:
-        low: How far below 1 the ratio of a losing token still matters, in [0, 1).
-        high: How far above 1 the ratio of a gaining token still matters, >= 0.
-        dual: Ratio of a losing token above which it no longer matters, > 1 (3 in the paper); None for no such bound.
-        ratio: Of what.
+        low: Distance of the lower bound below 1 for negative advantages, in [0, 1).
+        high: Distance of the upper bound above 1 for positive advantages, >= 0.
+        dual: Upper bound of the ratio for negative advantages, > 1 (3 in the paper); None for no such bound.
+        ratio: The unit of the ratio.
         product: Whether the ratio of a turn or path is the product of its tokens' ratios, not their geometric mean.
     """
 
@@ -56,14 +58,19 @@ class PpoClip:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, when the ratio is of more than one token."""
-        return frozenset() if self.ratio == "token" else frozenset({"paths"})
+        return frozenset() if self.ratio == "token" else frozenset({PATHS})
+
+    @property
+    def conflicts(self) -> frozenset[Need]:
+        """A ratio over a turn or a path takes one advantage for all its tokens."""
+        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         log_ratio = span_log_ratio(columns, self.ratio, "PpoClip", product=self.product)
         gains, loses = columns.positive > 0, columns.negative < 0
-        # Bounds are set before the exponential, and only where they matter: a ratio too large for a float would make
-        # nan out of a gradient that is 0.
+        # Bounds apply before the exponential, and only where they matter: a ratio too large for a float would turn a
+        # zero gradient into nan.
         top, bottom = math.log1p(self.high), math.log1p(-self.low)
         ceiling = None if self.dual is None else math.log(self.dual)
         rises = log_ratio.clamp(max=top).exp()
@@ -83,7 +90,7 @@ class PpoClip:
 
 
 def loop_clip(epsilon: float = 0.1, ratio: Literal["token", "sequence"] = "token") -> PpoClip:
-    """LOOP's range (arXiv 2502.01600): ratios from 1 / (1 + epsilon) to 1 + epsilon, even in the logarithm.
+    """LOOP's range (arXiv 2502.01600): ratios from 1 / (1 + epsilon) to 1 + epsilon, symmetric in the logarithm.
 
     LOOP clips at .1, on top of a leave-one-out baseline, with no divergence in the loss. In `PpoClip` the lower bound
     is 1 - low, hence low = epsilon / (1 + epsilon). At epsilon .1, ratios .8, 1, 1.05, 1.3 cost -.8, -1, -1.05, -1.1

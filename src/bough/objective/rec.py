@@ -6,11 +6,12 @@ from typing import Literal
 
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rec:
-    """REC (arXiv 2509.24203): REINFORCE on old samples, in a family of masks, weights and regularisers.
+    """REC (arXiv 2509.24203): off-policy REINFORCE, in a family of masks, weights and regularisers.
 
     With r the ratio of a token, held fixed in mask and weight:
 
@@ -25,26 +26,26 @@ class Rec:
         weight          none: 1        ratio: r        advantage: exp(A / temperature)
         regulariser     none: 0        k2: coefficient * log(r)^2        forward_kl: - coefficient * log p
 
-    one_side with the weight "ratio" has the gradient of PPO's clipping. The paper's claim is that the mask matters and
-    the weight hardly does, so that the default is one_side without a weight. Ratios 1.4, 1.1, .6 that gain are kept by
-    one_side at .2: no, yes, yes; by two_side: no, yes, no; by ring with low_far .6 also below .4.
+    one_side with the weight "ratio" has the gradient of PPO's clipping. The paper claims that the mask matters and
+    the weight hardly does, so the default is one_side without a weight. Ratios 1.4, 1.1, .6 with a positive advantage
+    are kept by one_side at .2: no, yes, yes; by two_side: no, yes, no; by ring with low_far .6 also below .4.
 
-    The half of k2 is in the coefficient, as in Trinity's release. The release's default is keep="none". Its advantage
-    is the reward less the mean of the group; there a group of one ends in an exception, here credit gives it 0.
+    The factor 1/2 of k2 is in the coefficient, as in Trinity's release. The release's default is keep="none". Its
+    advantage is the reward minus the mean of the group; there a group of one raises, here credit gives it 0.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, what gains or loses and is not kept; `regulariser`, if there
-    is one, before the coefficient.
+    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, tokens with an advantage that are not kept; `regulariser`,
+    if there is one, before the coefficient.
 
     Attributes:
-        keep: Which tokens are learned from.
-        weight: How they are weighed; "advantage" is not linear in the advantage and takes the path view.
-        regulariser: What keeps the policy near the one that sampled.
-        coefficient: Of the regulariser, >= 0.
+        keep: The tokens with a loss.
+        weight: Their weights; "advantage" is not linear in the advantage and needs the path view.
+        regulariser: The pull to the rollout policy.
+        coefficient: Factor on the regulariser, >= 0.
         low: In [0, 1).
         high: >= 0.
-        low_far: From `low` to 1; of the ring.
-        high_far: At least `high`; of the ring.
-        temperature: Of the weight "advantage", > 0.
+        low_far: From `low` to 1; for "ring".
+        high_far: At least `high`; for "ring".
+        temperature: For the weight "advantage", > 0.
     """
 
     keep: Literal["none", "one_side", "two_side", "ring"] = "one_side"
@@ -74,7 +75,7 @@ class Rec:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, when the weight is by advantage."""
-        return frozenset({"paths"}) if self.weight == "advantage" else frozenset()
+        return frozenset({PATHS}) if self.weight == "advantage" else frozenset()
 
     @property
     def regularises(self) -> bool:
@@ -82,7 +83,7 @@ class Rec:
         return self.regulariser != "none"
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         log_ratio = columns.logprob - columns.rollout_logprob
         ratio = log_ratio.detach().exp()
         gaining, losing = self._kept(ratio)
@@ -105,7 +106,7 @@ class Rec:
         return Loss(value=total + self.coefficient * holding, metrics=metrics | {"regulariser": holding.detach()})
 
     def _kept(self, ratio: Tensor) -> tuple[Tensor, Tensor]:
-        """[M] bool each: whether a token is learned from when it gains, and when it loses."""
+        """[M] bool each: whether a token is kept with a positive advantage, and with a negative one."""
         low, high = ratio >= 1 - self.low, ratio <= 1 + self.high
         match self.keep:
             case "none":

@@ -4,6 +4,9 @@ from dataclasses import dataclass
 
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
+from bough.tree.needs import ON_POLICY
+
+REMEDY = "objective=Tis(objective=Reinforce()), or an objective with a ratio, such as PpoClip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,21 +15,21 @@ class Reinforce:
 
         loss = - sum loss_weight * (positive + negative) * log p
 
-    Linear in the advantage, so paths that share a token may disagree about it. With no ratio nothing corrects for
-    tokens that an older policy sampled: use
-    `Optimizer(epochs=1, minibatches=1)`, whose step sees the policy that sampled.
+    Linear in the advantage, so advantages of paths that share a token may differ. Without a ratio there is no
+    correction for tokens of an older policy: use
+    `Optimizer(epochs=1, minibatches=1)`, whose only step has the sampling weights.
 
-    Metrics, weighted by `loss_weight`: `kl_behaviour`, the k3 estimate of the divergence from the policy that sampled,
+    Metrics, weighted by `loss_weight`: `kl_behaviour`, the k3 estimate of the divergence from the rollout policy,
     which is 0 on-policy.
     """
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
-        return frozenset()
+        """Samples of the current weights: no ratio corrects for older ones."""
+        return frozenset({ON_POLICY.or_else(REMEDY)})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         value = -(columns.loss_weight * columns.advantage * columns.logprob).sum()
         with torch.no_grad():
             log_ratio = columns.logprob - columns.rollout_logprob

@@ -7,25 +7,25 @@ from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 
 _FAR = 20.0
-"""Log ratio from which a sigmoid is flat in double precision; beyond it a ratio might not fit into a float."""
+"""Log ratio from which a sigmoid is flat in double precision; beyond it a ratio may overflow a float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sapo:
-    """SAPO (arXiv 2511.20347): a sigmoid of the ratio in place of PPO's bounds; steeper for tokens that lose.
+    """SAPO (arXiv 2511.20347): a sigmoid of the ratio in place of PPO's bounds; steeper for negative advantages.
 
-    With r the ratio of a token and T the temperature of its side:
+    With r the ratio of a token and T the temperature of its sign:
 
         loss = - sum loss_weight * f(r) * A        f(r) = 4 / T * sigmoid(T * (r - 1))
 
-    At r = 1 the slope of f is 1, as PPO's; it falls off smoothly on both sides: to .9242 at a ratio of 1.4 with T = 1,
-    so that the gradient of log p is .9242 * 1.4 * .8667 there.
+    At r = 1 the gradient of f is 1, as PPO's; it falls off smoothly on both sides: to .9242 at a ratio of 1.4 with
+    T = 1, so the gradient of log p is .9242 * 1.4 * .8667 there.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `gate`, the slope of f, 1 where nothing is held back.
+    Metrics, weighted by `loss_weight`: `ratio`; `gate`, the gradient of f, 1 without damping.
 
     Attributes:
-        gaining: Temperature of tokens that gain, > 0.
-        losing: Temperature of tokens that lose, > 0; a little higher, since what is pushed down spreads over all words.
+        gaining: Temperature for positive advantages, > 0.
+        losing: Temperature for negative advantages, > 0; higher, since they raise all other tokens of the vocabulary.
     """
 
     gaining: float = 1.0
@@ -38,11 +38,11 @@ class Sapo:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
+        """No optional columns."""
         return frozenset()
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         ratio = (columns.logprob - columns.rollout_logprob).clamp(max=_FAR).exp()
         up, down = (torch.sigmoid(heat * (ratio - 1)) for heat in (self.gaining, self.losing))
         gated = columns.positive * up * (4 / self.gaining) + columns.negative * down * (4 / self.losing)

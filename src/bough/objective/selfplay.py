@@ -7,34 +7,36 @@ from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Unit, candidates_of
 from bough.objective.spans import span_sums
+from bough.tree.needs import OLD_LOGPROBS, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfPlay:
     """Self-play preferences (SPPO, arXiv 2405.00675): log ratios follow win rates in the group; needs path view.
 
-    The step of multiplicative weights in a game of the policy against itself. Of the n units of a group, P is the share
-    that a unit wins against, where a tie, as with itself, is half a win; with the log ratio to the policy before this
-    update, summed over the tokens of the unit:
+    The step of multiplicative weights in a game of the policy against itself. Of the n candidates of a group, P is the
+    win rate of one, where a tie, as with itself, is half a win. With the log ratio to the policy before this
+    update, summed over the tokens of the candidate:
 
-        loss = mean over units of (log p - log before - eta * (P - 1/2))^2 / eta
+        loss = mean over candidates of (log p - log before - eta * (P - 1/2))^2 / eta
 
         advantage    1      0     0     -1
         P            7/8    1/2   1/2   1/8          target at eta 8: 3 0 0 -3 nats
 
     The 1/2 stands for the logarithm of the normaliser, which is exact when wins and losses are balanced. Dividing by
-    eta, which the paper does not, changes no minimum: at the start the slope is 1 - 2 P whatever eta. With the paper's
+    eta, unlike the paper, changes no minimum: at the start the gradient is 1 - 2 P whatever eta. With the paper's
     eta of 1000 targets are so far off that each iteration is a gradient step on win rates. Its released code has pairs
-    with the win rates of a judge; here the advantages judge. Groups that tie throughout say nothing and count nowhere.
+    with the win rates of a judge; here the advantages judge. Tied groups are excluded.
 
-    `Sppo`, Trinity's "simple PPO", is another method of nearly the same name.
+    `Sppo`, Trinity's "simple PPO", is another method with nearly the same name.
 
-    Metrics: `units`, how many are in groups that don't tie; `selfplay_move`, the mean size of their log ratio, nats.
+    Metrics: `units`, number of candidates in groups that do not tie; `selfplay_move`, their mean absolute log
+    ratio, nats.
 
     Attributes:
         eta: Nats from always losing to always winning, > 0.
-        unit: What is compared: paths of a task, or answers to the very same context.
-        gap: Advantages that differ by no more tie, >= 0.
+        unit: The candidates: paths of a task, or responses to exactly the same context.
+        gap: Advantages with a difference up to this tie, >= 0.
     """
 
     eta: float = 1000.0
@@ -50,10 +52,10 @@ class SelfPlay:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, and the log-probabilities before the update."""
-        return frozenset({"paths", "old"})
+        return frozenset({PATHS, OLD_LOGPROBS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss.
+        """Computes the loss.
 
         Raises:
             ValueError: when `columns.old` is missing.

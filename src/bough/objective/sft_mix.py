@@ -6,23 +6,24 @@ from bough.lazy import Tensor
 from bough.objective import Loss, LossInputs, Need, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.take import take
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SftMix:
     """Imitation mixed into reinforcement (Trinity-RFT, arXiv 2505.17826); needs demonstrations in the batches.
 
-        loss = (1 - mu) * objective of what was sampled - mu * mean over demonstrated tokens of log p
+        loss = (1 - mu) * objective of sampled tokens - mu * mean over demonstrated tokens of log p
 
-    Either mean is over its own tokens of the whole optimizer step. In the release each part is a mean over its rows of
-    a micro-batch, scaled by how many rows of its kind were expected there: right only as long as the micro-batches are
+    Each mean is over its own tokens of the whole optimizer step. In the release each part is a mean over its rows of
+    a micro-batch, scaled by the expected number of rows of its kind: correct only while the micro-batches are
     as expected.
 
     Metrics: those of the objective; `expert_nll`, nats, the mean over demonstrated tokens; `expert_mu`.
 
     Attributes:
-        objective: For what was sampled.
-        mu: What imitation weighs, in [0, 1].
+        objective: The loss on sampled tokens.
+        mu: Weight of imitation, in [0, 1].
     """
 
     objective: Objective = PpoClip()
@@ -34,25 +35,30 @@ class SftMix:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """What the objective needs, and demonstrations."""
-        return frozenset({*self.objective.needs, "experts"})
+        """Demonstrations."""
+        return frozenset({DEMONSTRATIONS})
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The objective inside gets sampled tokens only, so demonstrations of all kinds are fine."""
+        return frozenset({SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, REVISED_PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The mixture."""
+        """Computes the mixture."""
         return mix(columns, self.objective, self.mu, None)
 
 
 def mix(columns: LossInputs, objective: Objective, mu: float, weight: Tensor | None) -> Loss:
-    """An objective on what was sampled, and imitation of what was demonstrated.
+    """Computes an objective on sampled tokens, and imitation on demonstrated ones.
 
     Args:
         columns: Of both.
-        objective: Sees the sampled tokens alone.
-        mu: What imitation weighs; the objective has the rest.
+        objective: Gets the sampled tokens only.
+        mu: Weight of imitation; the objective has the rest.
         weight: [M], of each demonstrated token; None for 1.
 
     Raises:
-        ValueError: when the columns do not tell the two apart.
+        ValueError: when the columns do not mark demonstrated tokens.
     """
     if columns.expert is None:
         raise ValueError(
@@ -64,7 +70,7 @@ def mix(columns: LossInputs, objective: Objective, mu: float, weight: Tensor | N
     metrics = {
         **sampled.metrics,
         "expert_nll": -(loss_weight * columns.logprob).sum().detach(),
-        # Shares of demonstrations sum to 1 over a step, so that this is mu however the step is split.
+        # Weights of demonstrations sum to 1 over a step, so this is mu for every split of the step.
         "expert_mu": mu * loss_weight.sum(),
     }
     return Loss(value=(1 - mu) * sampled.value - mu * (loss_weight * likelihood).sum(), metrics=metrics)

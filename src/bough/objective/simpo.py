@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,18 +17,18 @@ class SimPo:
 
         loss = mean over pairs of - log sigmoid(beta * (m_winner - m_loser) - gamma)
 
-    At m = -.5 and -1 with the defaults: - log sigmoid(1.25 - .5) = .3869. The length of a side counts for nothing, and
-    nothing holds the policy to where it began.
+    At m = -.5 and -1 with the defaults: - log sigmoid(1.25 - .5) = .3869. The length of a side has no effect, and
+    there is no pull to the initial policy.
 
-    A side is what the path has after the turns that both share. Defaults as in iTool (arXiv 2501.09766), which prefers
-    parts of tool calls; the paper tries beta 2 to 2.5 and gamma .3 to 1.6.
+    A side is the part of the path after the turns that both share. Defaults as in iTool (arXiv 2501.09766), whose
+    pairs are parts of tool calls; the paper tries beta 2 to 2.5 and gamma .3 to 1.6.
 
     Metrics: as of `Dpo`, where the margin is beta * (m_winner - m_loser).
 
     Attributes:
-        beta: Multiplies the difference, > 0.
-        gamma: By how much it has to be positive, >= 0.
-        pairs: What is compared with what.
+        beta: Factor on the difference, > 0.
+        gamma: Required margin, >= 0.
+        pairs: Selects the preference pairs.
     """
 
     beta: float = 2.5
@@ -43,10 +44,10 @@ class SimPo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths."""
-        return frozenset({"paths"})
+        return frozenset({PATHS})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         pairs = self.pairs(columns, "SimPo")
         margin = self.beta * (pairs.winner.means(columns.logprob) - pairs.loser.means(columns.logprob))
         return pairs.loss(pairs.mean(-torch.nn.functional.logsigmoid(margin - self.gamma)), margin)

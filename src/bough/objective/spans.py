@@ -8,25 +8,29 @@ from bough.lazy import Tensor
 from bough.objective import LossInputs, PathIds
 
 Span: TypeAlias = Literal["turn", "sequence"]
-"""What belongs together: the tokens of one turn, or those of a whole path."""
+"""The unit of a sum or mean: the tokens of one turn, or those of a whole path."""
 
 Ratio: TypeAlias = Literal["token", "turn", "sequence"]
-"""Over what a ratio of probabilities is taken."""
+"""The unit of a ratio of probabilities."""
+
+
+TOKEN_RATIO = "take ratio='token', as a longer ratio has one advantage for all its tokens"
+"""The remedy of a loss with a ratio over a turn or path where each token has its own advantage."""
 
 
 def path_ids_of(columns: LossInputs, who: str) -> PathIds:
-    """The path view's ids.
+    """Returns the path view's ids.
 
     Raises:
-        ValueError: when there are none; `who` says who wanted them.
+        ValueError: when there are none; `who` is the name in the message.
     """
     if columns.path_ids is None:
-        raise ValueError(f"{who}: got columns without `walk`; need the path view")
+        raise ValueError(f"{who}: got columns without `path_ids`; need the path view")
     return columns.path_ids
 
 
 def spans(path_ids: PathIds, over: Span) -> tuple[Int[Tensor, " M"], int]:
-    """[M]: which turn or path each token is of, and how many of these there are."""
+    """[M]: the turn or path of each token, and the number of turns or paths."""
     return (path_ids.turn, len(path_ids.path_of_turn)) if over == "turn" else (path_ids.path, len(path_ids.task))
 
 
@@ -49,14 +53,14 @@ def span_log_ratio(columns: LossInputs, ratio: Ratio, who: str, *, product: bool
 
     Two turns of one path with log ratios .3 .1 | .6 have .2 .2 | .6 by turn and .3333 throughout by sequence.
 
-    The *value* is the span's, and the *gradient* goes through the token's own log-probability, with slope 1
-    (GSPO-token, arXiv 2507.18071); with `product` the slope is the number of tokens of the span. Where all tokens of a
+    The *value* is the span's, and the *gradient* goes through the token's own log-probability, with factor 1
+    (GSPO-token, arXiv 2507.18071); with `product` the factor is the number of tokens of the span. Where all tokens of a
     span have one advantage and one weight, this is the gradient of the span's own ratio.
 
     Args:
         columns: In the path view, unless `ratio` is "token".
-        ratio: Over what.
-        who: Is named when there is no path view.
+        ratio: The unit.
+        who: Name for the error without a path view.
         product: Whether a span's ratio is the product of its tokens' ratios and not their geometric mean.
     """
     own = columns.logprob - columns.rollout_logprob

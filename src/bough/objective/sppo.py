@@ -9,17 +9,17 @@ from bough.objective import Loss, LossInputs, Need
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sppo:
-    """sPPO (Trinity-RFT, arXiv 2505.17826): the log ratio, dropped outside a range that is even in the logarithm.
+    """sPPO (Trinity-RFT, arXiv 2505.17826): the log ratio, dropped outside a range symmetric in the logarithm.
 
     With r the ratio of a token:
 
         loss = - sum loss_weight * A * log r        where 1 / (1 + epsilon) <= r <= 1 + epsilon, else nothing
 
-    A token outside has neither value nor gradient, whichever way its advantage would move it. At epsilon .3 the range
-    is .7692 to 1.3: of ratios 1.4, 1.1, .6 only the second is learned from. The formula is that of the release; no
+    A token outside has neither value nor gradient, whatever the sign of its advantage. At epsilon .3 the range
+    is .7692 to 1.3: of ratios 1.4, 1.1, .6 only the second has a gradient. The formula is that of the release; no
     paper was found that derives it.
 
-    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, what lies outside.
+    Metrics, weighted by `loss_weight`: `ratio`; `dropped`, the tokens outside.
 
     Attributes:
         epsilon: > 0.
@@ -33,11 +33,11 @@ class Sppo:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Nothing beyond what is always there."""
+        """No optional columns."""
         return frozenset()
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         log_ratio = columns.logprob - columns.rollout_logprob
         inside = log_ratio.abs() <= math.log1p(self.epsilon)
         value = -(columns.loss_weight * columns.advantage * log_ratio.where(inside, 0.0)).sum()

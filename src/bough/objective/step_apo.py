@@ -6,32 +6,33 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepApo:
-    """Step-APO (CPL, arXiv 2409.08642): answers to one context, with a margin for their gap; needs trees that fork.
+    """Step-APO (CPL, arXiv 2409.08642): responses to one context, margin by their gap; needs trees that fork.
 
     With margin as in `Dpo`, and Q the advantages of winner and loser, whose difference is that of their action values:
 
         loss = mean over pairs of - log sigmoid(beta * margin - alpha * (Q_winner - Q_loser))
 
-    Of answers the policy has no opinion about (margin 0), the one with the wider gap pulls harder:
+    At margin 0, the pair with the wider gap has the larger gradient:
 
         Q of the pair     loss     gradient by margin
         0.6, -0.4         1.3133   -0.2193
         0.1, -0.1         0.7981   -0.1650
 
-    Values are action values in [-1, 1], each positive one paired with each negative one. Advantages that are divided by
-    a standard deviation are wider than that: take a rule that isn't, or a smaller alpha. The released code scales the
-    values of final answers by .3, of which a fork here knows nothing.
+    Values are action values in [-1, 1], each positive one paired with each negative one. Advantages divided by
+    a standard deviation have a wider range: use a rule without it, or a smaller alpha. The released code scales the
+    values of final answers by .3, which forks here do not distinguish.
 
     Metrics: as of `Dpo`; the margin is beta * margin.
 
     Attributes:
-        beta: How strongly the policy is held to the reference, > 0.
-        alpha: Nats of margin times beta asked for per unit of advantage, >= 0; 0 is DPO.
-        pairs: What is compared with what.
+        beta: Strength of the pull to the reference, > 0.
+        alpha: Required beta * margin, in nats per unit of advantage, >= 0; 0 is DPO.
+        pairs: Selects the preference pairs.
     """
 
     beta: float = 0.3
@@ -47,10 +48,10 @@ class StepApo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and the reference's log-probabilities."""
-        return frozenset({"paths", "reference"})
+        return frozenset({PATHS, REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         pairs = self.pairs(columns, "StepApo")
         margin = self.beta * pairs.margin(columns)
         return pairs.loss(pairs.mean(-torch.nn.functional.logsigmoid(margin - self.alpha * pairs.gap)), margin)

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from bough.lazy import Tensor, torch
 from bough.objective import Loss, LossInputs, Need, Objective
+from bough.tree.needs import SEPARATE_DEMONSTRATIONS, gives_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,7 +16,7 @@ class Sum:
     Metrics: those of the terms.
 
     Attributes:
-        terms: What is added, at least one.
+        terms: The summed objectives, at least one.
     """
 
     terms: tuple[Objective, ...]
@@ -25,14 +27,21 @@ class Sum:
 
     @property
     def needs(self) -> frozenset[Need]:
-        """Everything that a term needs."""
-        return frozenset[Need]().union(*(term.needs for term in self.terms))
+        """Nothing itself."""
+        return frozenset()
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """What each term gives; if a term separates demonstrations, what it gives."""
+        given = [gives_of(term) for term in self.terms]
+        separate = [each for each in given if SEPARATE_DEMONSTRATIONS in each]
+        return reduce(lambda one, other: one & other, separate or given)
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The sum.
+        """Computes the sum.
 
         Raises:
-            ValueError: when two terms report under the same name.
+            ValueError: when two terms report a metric of the same name.
         """
         losses = [term(columns) for term in self.terms]
         metrics: dict[str, Tensor] = {}
@@ -44,7 +53,7 @@ class Sum:
 
 
 def add(objective: Objective, terms: Sequence[Objective]) -> Objective:
-    """An objective and further terms; the objective itself when there are none."""
+    """Returns the sum of an objective and further terms; the objective itself when there are none."""
     if not terms:
         return objective
     return Sum(terms=(*(objective.terms if isinstance(objective, Sum) else (objective,)), *terms))

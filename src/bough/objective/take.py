@@ -9,7 +9,7 @@ from bough.objective import LossInputs, PathIds
 
 
 def take(columns: LossInputs, mask: Bool[Tensor, " M"]) -> LossInputs:
-    """The tokens in `mask`, in either view. Weights stay as they are: they are of the whole optimizer batch.
+    """Selects the tokens in `mask`, in either view. Weights stay those of the whole optimizer batch.
 
     In the path view, paths and turns without a token left are removed, and the others are renumbered: paths
     0 0 1 2 2 without the third token become 0 0 1 1.
@@ -36,6 +36,6 @@ def _take_ids(path_ids: PathIds, mask: Bool[Tensor, " M"]) -> PathIds:
 
 
 def _numbered(ids: Int[Tensor, " m"], count: int) -> tuple[Int[Tensor, " n"], Int[Tensor, " m"]]:
-    """Which of 0 to count - 1 occur, and for each id which of those it is."""
+    """Returns the ids of 0 to count - 1 that occur, and for each id its index among them."""
     there = ids.bincount(minlength=count) > 0
     return there.nonzero()[:, 0], (there.cumsum(0) - 1)[ids]

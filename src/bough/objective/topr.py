@@ -5,20 +5,21 @@ from dataclasses import dataclass
 
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
-from bough.objective.spans import Ratio, span_log_ratio
+from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
+from bough.tree.needs import KL_IN_REWARD, PATHS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topr:
-    """TOPR (arXiv 2503.14286): gains unweighted, losses weighted by their ratio cut at 1; stable off-policy.
+    """TOPR (arXiv 2503.14286): weight 1 for positive, min(ratio, 1) for negative advantages; stable off-policy.
 
-    With r the ratio and sg what is held fixed:
+    With r the ratio and sg the stop-gradient:
 
         loss = - sum loss_weight * (positive + sg(min(r, 1)) * negative) * log p
 
-    What was good is imitated, however unlikely it has become; what was bad is pushed away only as far as the policy
-    would still do it, so that the loss of a forgotten mistake can't grow without bound. With ratios 1.8 and .8 a token
-    that loses weighs 1 and .8.
+    Good samples are imitated, however unlikely they are now. Bad samples are pushed away only in proportion to their
+    current probability, so the loss of an unlikely mistake stays bounded. With ratios 1.8 and .8 a token
+    of negative advantage weighs 1 and .8.
 
     The paper weighs whole paths by the product of their ratios, with rewards of 1 and -1 in place of advantages;
     Trinity's release has the ratio of each token (ratio="token"). The chunks of IPA (2512.24873) are turns, weighed by
@@ -31,12 +32,12 @@ class Topr:
         threshold .3       1    .8   .8
         threshold -.2      1    1    1
 
-    Metrics, weighted by `loss_weight`: `weight_lose`, the mean weight of what loses, over all tokens.
+    Metrics, weighted by `loss_weight`: `weight_lose`, the mean weight of negative advantages, over all tokens.
 
     Attributes:
-        ratio: Of what.
-        mean: Whether the ratio of a turn or path is the geometric mean of its tokens' ratios and not their product.
-        threshold: Advantages up to this have the ratio, at most 1, as weight; larger ones have weight 1.
+        ratio: The unit of the ratio.
+        mean: Whether the ratio of a turn or path is the geometric mean of its tokens' ratios, not their product.
+        threshold: Advantages up to this have min(ratio, 1) as weight; larger ones have weight 1.
     """
 
     ratio: Ratio = "sequence"
@@ -50,10 +51,15 @@ class Topr:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths, when the ratio is of more than one token, or a threshold compares the advantage of each path."""
-        return frozenset() if self.ratio == "token" and self.threshold == 0 else frozenset({"paths"})
+        return frozenset() if self.ratio == "token" and self.threshold == 0 else frozenset({PATHS})
+
+    @property
+    def conflicts(self) -> frozenset[Need]:
+        """A ratio over a turn or a path takes one advantage for all its tokens."""
+        return frozenset() if self.ratio == "token" else frozenset({KL_IN_REWARD.or_else(TOKEN_RATIO)})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         log_ratio = span_log_ratio(columns, self.ratio, "Topr", product=not self.mean).detach()
         weight = log_ratio.clamp(max=0.0).exp()
         positive, negative = (

@@ -6,37 +6,39 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs, moved_from_reference
+from bough.tree.needs import PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tpo:
-    """TPO (arXiv 2410.12854): ranks all paths of a task, or all answers in one place, at once; needs path view.
+    """TPO (arXiv 2410.12854): ranks all paths of a task, or all responses to one context, at once; needs path view.
 
     Experimental: the weights are LambdaRank's (as in LiPO, arXiv 2402.01878); the paper's could not be checked. With
-    s = beta * (log p - log reference) summed over the tokens of a unit, A its advantage, and rank its place in its
+    s = beta * (log p - log reference) summed over the tokens of a candidate, A its advantage, and rank its rank in its
     group by s, 1 for the highest:
 
         w_ij = |2^A_i - 2^A_j| * |1 / log(1 + rank_i) - 1 / log(1 + rank_j)|             held fixed
         loss = - mean over groups of sum over i, j with A_i > A_j of w_ij * log sigmoid(s_i - s_j)
 
-    A pair weighs what exchanging its places would change in discounted gain: most where one of them leads the list.
-    Three answers with A 1, 0, -1 and s .5, .2, -.1:
+    The weight of a pair is the change in discounted gain when its ranks are exchanged: largest at the top of the list.
+    Three responses with A 1, 0, -1 and s .5, .2, -.1:
 
-        pair    2^A        ranks   w        log sigmoid   slope by s_1, s_2, s_3
+        pair    2^A        ranks   w        log sigmoid   gradient by s_1, s_2, s_3
         1, 2    2 - 1      1, 2    0.5325   -0.5544       -.6100   .1864   .4236
         1, 3    2 - 1/2    1, 3    1.0820   -0.4375
         2, 3    1 - 1/2    2, 3    0.0944   -0.5544
 
-    So descent raises what is worth more. The released loss does the reverse: it takes - log sigmoid(beta * L) of a loss
-    L that is already one to minimise, has no weights, and counts each unit against itself. The paper also weighs each
-    step by how much its hidden states are like those of the best answer's; hidden states are not among the columns.
+    So descent raises candidates of higher advantage. The released loss does the reverse: it uses - log sigmoid(beta *
+    L) of a loss L that is already one to minimise, has no weights, and counts each candidate against itself. The paper
+    also weighs each step by the similarity of its hidden states to those of the best response; `LossInputs` has no
+    hidden states.
 
     Metrics: as of `Dpo`, over all pairs; the margin is s_i - s_j.
 
     Attributes:
-        beta: How strongly the policy is held to the reference, > 0.
-        pairs: What is compared with what; the paper's list is "all".
-        weights: Whether pairs weigh w_ij, or all alike.
+        beta: Strength of the pull to the reference, > 0.
+        pairs: Selects the preference pairs; the paper's list is "all".
+        weights: Whether pairs weigh w_ij, or all the same.
     """
 
     beta: float = 0.1
@@ -50,10 +52,10 @@ class Tpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and the reference's log-probabilities."""
-        return frozenset({"paths", "reference"})
+        return frozenset({PATHS, REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         pairs = self.pairs(columns, "Tpo")
         margin = self.beta * pairs.margin(columns)
         candidates, won, lost = pairs.candidates, pairs.won, pairs.lost

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from bough.lazy import torch
 from bough.objective import Loss, LossInputs, Need
 from bough.objective.pairs import Pairs
+from bough.tree.needs import PATHS, REFERENCE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WDpo:
     """W-DPO (StepORLM, arXiv 2509.22558): DPO with pairs weighted by their gap in advantage; needs path view.
 
-    Experimental: the paper says that pairs are weighted by how much better the winner was judged, and its formula could
+    Experimental: in the paper pairs are weighted by how much better the winner was judged, and its formula could
     not be checked. Here, with z = beta * margin as in `Dpo` and g the difference of the two advantages:
 
         loss = - sum over pairs of g * log sigmoid(z) / sum of g
@@ -22,8 +23,8 @@ class WDpo:
     Metrics: as of `Dpo`.
 
     Attributes:
-        beta: How strongly the policy is held to the reference, > 0.
-        pairs: What is compared with what.
+        beta: Strength of the pull to the reference, > 0.
+        pairs: Selects the preference pairs.
     """
 
     beta: float = 0.1
@@ -36,10 +37,10 @@ class WDpo:
     @property
     def needs(self) -> frozenset[Need]:
         """Paths and the reference's log-probabilities."""
-        return frozenset({"paths", "reference"})
+        return frozenset({PATHS, REFERENCE})
 
     def __call__(self, columns: LossInputs) -> Loss:
-        """The loss."""
+        """Computes the loss."""
         pairs = self.pairs(columns, "WDpo")
         margin = self.beta * pairs.margin(columns)
         # Every gap is above 0, so the sum is 0 only without pairs.

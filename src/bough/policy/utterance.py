@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from bough.tree.needs import Need, estimate
+
 if TYPE_CHECKING:
     import bough.policy.double_critic
 
@@ -49,7 +51,7 @@ class UtteranceCritic:
         warmup_steps: Steps of training in which the critic learns alone and the policy stays (20 in the code).
     """
 
-    gives: ClassVar[frozenset[str]] = frozenset({"q1", "q2", "v1", "v2"})
+    gives: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))
 
     layers: int = 1
     width: int = 64

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bough.tree.needs import CRITIC, FINAL_VALUES, Need, value_head
+
 if TYPE_CHECKING:
     import bough.policy.critic
 
@@ -28,6 +30,11 @@ class ValueHead:
             raise ValueError(f"ValueHead.heads: got {self.heads}; need at least one name, each once")
         if not self.learning_rate > 0:
             raise ValueError(f"ValueHead.learning_rate: got {self.learning_rate}; need a number above 0")
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Values by head, of final states too."""
+        return frozenset({CRITIC, FINAL_VALUES, *map(value_head, self.heads)})
 
     def build(self, width: int) -> "bough.policy.critic.Critic":
         """Heads on hidden states of `width` elements."""

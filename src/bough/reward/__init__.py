@@ -1,4 +1,4 @@
-"""Rewards: what is paid, where, and under which name."""
+"""Rewards: named channels of numbers at the nodes of trees."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast, runtime_checkable
@@ -17,15 +17,15 @@ __all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Overlong", "Reward
 
 @runtime_checkable
 class Reward(Protocol):
-    """Pays the trees of one task. Seeing the whole group lets a reward compare paths with each other."""
+    """Rewards the trees of one task. The whole group is given, so a reward can compare paths with each other."""
 
     def __call__(self, group: Sequence[Tree]) -> Sequence[Mapping[str, Floats]]:
-        """Per tree, channels by name, each [N] float64, already weighted."""
+        """Returns the channels of each tree by name, each [N] float64, already weighted."""
         ...
 
 
 def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
-    """Every reward's channels on the trees of one task.
+    """Computes every reward's channels on the trees of one task.
 
     Raises:
         StageError: when two rewards pay the same channel, or one does not return finite numbers for each node of each
@@ -45,7 +45,7 @@ def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Re
 
 
 def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Mapping[str, Floats]]:
-    """Check the return value of a reward: for each tree its channels, [N] finite numbers each.
+    """Checks the return value of a reward: for each tree its channels, [N] finite numbers each.
 
     Raises:
         StageError: when it is anything else; names the reward, the channel and the task.

@@ -1,4 +1,4 @@
-"""How paths ended, and where that is paid: at the last action, the turn that brought it about."""
+"""How paths ended, and the node that final rewards are paid at: the last action."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from bough.tree import Bools, Ints, Kind, Tree, leaves
 
 
 def solved(tree: Tree) -> Bools:
-    """[N] bool: the leaves whose info says `success`."""
+    """[N] bool: the leaves with `success` in their info."""
     ends = np.zeros(tree.nodes, dtype=np.bool_)
     ends[leaves(tree)] = True
     return ends & np.asarray([info.get("success") is True for info in tree.info])
 
 
 def last_action(tree: Tree) -> Ints:
-    """[N] int64: the last `ACTION` on the way to each node, the node included; the root where there is none."""
+    """[N] int64: the last `ACTION` on the path to each node, the node included; the root where there is none."""
     last, parent = [0] * tree.nodes, tree.parent.tolist()
     acts = (tree.kind == Kind.ACTION).tolist()
     for node in range(1, tree.nodes):

@@ -1,4 +1,4 @@
-"""A penalty for completions out of which no action can be read."""
+"""A penalty for completions without a parsable action."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from bough.tree import Floats, Kind, Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """Channel "format": paid off at each action that was not written in the agreed form (info `well_formed`).
+    """Channel "format": subtracted at each action that is not well formed (info `well_formed`).
 
     Attributes:
-        penalty: What one such action costs, >= 0.
+        penalty: Cost of one such action, >= 0.
     """
 
     penalty: float = 0.1
@@ -23,7 +23,7 @@ class Format:
             raise ValueError(f"Format.penalty: got {self.penalty}; need 0 or more, it is subtracted")
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pay at `ACTION` nodes."""
+        """Pays at `ACTION` nodes."""
         return [{"format": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:

@@ -1,4 +1,4 @@
-"""A penalty for actions that the environment does not understand."""
+"""A penalty for actions that the environment does not recognise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from bough.tree import Floats, Kind, Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidAction:
-    """Channel "invalid_action": paid off at each action that the environment did not understand (info `valid`).
+    """Channel "invalid_action": subtracted at each action that the environment does not recognise (info `valid`).
 
     Attributes:
-        penalty: What one such action costs, >= 0.
+        penalty: Cost of one such action, >= 0.
     """
 
     penalty: float = 0.1
@@ -23,7 +23,7 @@ class InvalidAction:
             raise ValueError(f"InvalidAction.penalty: got {self.penalty}; need 0 or more, it is subtracted")
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pay at `ACTION` nodes."""
+        """Pays at `ACTION` nodes."""
         return [{"invalid_action": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:

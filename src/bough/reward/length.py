@@ -1,4 +1,4 @@
-"""A price on turns, for those who arrive."""
+"""A penalty per turn on successful paths."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from bough.tree import Floats, Tree, turns
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Length:
-    """Channel "length": each turn of a path whose leaf says `success` costs a little, paid at the path's last action.
+    """Channel "length": each turn of a path with `success` at its leaf costs a little, paid at the last action.
 
-    Paths that fail cost nothing: an agent that pays for failing slowly learns to fail fast.
+    Failed paths cost nothing: a penalty on slow failures would teach fast failures.
 
     Attributes:
-        per_turn: What one turn costs, >= 0.
+        per_turn: Cost of one turn, >= 0.
     """
 
     per_turn: float = 0.01
@@ -26,12 +26,12 @@ class Length:
             raise ValueError(f"Length.per_turn: got {self.per_turn}; need 0 or more, it is subtracted")
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pay at the last action of each solved path."""
+        """Pays at the last action of each solved path."""
         return [{"length": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
         last = last_action(tree)[solved(tree)]
         paid = np.zeros(tree.nodes, dtype=np.float64)
-        # `0.0 -` keeps a path of no turns, and a price of zero, at plus zero.
+        # `0.0 -` keeps a path of no turns, and a penalty of zero, at plus zero.
         paid[last] = 0.0 - self.per_turn * turns(tree)[last]
         return paid

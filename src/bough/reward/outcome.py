@@ -1,4 +1,4 @@
-"""Rewards for what the environment says: what it paid, and whether the task was solved."""
+"""Rewards from the environment: its step rewards, and task success."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,31 +11,31 @@ from bough.tree import Floats, Kind, Tree, leaves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvReward:
-    """Channel "env": what the environment paid for each action, so shaping stays where it was earned.
+    """Channel "env": the environment's reward of each action, paid at that action.
 
     Attributes:
-        weight: Multiplies it.
+        weight: Factor on the reward.
     """
 
     weight: float = 1.0
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pay at `ACTION` nodes."""
+        """Pays at `ACTION` nodes."""
         return [{"env": self.weight * np.where(tree.kind == Kind.ACTION, tree.env_reward, 0.0)} for tree in group]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Success:
-    """Channel "success": paid once to each path whose leaf says `success`, at the path's last action.
+    """Channel "success": paid once to each path with `success` at its leaf, at the path's last action.
 
     Attributes:
-        weight: What is paid.
+        weight: Reward of a solved path.
     """
 
     weight: float = 1.0
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pay at the last action of each solved path.
+        """Pays at the last action of each solved path.
 
         Raises:
             ValueError: when one action ends both a solved and an unsolved path.

@@ -1,4 +1,4 @@
-"""A soft end to what may be written."""
+"""A soft penalty on sampled tokens near a limit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from bough.tree import Floats, Tree, counted, sum_to_root, token_node
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlong:
-    """Channel "overlong": DAPO's soft punishment (arXiv 2503.14476) of paths near the limit of what may be written.
+    """Channel "overlong": DAPO's soft penalty (arXiv 2503.14476) on paths near the limit of sampled tokens.
 
     With n the tokens that the policy sampled on a path, paid at its last action:
 
         0 up to limit - buffer;        factor * (limit - buffer - n) / buffer above, down to -factor at the limit
 
     The paper (equation 13) counts the tokens of one response of at most 20,480, of which the last 4,096 are the buffer;
-    here those of all turns of a path count. In released code (verl, `DAPORewardManager`) the penalty grows on above
+    here all turns of a path count. In released code (verl, `DAPORewardManager`) the penalty keeps growing above
     the limit, which no response there can exceed: 30,000 tokens cost 1, and 3.3242 with capped=False.
 
     Attributes:
-        limit_tokens: Where the penalty is full.
-        buffer_tokens: Over how many tokens it grows, from 1 to the limit.
+        limit_tokens: Number of tokens with the full penalty.
+        buffer_tokens: Number of tokens over which the penalty grows, from 1 to the limit.
         factor: The penalty at the limit, >= 0.
         capped: Whether the penalty is constant above the limit, as in the paper.
     """
@@ -42,7 +42,7 @@ class Overlong:
             raise ValueError(f"Overlong.factor: got {self.factor}; need 0 or more, it is subtracted")
 
     def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
-        """Pay at the last action of each counted path.
+        """Pays at the last action of each counted path.
 
         Raises:
             ValueError: when one action ends several paths.

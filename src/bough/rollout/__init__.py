@@ -1,4 +1,4 @@
-"""Playing a tree: an agent acts in an environment, and a builder records the nodes."""
+"""Tree rollouts: an agent acts in an environment, and a builder stores the nodes."""
 
 from bough.rollout.agent import Agent, Critic, Limits
 from bough.rollout.attempt import Attempt

@@ -1,4 +1,4 @@
-"""What acts, and how far it may go."""
+"""The agent and the limits of a rollout."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,20 +8,20 @@ from bough.context import Context, Parser, Renderer
 from bough.engine import Engine, Sampling
 
 Critic: TypeAlias = Callable[[tuple[int, ...]], Awaitable[float]]
-"""Says what a place is worth, from the tokens that the policy reads there."""
+"""Estimates the value of a state from the tokens that the policy reads in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """The policy's side of an episode: an engine, and how text gets in and out of it.
+    """The policy's side of an episode: an engine, and the conversion between text and tokens.
 
     Attributes:
-        engine: Writes tokens.
-        renderer: Turns text into the model's tokens.
-        context: Chooses what of the past is read.
-        parser: Finds the action in what was written.
-        sampling: How tokens are drawn.
-        critic: What places are worth; None when nobody has learned that.
+        engine: Generates tokens.
+        renderer: Converts text to the model's tokens.
+        context: Selects the part of the history that the prompt holds.
+        parser: Extracts the action from the generated text.
+        sampling: Settings of token sampling.
+        critic: Estimates state values; None without a value head.
     """
 
     engine: Engine
@@ -34,20 +34,21 @@ class Agent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Budgets. A path that one of them stops ends as `TRUNCATED`; its info says which. None is ever exceeded.
+    """Budgets of a path and of a tree. No budget is ever exceeded.
 
-    Those of a whole tree are for all its branches together: a turn begins only when they can pay for it at its dearest,
-    `sampling.max_tokens` sampled tokens and every step that may have to be replayed.
+    A path that reaches a budget ends as `TRUNCATED`; its info names the budget. The budgets of a tree are shared by all
+    its branches. A turn starts only if its worst-case cost fits them: `sampling.max_tokens` sampled tokens and every
+    step that may have to be replayed.
 
     Attributes:
-        turns: Most actions on one path, not counting those of `Task.start`.
-        tokens: Most sampled tokens on one path; None for no limit.
-        tree_turns: Most environment steps in a whole tree, replayed ones included; None for no limit.
-        tree_tokens: Most sampled tokens in a whole tree; None for no limit.
-        tree_calls: Most requests to the engine in a whole tree (completions, scores, values); None for no limit.
-        env_deadline_s: How long the environment may take over one call before the run counts as stuck. Workers have
-            their own, shorter deadline, after which they are replaced.
-        engine_deadline_s: How long one completion may take before the run counts as stuck.
+        turns: Maximum number of actions on one path, without those of `Task.start`.
+        tokens: Maximum number of sampled tokens on one path; None for no limit.
+        tree_turns: Maximum number of environment steps in a tree, replayed ones included; None for no limit.
+        tree_tokens: Maximum number of sampled tokens in a tree; None for no limit.
+        tree_calls: Maximum number of engine requests in a tree (completions, scores, values); None for no limit.
+        env_deadline_s: Maximum duration of one environment call, in seconds, before the run counts as stuck. Workers
+            have a shorter deadline of their own, after which they are replaced.
+        engine_deadline_s: Maximum duration of one completion, in seconds, before the run counts as stuck.
     """
 
     turns: int = 16

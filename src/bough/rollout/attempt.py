@@ -1,4 +1,4 @@
-"""One path from a place to its end, and what is to be known about it afterwards."""
+"""One path from a state to its end, with its actions and its outcome."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from bough.rollout.rollout import Rollout
 from bough.tree import COUNTED, Kind, Outcome
 
 Hints: TypeAlias = Callable[[Cursor], Awaitable[str]]
-"""What the policy is told in addition before it acts in a place."""
+"""Returns a text that is added to the prompt before the policy acts at a cursor."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A path that was played to its end.
+    """A finished path.
 
     Attributes:
-        places: Where it acted, in order.
-        actions: The numbers of its actions in the growth; the last place has none when a budget ended the path there.
-        leaf: The number of its last node.
-        outcome: How it ended.
+        places: Cursors at which the agent acted, in order.
+        actions: Builder indices of its actions; the last cursor has none when a budget ended the path there.
+        leaf: Builder index of its last node.
+        outcome: How the path ended.
         success: Whether the task is solved.
     """
 
@@ -32,13 +32,13 @@ class Attempt:
 
     @property
     def lost(self) -> bool:
-        """Whether it counts, and did not solve its task."""
+        """Whether the path counts and did not solve its task."""
         return self.outcome in COUNTED and not self.success
 
 
-async def attempt(rollout: Rollout, place: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
-    """Play from a place to the end; `branch` names the first turn, later turns are branch 0."""
-    places, actions, here, leaf = list[Cursor](), list[int](), place, place.node
+async def attempt(rollout: Rollout, cursor: Cursor, *, branch: int, hints: Hints | None = None) -> Attempt:
+    """Roll out from a cursor to the end; `branch` is the branch of the first turn, later turns are branch 0."""
+    places, actions, here, leaf = list[Cursor](), list[int](), cursor, cursor.node
     while True:
         places.append(here)
         first = branch if len(places) == 1 else 0
@@ -54,18 +54,21 @@ async def attempt(rollout: Rollout, place: Cursor, *, branch: int, hints: Hints 
 
 
 async def insist(
-    rollout: Rollout, place: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
+    rollout: Rollout, cursor: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
 ) -> Attempt | None:
-    """Play a path, anew when it fails: as branch `number`, then `number + step`, and so on; None when all failed."""
+    """Roll out a path, and retry it when it fails; None when all attempts failed.
+
+    The branches of the attempts are `number`, `number + step`, `number + 2 * step`, and so on.
+    """
     for again in range(retries + 1):
-        played = await attempt(rollout, place, branch=number + again * step, hints=hints)
-        if played.outcome is not Outcome.FAILED:
-            return played
+        result = await attempt(rollout, cursor, branch=number + again * step, hints=hints)
+        if result.outcome is not Outcome.FAILED:
+            return result
     return None
 
 
 def _below(rollout: Rollout, node: int, branch: int) -> int | None:
-    """The action that a branch wrote below a node."""
+    """The latest action on a branch below a node."""
     nodes = rollout.builder.nodes
     for number in range(len(nodes) - 1, node, -1):
         each = nodes[number]

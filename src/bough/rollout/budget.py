@@ -1,4 +1,4 @@
-"""What a tree has cost so far: nobody may begin what the tree's budget can't pay for at its dearest."""
+"""The budget of a tree: an operation starts only if its worst-case cost fits."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -9,21 +9,25 @@ from bough.rollout.agent import Limits
 
 
 class BudgetExceeded(Exception):
-    """The budget of a tree can't pay for what was asked; nothing was done. `budget` names the limit that is short."""
+    """The worst-case cost of an operation does not fit the tree's budget, so it did not start.
+
+    Attributes:
+        budget: Name of the limit in `Limits` that it would exceed.
+    """
 
     def __init__(self, budget: str) -> None:
-        super().__init__(f"got no room left in Limits.{budget}; need more, or an explorer that asks for less")
+        super().__init__(f"got an operation that exceeds Limits.{budget}; need a larger limit, or a cheaper explorer")
         self.budget = budget
 
 
 @dataclass(slots=True, kw_only=True)
 class Usage:
-    """What something costs, or may cost at most.
+    """Resources that an operation uses, or may use at most.
 
     Attributes:
         turns: Environment steps, replayed ones included.
         tokens: Sampled tokens.
-        calls: Requests to the engine: completions, scores and values, each once.
+        calls: Engine requests: completions, scores and values, each once.
     """
 
     turns: int = 0
@@ -31,21 +35,21 @@ class Usage:
     calls: int = 0
 
     def add(self, other: "Usage", sign: int = 1) -> None:
-        """Add what something else costs, or take it back."""
+        """Add `sign` times the other usage to this one."""
         for each in fields(Usage):
             setattr(self, each.name, getattr(self, each.name) + sign * getattr(other, each.name))
 
 
 class Budget:
-    """The accounts of one tree.
+    """The resources that one tree has used and reserved.
 
-    Whatever costs something is held at its dearest while it is under way, and entered at its real cost when it is
-    done. What does not fit beside all that is held waits for its turn; what would not fit even if all that cost
-    nothing is refused. So no budget is ever overdrawn, and none is left unused because of what might have been.
+    Each operation reserves its maximum cost while it runs, and is charged its real cost when it ends. An operation that
+    does not fit beside the reservations waits. An operation that would not fit if all of them cost nothing raises
+    `BudgetExceeded`. So no budget is exceeded, and no budget is left unused because of a reservation.
 
     Attributes:
-        spent: What is done.
-        replayed: How many of the turns were replayed ones.
+        spent: Usage of the finished operations.
+        replayed: Number of replayed turns in `spent`.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -63,10 +67,10 @@ class Budget:
 
     @asynccontextmanager
     async def holding(self, most: Usage) -> AsyncGenerator[Usage, None]:
-        """Set `most` aside for as long as a block runs; what the block enters into the cost it gets is spent.
+        """Reserve `most` while a block runs; the usage that the block adds to the yielded `Usage` is charged.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for it.
+            BudgetExceeded: when `most` does not fit a budget.
         """
         while self._short(most, self._held):
             if short := self._short(most, Usage()):
@@ -84,20 +88,20 @@ class Budget:
             self._wake()
 
     def affords(self, most: Usage) -> bool:
-        """Whether the budgets could pay for something if nothing else were under way."""
+        """Whether `most` would fit the budgets without any reservation."""
         return not self._short(most, Usage())
 
     def _short(self, most: Usage, held: Usage) -> str:
-        """The name of the first limit that `most` would break beside what is `held`, or ""."""
+        """The name of the first limit that `most` would exceed beside `held`, or ""."""
         for name in ("turns", "tokens", "calls"):
             limit: int | None = getattr(self._limits, f"tree_{name}")
-            asked: int = getattr(most, name)
-            if limit is not None and asked and getattr(self.spent, name) + getattr(held, name) + asked > limit:
+            requested: int = getattr(most, name)
+            if limit is not None and requested and getattr(self.spent, name) + getattr(held, name) + requested > limit:
                 return f"tree_{name}"
         return ""
 
     def _wake(self) -> None:
-        """Let everybody who waits look again, in the order in which they came."""
+        """Wake all waiting operations in the order of their arrival; each checks the budget again."""
         woken, self._waiting = self._waiting, []
         for turn in woken:
             if not turn.done():

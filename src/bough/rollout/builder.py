@@ -1,4 +1,4 @@
-"""The one mutable tree: nodes are added while an agent acts, and frozen once at the end."""
+"""The mutable tree: nodes are added during the rollout, and frozen once at the end."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from bough.tree import DTYPES, Floats, Kind, Outcome, Source, Task, Tree
 
 @dataclass(slots=True, kw_only=True)
 class NodeDraft:
-    """A node while it grows; the fields are those of `Tree`.
+    """A mutable node; the fields are those of `Tree`.
 
     Attributes:
-        branch: Tells siblings apart and orders them.
-        logprobs: One per token where the policy sampled, else None.
-        entropies: Likewise.
+        branch: Distinguishes siblings and orders them.
+        logprobs: Log-probability of each token [tokens], nats, where the policy sampled; else None.
+        entropies: Entropy of each token [tokens], nats, where the policy sampled; else None.
         state: Key of the environment's state, "" when unknown.
     """
 
@@ -36,31 +36,33 @@ class NodeDraft:
 
 
 class TreeBuilder:
-    """The nodes of one task's tree, in the order in which they came."""
+    """The nodes of one task's tree, in the order of their addition."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.nodes: list[NodeDraft] = []
 
     def add(self, node: NodeDraft) -> int:
-        """Add a node and return its number, by which children name it. Its fields may still change until `done`."""
+        """Add a node and return its index, which children use as `parent`. Its fields may change until `done`."""
         if not -1 <= node.parent < len(self.nodes) or (node.parent < 0) != (not self.nodes):
-            raise ValueError(f"Growth.add: got parent {node.parent} with {len(self.nodes)} nodes; need a node there is")
+            raise ValueError(
+                f"TreeBuilder.add: got parent {node.parent} with {len(self.nodes)} nodes; need an existing node"
+            )
         self.nodes.append(node)
         return len(self.nodes) - 1
 
     def split(self, number: int, at: int) -> int:
-        """Part an `ACTION` node before its token `at`, so that something else can follow its first tokens.
+        """Split an `ACTION` node before its token `at`, so that a branch can start after its first tokens.
 
         Returns:
-            The number of a new node, which holds the first tokens. The rest, all that is known of the action, and what
-            came after it stay at `number`, below the new node: whoever stood there still does.
+            The index of a new node, which holds the first tokens. The other tokens, the info of the action and its
+            descendants stay at `number`, below the new node, so existing references to `number` stay valid.
         """
         node = self.nodes[number]
         if node.kind is not Kind.ACTION or not 0 < at < len(node.tokens):
             raise ValueError(
-                f"Growth.split: got token {at} of a node of kind {node.kind.name} with {len(node.tokens)} tokens; need "
-                "an ACTION, and some tokens on either side"
+                f"TreeBuilder.split: got token {at} of a node of kind {node.kind.name} with {len(node.tokens)} tokens; "
+                "need an ACTION, and at least one token on either side"
             )
         first = replace(
             node,
@@ -78,12 +80,12 @@ class TreeBuilder:
         return node.parent
 
     def done(self) -> Tree:
-        """Freeze. Nodes come out depth first, siblings by branch, whatever finished first."""
+        """Freeze the tree. Nodes are sorted depth first and siblings by branch, whatever the order of completion."""
         order = self._order()
-        place = {-1: -1} | {old: new for new, old in enumerate(order)}
+        index = {-1: -1} | {old: new for new, old in enumerate(order)}
         nodes = [self.nodes[old] for old in order]
         columns = {
-            "parent": [place[node.parent] for node in nodes],
+            "parent": [index[node.parent] for node in nodes],
             "kind": [node.kind for node in nodes],
             "span": np.cumsum([0, *(len(node.tokens) for node in nodes)]),
             "token": [token for node in nodes for token in node.tokens],
@@ -122,5 +124,5 @@ def _per_token(nodes: Sequence[NodeDraft], values: Sequence[Sequence[float] | No
 
 
 def _hash(key: str) -> int:
-    """64 bits of a state key, signed; 0 for an unknown one."""
+    """64-bit signed hash of a state key; 0 for an unknown one."""
     return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big", signed=True) if key else 0

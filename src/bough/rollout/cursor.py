@@ -1,4 +1,4 @@
-"""Where an agent stands, and what it is about to do: values, from which growth may go on as often as it likes."""
+"""Cursors and pending actions: immutable positions of a rollout, each of which can be continued several times."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from bough.env import State
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """A place from which the agent can act, as a value: acting twice from one cursor makes two branches.
+    """A state in which the agent can act, as a value: acting twice from one cursor makes two branches.
 
     Attributes:
-        node: Where the agent stands in the growth.
-        state: The environment's state there.
-        text: Every token the policy reads before it acts.
+        node: Builder index of the node.
+        state: The environment's state.
+        text: All tokens of the prompt for the next action.
         past: The turns so far.
-        sampled_tokens: Tokens sampled on the way here.
-        branches: Which branch was taken at each turn; names the place in seeds and messages.
+        sampled_tokens: Number of tokens sampled on the path so far.
+        branches: The branch of each turn; identifies the cursor in seeds and messages.
     """
 
     node: int
@@ -29,20 +29,20 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingAction:
-    """An action that was written, in whole or in part, and not yet carried out: writing on twice makes two branches.
+    """An action that is sampled, in whole or in part, and not yet executed; continuing it twice makes two branches.
 
-    An action that is written in pieces has an `ACTION` node for each piece, one below the other.
+    An action that is sampled in pieces has an `ACTION` node for each piece, one below the other.
 
     Attributes:
-        cursor: Where it would be carried out.
-        node: Its last piece in the growth.
-        tokens: All of it so far.
-        sampled_tokens: How many of them the policy sampled.
+        cursor: Where the action would be executed.
+        node: Builder index of its last piece.
+        tokens: All its tokens so far.
+        sampled_tokens: Number of tokens that the policy sampled.
         logprob: Sum of their log-probabilities, nats; 0 where nothing was sampled.
-        whole: Whether it ended, by a stop token or a limit; more can be written otherwise.
-        parsed: What was found in it so far.
+        complete: Whether it ended, by a stop token or a limit; otherwise it can be continued.
+        parsed: The parser's result on its tokens so far.
         branches: As in `Cursor`; a branch within an action is a negative number.
-        top_probs: What `Completion.top_probs` says of its last piece; () when nobody asked.
+        top_probs: `Completion.top_probs` of its last piece; () when not requested.
     """
 
     cursor: Cursor

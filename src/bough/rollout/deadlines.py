@@ -1,4 +1,4 @@
-"""Who waits for what: every await of a run has an owner and a deadline."""
+"""The pending awaits of a run: every await has an owner and a deadline."""
 
 import asyncio
 import itertools
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class DeadlineExceeded(RuntimeError):
-    """Something that was waited for did not come. The message lists everything that is being waited for."""
+    """An await passed its deadline. The message lists all pending awaits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,10 @@ class Wait:
     """One pending await.
 
     Attributes:
-        owner: Who waits, for people: a task and a branch.
-        thing: What is waited for.
-        since_s: When the wait began, on the monotonic clock.
-        deadline_s: How long it may take.
+        owner: The waiting task and branch, for messages.
+        thing: What is awaited.
+        since_s: Start of the wait on the monotonic clock, in seconds.
+        deadline_s: Maximum duration of the wait, in seconds.
     """
 
     owner: str
@@ -33,7 +33,7 @@ class Wait:
 
     @property
     def overdue_s(self) -> float:
-        """Seconds past the deadline; negative while there is time."""
+        """Seconds past the deadline; negative before the deadline."""
         return time.monotonic() - self.since_s - self.deadline_s
 
 
@@ -62,7 +62,7 @@ class Deadlines:
 
     @contextmanager
     def during(self, *, owner: str, thing: str, deadline_s: float) -> Generator[None]:
-        """Be pending for as long as a block runs. Nothing ends the block: that is for a watchdog to do."""
+        """Register a wait while a block runs. A passed deadline does not end the block: the watchdog handles it."""
         key = next(self._ids)
         self._pending[key] = Wait(owner=owner, thing=thing, since_s=time.monotonic(), deadline_s=deadline_s)
         try:
@@ -71,12 +71,12 @@ class Deadlines:
             del self._pending[key]
 
     def overdue(self, grace_s: float = 0.0) -> list[Wait]:
-        """Waits that are more than `grace_s` past their deadline, the worst first."""
+        """Waits that are more than `grace_s` past their deadline, the most overdue first."""
         late = [wait for wait in list(self._pending.values()) if wait.overdue_s > grace_s]
         return sorted(late, key=lambda wait: -wait.overdue_s)
 
     def table(self, most: int = 20) -> str:
-        """What waits for what, longest first, as text."""
+        """The pending waits as text, longest first."""
         now = time.monotonic()
         pending = sorted(self._pending.copy().values(), key=lambda wait: wait.since_s)
         lines = [

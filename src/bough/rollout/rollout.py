@@ -1,4 +1,4 @@
-"""An agent in an environment, turn by turn, writing down everything in a growing tree."""
+"""The rollout of an agent in an environment: each operation stores its result in the tree."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
@@ -21,19 +21,19 @@ Result = TypeVar("Result")
 
 
 class Rollout:
-    """What an explorer plays with: `root` once, then `advance` from any cursor, as often and concurrently as it likes.
+    """The operations of an explorer: `root` once, then `advance` from any cursor, any number of times and concurrently.
 
-    A turn can also be taken in two: `write` an action, or a piece of one, and `act` on it, later or never.
+    A turn can also be split: `write` samples an action or a piece of one, and `act` executes it, later or never.
 
-    A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; it is for the
-    explorer to try again. Where a budget of the whole tree can't pay, `advance` ends the path, and what else costs
-    something raises `BudgetExceeded` and has done nothing.
+    A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; the explorer
+    may retry. Where a budget of the tree is exceeded, `advance` truncates the path, and other operations with a cost
+    raise `BudgetExceeded` before they change anything.
 
     Attributes:
         builder: The tree so far.
         limits: Budgets of a path and of the tree.
-        budget: What the tree has cost.
-        answered: By the number of an action, that of the node in which the environment answered it.
+        budget: Usage of the tree.
+        answered: By the index of an action, the index of the node with the environment's observation.
     """
 
     def __init__(
@@ -62,52 +62,52 @@ class Rollout:
         self._stopped: dict[int, str] = {}
 
     async def root(self) -> Cursor:
-        """Start the task, and play again what was done before the agent begins (`Task.start`).
+        """Start the task, and execute the actions of `Task.start`.
 
         Raises:
-            EnvFault: when the environment did not start, or broke on the way.
-            ValueError: when the first prompt does not fit the model, or nothing is left to do after `Task.start`.
+            EnvFault: when the environment did not start, or broke during `Task.start`.
+            ValueError: when the first prompt does not fit the model, or the episode is over after `Task.start`.
         """
         state = await self._from_env(self._host.start(self.builder.task), "start", ())
         text = self._agent.renderer.render(self._instructions, (), state.observation)
-        room = self._agent.engine.context_tokens
-        if len(text) >= room:
+        capacity = self._agent.engine.context_tokens
+        if len(text) >= capacity:
             raise ValueError(
-                f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the {room} "
-                "that the model reads. Shorten the instructions or the observation, or give the model a longer context"
+                f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
+                f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
             )
         info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
         node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
-        place = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
+        cursor = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
         start = self.builder.task.start
         for number, action in enumerate(start):
-            after = await self.advance(place, action=action, source=Source.REPLAYED, ahead=start[number:])
+            after = await self.advance(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
             if after is Outcome.FAILED:
                 raise EnvFault(str(self.builder.nodes[-1].info["fault"]))
             if isinstance(after, Outcome):
                 raise ValueError(
                     f"task {self.builder.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
-                    f"({after.name}); need one that leaves something to do within the limits of a path and a tree"
+                    f"({after.name}); need a start that leaves at least one turn within the limits of a path and a tree"
                 )
-            place = after
-        return place
+            cursor = after
+        return cursor
 
     @property
     def sampling(self) -> Sampling:
-        """How the agent samples when nobody says otherwise."""
+        """The agent's sampling settings."""
         return self._agent.sampling
 
     @property
     def spent(self) -> bool:
-        """Whether a budget of the whole tree has run out: no turn can begin any more, not even the first of a path."""
+        """Whether a budget of the tree is exhausted: no turn can start, not even the first of a path."""
         return not self.budget.affords(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
 
     def seed(self, *name: int | str) -> int:
-        """A seed for a choice of the explorer's own, by its name; no completion is sampled with it."""
+        """A seed for the explorer's own random choices, by name; completions use other seeds."""
         return derive(self._seed, "explorer", *name)
 
     async def plan(self, cursor: Cursor) -> tuple[str, ...] | None:
-        """What the environment's oracle would do from here; None when there is no oracle or no way."""
+        """The oracle's plan from here; None without an oracle or without a solution."""
         return await self._from_env(self._host.plan(cursor.state), "plan", cursor.branches)
 
     async def advance(
@@ -120,26 +120,26 @@ class Rollout:
         ahead: Sequence[str] = (),
         hint: str = "",
     ) -> Cursor | Outcome:
-        """Take one turn: write an action, step the environment, read what it says.
+        """Take one turn: sample an action, execute it, and add the observation.
 
         Args:
             cursor: Where to act.
-            branch: Tells the branches from one cursor apart, and seeds what they sample.
-            action: What to do in place of sampling; it is written in the form that the parser asks for.
-            source: Who wrote `action`.
-            ahead: What whoever wrote `action` means to do from here on, `action` first; () when that is all.
+            branch: Distinguishes the branches from one cursor, and seeds their samples.
+            action: An action to execute without sampling; it is written in the parser's form.
+            source: The source of `action`.
+            ahead: The plan that `action` belongs to, `action` first; () when it is the whole plan.
             hint: As in `write`.
 
         Returns:
-            Where the agent now stands, or how the path ended.
+            The next cursor, or the outcome of the path.
         """
         writer, sampling = self._writer, self.sampling
-        words = Usage() if action is not None else writer.dearest(cursor, sampling)
+        max_cost = Usage() if action is not None else writer.max_cost(cursor, sampling)
         try:
-            # Both halves at once: what was written and can't be paid to be done would be wasted.
-            async with self.budget.holding(replace(words, turns=self._steps(cursor))) as cost:
+            # One reservation for both halves: a sampled action that can't be executed would be wasted.
+            async with self.budget.holding(replace(max_cost, turns=self._steps(cursor))) as cost:
                 if action is None:
-                    draft = await writer.write(cursor, branch, sampling, words, hint=hint, cost=cost)
+                    draft = await writer.write(cursor, branch, sampling, max_cost, hint=hint, cost=cost)
                 else:
                     draft = writer.do(cursor, action, branch=branch, source=source, ahead=ahead)
                 return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
@@ -148,11 +148,11 @@ class Rollout:
             return Outcome.TRUNCATED
 
     async def follow(self, cursor: Cursor, *, branch: int = 0) -> Outcome:
-        """Sample from `cursor` to the end of the path; `branch` names the first turn, later turns are branch 0."""
-        place = await self.advance(cursor, branch=branch)
-        while isinstance(place, Cursor):
-            place = await self.advance(place)
-        return place
+        """Sample from `cursor` to the end of the path; `branch` is that of the first turn, later turns are branch 0."""
+        after = await self.advance(cursor, branch=branch)
+        while isinstance(after, Cursor):
+            after = await self.advance(after)
+        return after
 
     async def write(
         self,
@@ -163,47 +163,45 @@ class Rollout:
         sampling: Sampling | None = None,
         hint: str = "",
     ) -> PendingAction | Outcome:
-        """Let the policy write an action, or go on with one, without doing it.
+        """Sample an action, or continue one, without executing it.
 
         Args:
-            at: Where to act, or what to go on with; it must not be whole.
-            branch: Tells what is written from one place apart, and seeds it.
-            most: Most tokens of this piece; None for as many as `sampling` allows to the whole action.
-            sampling: How, if not as the agent does.
-            hint: What the policy is told in addition at a cursor. It is no part of the tree, so what was written with
-                it has no log-probabilities and counts as a teacher's.
+            at: Where to act, or the incomplete action to continue.
+            branch: Distinguishes the samples from one position, and seeds them.
+            most: Maximum number of tokens of this piece; None for the limit of `sampling` on the whole action.
+            sampling: Sampling settings; None for the agent's.
+            hint: Text added to the prompt at a cursor. The tree does not hold it, so the sampled action has no
+                log-probabilities and counts as a teacher's.
 
         Returns:
-            What is written now; or `FAILED`, and a leaf says why.
+            The action so far; or `FAILED`, with the fault in the info of a leaf.
 
         Raises:
-            BudgetExceeded: when a budget of the tree can't pay for it.
-            ValueError: when a draft is whole, or gets a hint.
+            BudgetExceeded: when it does not fit a budget of the tree.
+            ValueError: when the action is already complete, or gets a hint.
         """
         if isinstance(at, PendingAction) and (at.complete or hint):
-            raise ValueError(
-                f"write: got a draft with {at.complete=} and {hint=}; need one that is not whole, and no hint"
-            )
+            raise ValueError(f"write: got a draft with {at.complete=} and {hint=}; need an incomplete one, and no hint")
         chosen = sampling or self.sampling
-        dearest = self._writer.dearest(at, chosen, most)
-        async with self.budget.holding(dearest) as cost:
-            return await self._writer.write(at, branch, chosen, dearest, hint=hint, cost=cost)
+        max_cost = self._writer.max_cost(at, chosen, most)
+        async with self.budget.holding(max_cost) as cost:
+            return await self._writer.write(at, branch, chosen, max_cost, hint=hint, cost=cost)
 
     def do(self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED) -> PendingAction:
-        """Write a whole action in the place of the policy, in the form that the parser asks for; costs nothing."""
+        """Add a whole action without sampling, in the parser's form; costs nothing."""
         return self._writer.do(cursor, action, branch=branch, source=source, ahead=())
 
     def put(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
-        """Write a piece of an action in the place of the policy; it has no log-probabilities and costs nothing.
+        """Add a piece of an action without sampling; it has no log-probabilities and costs nothing.
 
-        A piece that ends with a stop token, or has the last token that an action may have, makes it whole.
+        A piece that ends with a stop token, or reaches the maximum length of an action, completes it.
         """
         return self._writer.put(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
-        """The first `at` tokens of an action, to write something else after them: a branch within a turn.
+        """The first `at` tokens of an action, as the start of another branch within the turn.
 
-        What was written after them stays in the tree; give what is written now other branch numbers than 0.
+        The tokens after them stay in the tree; give the new branches numbers other than 0.
 
         Raises:
             ValueError: when `at` leaves no token on one of the sides.
@@ -211,25 +209,25 @@ class Rollout:
         return self._writer.cut(draft, at)
 
     async def act(self, draft: PendingAction) -> Cursor | Outcome:
-        """Do what was written: step the environment, read what it says.
+        """Execute an action: step the environment and add the observation.
 
         Raises:
-            BudgetExceeded: when the budget of turns can't pay for it.
+            BudgetExceeded: when it does not fit the budget of turns.
         """
         async with self.budget.holding(Usage(turns=self._steps(draft.cursor))) as cost:
             return await self._act(draft, cost)
 
     async def ask(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
-        """Ask the engine something that is no part of the tree; returns its whole answer.
+        """Generate an answer to a prompt outside of the tree; returns the whole answer.
 
         Args:
-            system: What it is told first.
-            text: What it reads.
-            name: Of the question, for its seed.
-            sampling: How, if not as the agent does.
+            system: The system prompt.
+            text: The user message.
+            name: Name of the question, for its seed.
+            sampling: Sampling settings; None for the agent's.
 
         Raises:
-            BudgetExceeded: when a budget of the tree can't pay for it.
+            BudgetExceeded: when it does not fit a budget of the tree.
             EngineFault: when the engine broke.
         """
         chosen, renderer = sampling or self.sampling, self._agent.renderer
@@ -244,10 +242,11 @@ class Rollout:
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state, or of an action.
 
-        The value of an action is that before its last token, the stop token: the last value on a path that is trained.
+        The value of an action is the value before its last token, the stop token: the last value on a path that is
+        trained.
 
         Raises:
-            BudgetExceeded: when the budget of calls can't pay for it.
+            BudgetExceeded: when it does not fit the budget of calls.
             ValueError: when the agent has no critic.
         """
         critic = self._agent.critic
@@ -263,16 +262,17 @@ class Rollout:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    async def score(self, said: PendingAction | tuple[str, str, str]) -> tuple[float, ...]:
-        """Log-probability of each token of an action, whoever wrote it, under the policy at temperature 1.
+    async def score(self, item: PendingAction | tuple[str, str, str]) -> tuple[float, ...]:
+        """Log-probability of each token of an action, [tokens], nats, under the policy at temperature 1.
 
-        Or of how an answer begins, without a stop token: (system, text, answer), as in `ask`.
+        The source of the action does not matter. Given (system, text, answer) as in `ask`, it scores the tokens of the
+        answer, without a stop token.
 
         Raises:
-            BudgetExceeded: when the budget of calls can't pay for it.
+            BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
         """
-        read, tokens, branches = self._writer.reads(said)
+        read, tokens, branches = self._writer.reads(item)
         async with self.budget.holding(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self._deadlines.until(
@@ -286,7 +286,7 @@ class Rollout:
         """`score` of several actions in one state, in one call.
 
         Raises:
-            BudgetExceeded: when the budget of calls can't pay for it.
+            BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
             ValueError: when the actions belong to different states.
         """
@@ -303,25 +303,25 @@ class Rollout:
             )
 
     def stop(self, at: Cursor | PendingAction, reason: str) -> None:
-        """Say why nothing goes on from here; if nothing does, the path is truncated for this reason.
+        """Store the reason why nothing continues from here; if nothing does, the path is truncated with this reason.
 
-        A draft that nobody goes on with and that was not stopped is no path: what is in it counts nowhere.
+        An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
         """
         if isinstance(at, PendingAction) and not at.complete:
             self._writer.note(at)
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
-        """End what is left open: a place from which nobody went on is where a path was truncated. Note the cost."""
+        """Truncate the open paths, and store the usage in the root's info."""
         self.builder.nodes[0].info["cost"] = {**asdict(self.budget.spent), "replayed": self.budget.replayed}
         end_open(self.builder, self._stopped)
 
     def _steps(self, cursor: Cursor) -> int:
-        """How many environment steps a turn may take."""
+        """Maximum number of environment steps of a turn."""
         return 1 + (len(cursor.past) if self._host.branching is Branching.REPLAY else 0)
 
     async def _act(self, draft: PendingAction, cost: Usage) -> Cursor | Outcome:
-        """Step the environment; `cost` gets what it really cost."""
+        """Step the environment, and add the real cost to `cost`."""
         cursor, node = draft.cursor, self.builder.nodes[draft.node]
         if not draft.complete:
             self._writer.note(draft)
@@ -352,7 +352,7 @@ class Rollout:
         return self._observe(after, step)
 
     def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
-        """Add what the environment said; `after.node` is the action that it answers."""
+        """Add the observation; `after.node` is the action before it."""
         node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key)
         node.info["text"] = step.state.observation
         if step.replayed_steps:
@@ -390,9 +390,9 @@ class Rollout:
         return outcome
 
     def _exhausted(self, cursor: Cursor) -> str:
-        """The name of the first budget of the path that has run out, or ""."""
-        limits, played = self.limits, len(cursor.past) - len(self.builder.task.start)
-        spent = {"turns": (played, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
+        """The name of the first exhausted budget of the path, or ""."""
+        limits, turns = self.limits, len(cursor.past) - len(self.builder.task.start)
+        spent = {"turns": (turns, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
         return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:

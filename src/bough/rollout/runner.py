@@ -1,4 +1,4 @@
-"""Many tasks at once: from tasks to trees."""
+"""The rollouts of many tasks at once: from tasks to trees."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -19,31 +19,41 @@ class Explorer(Protocol):
     """Grows one tree: a frozen dataclass whose fields are its settings."""
 
     async def __call__(self, rollout: Rollout) -> None:
-        """Call `player.root()` and advance until satisfied."""
+        """Call `rollout.root()`, and advance from its cursors until the tree is done."""
+        ...
+
+
+@runtime_checkable
+class CountsPaths(Protocol):
+    """An explorer that grows a fixed number of paths."""
+
+    @property
+    def paths(self) -> int | None:
+        """The number of paths of a tree; None when its settings leave it open."""
         ...
 
 
 def paths_of(explorer: Explorer) -> int | None:
-    """The number of paths of a tree: the explorer's field or property `paths`; None for an explorer without it."""
-    return getattr(explorer, "paths", None)
+    """The number of paths of a tree; None for an explorer that is not `CountsPaths`."""
+    return explorer.paths if isinstance(explorer, CountsPaths) else None
 
 
 @runtime_checkable
 class PartialTrees(Protocol):
-    """Keeps trees of a list of tasks as they finish."""
+    """Stores the trees of a list of tasks as they finish."""
 
     def get(self, place: int, task: Task) -> Tree | None:
-        """The tree of the task at a place in the list, if it is kept."""
+        """The tree of the task at an index of the list, if it is stored."""
         ...
 
     def put(self, place: int, tree: Tree) -> None:
-        """Keep a tree."""
+        """Store a tree."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollouts:
-    """What came of a list of tasks.
+    """The trees of a list of tasks.
 
     Attributes:
         trees: In the order of the tasks; tasks that never started are missing.
@@ -55,22 +65,22 @@ class Rollouts:
 
     @property
     def failures(self) -> dict[str, str]:
-        """By id of each failed task, the cause: it did not start, or every path is `FAILED`."""
+        """The cause by id of each failed task: it did not start, or every path is `FAILED`."""
         return {**self.unstarted, **{tree.task.id: _fault(tree) for tree in self.trees if not len(counted(tree))}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutRunner:
-    """Where trees grow: everything that a list of tasks has in common.
+    """Grows the trees of a list of tasks; holds the settings that all of them share.
 
     Attributes:
-        agent: What acts.
+        agent: The policy's side.
         host: Runs the environment.
-        instructions: What the environment tells the agent first.
+        instructions: The environment's instructions, at the start of the prompt.
         limits: Budgets of a path and of a tree.
         deadlines: The run's register of pending awaits.
-        max_concurrent: Largest number of trees that grow at a time.
-        start_retries: How often a task whose environment did not start is tried again.
+        max_concurrent: Maximum number of trees that grow at a time.
+        start_retries: How often a task whose environment did not start is retried.
     """
 
     agent: Agent
@@ -84,24 +94,25 @@ class RolloutRunner:
     async def run(
         self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: PartialTrees | None = None
     ) -> Rollouts:
-        """Grow one tree for each task, many at a time.
+        """Grow one tree for each task, up to `max_concurrent` at a time.
 
-        Every tree's seed comes from `seed` and its place in the list, so a task that occurs twice grows two trees.
+        The seed of a tree is derived from `seed` and its index in the list, so a task that occurs twice grows two
+        trees.
 
         Args:
-            explorer: Grows each.
+            explorer: Grows each tree.
             tasks: The list.
-            seed: Of all of them.
+            seed: The seed of the list.
             shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
                 stored.
         """
-        places = asyncio.Semaphore(self.max_concurrent)
+        slots = asyncio.Semaphore(self.max_concurrent)
 
         async def one(place: int, task: Task) -> Tree | str:
             kept = None if shelf is None else shelf.get(place, task)
             if kept is not None:
                 return kept
-            async with places:
+            async with slots:
                 tree = await self._one(explorer, task, derive(seed, place))
             if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
                 shelf.put(place, tree)
@@ -120,7 +131,7 @@ class RolloutRunner:
         raise error
 
     async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
-        """A tree, or the fault for which there is none."""
+        """A tree, or the text of the fault when the task did not start."""
         fault = ""
         for _ in range(self.start_retries + 1):
             builder = TreeBuilder(task)
@@ -149,7 +160,7 @@ def _fault(tree: Tree) -> str:
 
 
 def first_error(error: BaseException) -> BaseException:
-    """The first plain exception in a nest of groups."""
+    """The first exception in nested groups that is not a group."""
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error

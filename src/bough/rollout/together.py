@@ -1,4 +1,4 @@
-"""Many calls at once, or in turn where a budget of the tree decides how far they get."""
+"""Concurrent calls of one rollout, sequential where the tree has a budget."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -10,11 +10,11 @@ Result = TypeVar("Result")
 
 
 async def together(rollout: Rollout, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """The results of all calls, in their order; they run at once, unless the tree has a budget of its own.
+    """The results of all calls, in their order; they run concurrently unless the tree has a budget of its own.
 
-    With a budget for all branches together, it would be left to chance which of them still gets something. So they are
-    awaited one after the other, and the same tree grows whatever arrives first; other trees grow at the same time in
-    any case. When one raises, the others are cancelled.
+    With a budget of the tree, concurrent calls would compete for it in a random order. So they are awaited one after
+    the other, and the tree does not depend on the order of arrival. Other trees still grow concurrently. When a call
+    raises, the others are cancelled.
     """
     if not rollout.budget.bounded:
         async with asyncio.TaskGroup() as group:

@@ -1,4 +1,4 @@
-"""Writing actions into a growing tree: by the policy, in one go or in pieces, or in its place."""
+"""Adding actions to a tree under construction: sampled in one go or in pieces, or given."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from bough.tree.seeds import derive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """The policy's side of a tree; `Rollout` asks it, and pays.
+    """Samples the actions of a rollout; `Rollout` calls it and charges the budget.
 
     Attributes:
-        builder: Where what is written goes.
-        agent: Who writes.
-        instructions: What the agent is told first.
+        builder: The tree that gets the actions.
+        agent: The agent that samples them.
+        instructions: The text at the start of the prompt.
         limits: Budgets of a path.
-        seed: Of the tree.
+        seed: Seed of the tree.
         deadlines: The run's register of pending awaits.
     """
 
@@ -35,32 +35,32 @@ class Writer:
     seed: int
     deadlines: Deadlines
 
-    def dearest(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
-        """What a completion may cost; its tokens are how many may be sampled."""
-        room = sampling.max_tokens - _begun(at)
+    def max_cost(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
+        """The maximum cost of a completion; its tokens are the maximum number of sampled tokens."""
+        capacity = sampling.max_tokens - _begun(at)
         if self.limits.tokens is not None:
-            room = min(room, self.limits.tokens - _sampled(at))
-        return Usage(tokens=max(1, room if most is None else min(room, most)), calls=1)
+            capacity = min(capacity, self.limits.tokens - _sampled(at))
+        return Usage(tokens=max(1, capacity if most is None else min(capacity, most)), calls=1)
 
     async def write(
         self, at: Cursor | PendingAction, branch: int, sampling: Sampling, most: Usage, *, hint: str, cost: Usage
     ) -> PendingAction | Outcome:
-        """Let the policy write; see `Rollout.write`.
+        """Sample an action or a piece of one; see `Rollout.write`.
 
         Args:
-            at: Where.
-            branch: Which branch there.
-            sampling: How.
-            most: As `dearest` says.
-            hint: What the policy is told in addition.
-            cost: Gets what it really cost.
+            at: Where to continue.
+            branch: The branch there.
+            sampling: Sampling settings.
+            most: The result of `max_cost`.
+            hint: Text added to the prompt.
+            cost: Receives the real cost.
         """
         branches, limited = _below(at, branch), replace(sampling, max_tokens=most.tokens)
         node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch)
         prompt = (
             (*at.cursor.text, *at.tokens)
             if isinstance(at, PendingAction)
-            else self._told(at, hint)
+            else self._hinted_prompt(at, hint)
             if hint
             else at.text
         )
@@ -80,14 +80,14 @@ class Writer:
             node.source = Source.GREEDY
         else:
             node.source, node.logprobs, node.entropies = Source.SAMPLED, completion.logprobs, completion.entropies
-        # The end of the model's context ends a completion before it has all the tokens that it may have.
+        # The model's context length can end a completion before it reaches its token limit.
         ended = (
             completion.finish is FinishReason.STOP or number < most.tokens or _begun(at) + number >= sampling.max_tokens
         )
         spent = self.limits.tokens is not None and _sampled(at) + number >= self.limits.tokens
-        draft = self._standing(_cursor(at), self.builder.add(node), branches, whole=ended or spent)
+        draft = self._pending(_cursor(at), self.builder.add(node), branches, whole=ended or spent)
         if completion.finish is FinishReason.LENGTH:
-            # An action cut off at the token limit is not what the policy meant to say in full.
+            # An action that was cut off at the token limit is not well formed.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete:
             self.note(draft)
@@ -96,11 +96,11 @@ class Writer:
     def put(
         self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
     ) -> PendingAction:
-        """Write tokens in the place of the policy; `whole` says that there is no more to come, whatever they are."""
+        """Add tokens without sampling; `whole` marks the action as complete, whatever its tokens are."""
         node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
         ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
         full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
-        draft = self._standing(_cursor(at), self.builder.add(node), _below(at, branch), whole=ends or full)
+        draft = self._pending(_cursor(at), self.builder.add(node), _below(at, branch), whole=ends or full)
         if full and not ends:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete and not whole:
@@ -108,7 +108,7 @@ class Writer:
         return draft
 
     def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> PendingAction:
-        """Write an action in the place of the policy, in the form that the parser asks for."""
+        """Add an action without sampling, in the parser's form."""
         renderer, parser = self.agent.renderer, self.agent.parser
         written = (
             parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
@@ -120,7 +120,7 @@ class Writer:
         return draft
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
-        """See `Rollout.cut`."""
+        """The first `at` tokens of an action; see `Rollout.cut`."""
         if not 0 < at < len(draft.tokens):
             raise ValueError(f"cut: got token {at} of {len(draft.tokens)}; need at least one on either side")
         nodes, number = self.builder.nodes, draft.node
@@ -129,10 +129,10 @@ class Writer:
             number = nodes[number].parent
             begin -= len(nodes[number].tokens)
         inside = nodes[number].parent if begin == at else self.builder.split(number, at - begin)
-        return self._standing(draft.cursor, inside, draft.branches, whole=False)
+        return self._pending(draft.cursor, inside, draft.branches, whole=False)
 
     def note(self, draft: PendingAction, raw: str | None = None) -> None:
-        """Write down what was found in an action, at its last piece; `raw` is its text."""
+        """Store the parser's result in the info of an action's last piece; `raw` is the action's text."""
         info, parsed = self.builder.nodes[draft.node].info, draft.parsed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
         info |= parsed.marks
@@ -143,10 +143,10 @@ class Writer:
             info["spans"] = {name: self._tokens(draft.tokens, raw, span) for name, span in parsed.spans.items()}
 
     async def complete(self, prompt: tuple[int, ...], sampling: Sampling, seed: int, *, owner: str) -> Completion:
-        """A completion in time.
+        """A completion under a deadline.
 
         Raises:
-            EngineFault: when the engine broke or gave up.
+            EngineFault: when the engine broke or aborted the completion.
         """
         agent = self.agent
         request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=agent.renderer.stop_tokens, seed=seed)
@@ -161,26 +161,26 @@ class Writer:
         if sampling.top_probs and completion.top_probs is None:
             raise ValueError(
                 f"Sampling.top_probs: got {sampling.top_probs} and the engine {type(agent.engine).__name__}, "
-                "which does not say what else it might have written; need Local"
+                "which returns no alternative tokens; need Local"
             )
         return completion
 
     def reads(
-        self, said: PendingAction | tuple[str, str, str]
+        self, item: PendingAction | tuple[str, str, str]
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """What is read before an action, or an answer to a question, what is written then, and the branches there."""
-        if isinstance(said, PendingAction):
-            return said.cursor.text, said.tokens, said.branches
-        (system, text, answer), renderer = said, self.agent.renderer
-        words = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
-        return renderer.render(system, (), text), words, ()
+        """The prompt of an action or an answer, its tokens, and its branches."""
+        if isinstance(item, PendingAction):
+            return item.cursor.text, item.tokens, item.branches
+        (system, text, answer), renderer = item, self.agent.renderer
+        tokens = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
+        return renderer.render(system, (), text), tokens, ()
 
     def name(self, branches: tuple[int, ...]) -> str:
-        """A place, for people."""
+        """The name of a position, for messages."""
         return f"task {self.builder.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
 
-    def _standing(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> PendingAction:
-        """What was written from a cursor down to a node."""
+    def _pending(self, cursor: Cursor, number: int, branches: tuple[int, ...], *, whole: bool) -> PendingAction:
+        """The action from a cursor down to a node."""
         pieces: list[NodeDraft] = []
         last = number
         while number != cursor.node:
@@ -199,17 +199,17 @@ class Writer:
         )
 
     def _tokens(self, tokens: tuple[int, ...], raw: str, span: tuple[int, int]) -> list[int]:
-        """The tokens that hold some of a range of characters."""
+        """The token range [first, stop) that covers a range of characters."""
         text = self.agent.renderer.text
         first, stop = span
         counts = range(len(tokens) + 1)
-        # A prefix of the tokens may end within a character, which decodes to another one for the time being.
+        # A prefix of the tokens may end within a character, and then decodes to another one.
         begun = bisect_left(counts, True, key=lambda count: len(text(tokens[:count])) > first)
         ended = bisect_left(counts, True, key=lambda count: text(tokens[:count]).startswith(raw[:stop]))
         return [begun - 1, min(ended, len(tokens))]
 
-    def _told(self, cursor: Cursor, hint: str) -> tuple[int, ...]:
-        """What the policy reads at a cursor when it is told something in addition."""
+    def _hinted_prompt(self, cursor: Cursor, hint: str) -> tuple[int, ...]:
+        """The prompt at a cursor with a hint added to the observation."""
         agent, observation = self.agent, f"{cursor.state.observation}\n{hint}"
         if not cursor.past:
             return agent.renderer.render(self.instructions, (), observation)
@@ -225,12 +225,12 @@ def _below(at: Cursor | PendingAction, branch: int) -> tuple[int, ...]:
 
 
 def _begun(at: Cursor | PendingAction) -> int:
-    """How many tokens the action has so far."""
+    """Number of tokens of the action so far."""
     return len(at.tokens) if isinstance(at, PendingAction) else 0
 
 
 def _sampled(at: Cursor | PendingAction) -> int:
-    """How many tokens were sampled on the path so far."""
+    """Number of tokens sampled on the path so far."""
     return at.cursor.sampled_tokens + at.sampled_tokens if isinstance(at, PendingAction) else at.sampled_tokens
 
 

@@ -1,4 +1,4 @@
-"""Search: one loop over five choices: select, expand, evaluate, back up, prune.
+"""Tree search: one loop over five choices, which are select, expand, evaluate, back up and prune.
 
 The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 """
@@ -14,108 +14,114 @@ from bough.search.tree import SearchTree
 
 @runtime_checkable
 class Select(Protocol):
-    """Says where a search goes on."""
+    """Selects the nodes of the next round."""
 
     def __call__(self, tree: SearchTree) -> Sequence[SearchNode]:
-        """Nodes to carry out and write on at, or ends to count once more; none ends the search.
+        """Nodes to execute and expand, or ends to count once more; an empty sequence ends the search.
 
-        At one that is named twice twice as many actions are written.
+        A node that occurs twice gets twice as many actions.
         """
         ...
 
 
 @runtime_checkable
 class Score(Protocol):
-    """Says how promising a node is; the highest is taken, the first found of equals.
-
-    One whose word on a node does not change after the round in which it was found says so with a constant `fixed =
-    True`, so that selectors ask once.
-    """
+    """Scores a node; the highest score is selected, ties go to the first found."""
 
     def __call__(self, node: SearchNode) -> float:
-        """A number; its siblings can be looked at through its parent."""
+        """The score; siblings are available through the node's parent."""
+        ...
+
+
+@runtime_checkable
+class FixedScore(Score, Protocol):
+    """A score that is constant after the round in which the node was found, so selectors compute it once."""
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the score is constant with the current settings."""
         ...
 
 
 Written: TypeAlias = tuple[PendingAction, float]
-"""An action, and how likely the policy finds it."""
+"""An action, and its probability under the policy."""
 
 
 @runtime_checkable
 class Hint(Protocol):
-    """Says what the policy is told besides the observation when it writes an action."""
+    """Returns a text that is added to the observation when an action is sampled."""
 
     @property
     def in_turn(self) -> bool:
-        """Whether it looks at what was just written, so that actions are written one after another."""
+        """Whether the hint depends on the actions sampled before, so that actions are sampled one after another."""
         ...
 
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
-        """What to say at a node where `earlier` actions were written already; "" for nothing.
+        """The hint at a node where the actions `earlier` were already sampled; "" for none.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for it; nothing is written then.
+            BudgetExceeded: when it does not fit a budget; no action is sampled then.
         """
         ...
 
 
 @runtime_checkable
 class Expand(Protocol):
-    """Writes the actions that are considered at a place."""
+    """Proposes the actions at a node."""
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
-        """Write actions at a node, `times` as many as usual; where a budget ends it, those that there are."""
+        """Propose actions at a node, `times` as many as usual; fewer where a budget ends it."""
         ...
 
 
 @runtime_checkable
 class Rate(Protocol):
-    """Says what actions are worth before they are carried out."""
+    """Rates actions before they are executed."""
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each of some children of a node.
+        """The rating of each of some children of a node [children].
 
         Raises:
-            BudgetExceeded: when a budget can't pay for it; nobody knows then.
+            BudgetExceeded: when it does not fit a budget; the ratings stay unknown then.
         """
         ...
 
 
 @runtime_checkable
 class Evaluate(Protocol):
-    """Says what places are worth."""
+    """Estimates the values of nodes."""
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
-        """What it is worth to be where a node led.
+        """The value of a node's state.
 
-        nan is no opinion: nothing is counted, and the place is asked about again should it be selected again.
+        nan means unknown: nothing is counted, and the node is evaluated again when it is selected again.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for it; that is no opinion either.
-            EngineFault: when the engine broke; the search asks again, a few times.
+            BudgetExceeded: when it does not fit a budget; the value stays unknown.
+            EngineFault: when the engine broke; the search retries `Search.retries` times.
         """
         ...
 
 
 @runtime_checkable
 class Backup(Protocol):
-    """Says what a value found below means above."""
+    """Propagates a value from a node to its ancestors."""
 
     def __call__(self, node: SearchNode) -> None:
-        """Count the value of a node once: update `q` and `visits` of it and of all nodes above it."""
+        """Count the value of a node once: update `q` and `visits` of the node and of all its ancestors."""
         ...
 
 
 @runtime_checkable
 class Prune(Protocol):
-    """Gives up on nodes."""
+    """Prunes nodes."""
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up what is not worth going on with; `fresh` are the nodes that this round looked at."""
+        """Prune nodes of the tree; `fresh` are the nodes that this round evaluated."""
         ...
 
 
-# Last, because every piece takes a tree, and the loop takes every piece.
+# Last, because every component imports the tree, and the loop imports every component.
 from bough.search.a_star import Bounded, TurnsToGo, a_star  # noqa: E402
 from bough.search.agent_q import agent_q  # noqa: E402
 from bough.search.ats import ats  # noqa: E402

@@ -1,4 +1,4 @@
-"""A*: as few turns as possible, by an estimate of the turns that are left."""
+"""A*: the fewest turns, by an estimate of the remaining turns."""
 
 import math
 from collections.abc import Sequence
@@ -13,17 +13,18 @@ from bough.search.prune import DedupeStates
 from bough.search.score import AStarCost, known
 from bough.search.search import Search
 from bough.search.tree import SearchTree
+from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnsToGo:
-    """Minus the turns that the environment's oracle needs from a place, for `AStarCost`; needs an oracle.
+    """Minus the turns of the oracle's plan from a state, for `AStarCost`; needs an oracle.
 
     Attributes:
-        hopeless: How many where it knows no way.
+        hopeless: Turns of a state without a plan.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     hopeless: float = 1000.0
 
@@ -35,10 +36,10 @@ class TurnsToGo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounded:
-    """Branch and bound: after a success only what may still be shorter goes on, by the turns to go that values say."""
+    """Branch and bound: after a success, prunes nodes that can't lead to a shorter path by their estimate."""
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up the others."""
+        """Prune the nodes whose bound is not below the shortest success."""
         least: float = min([node.depth for node in fresh if node.success], default=math.inf)
         least = tree.notes["Bounded"] = min(least, tree.notes.get("Bounded", math.inf))
         if least < math.inf:
@@ -48,13 +49,13 @@ class Bounded:
 
 
 def a_star(width: int = 4, weight: float = 1.0) -> Search:
-    """A* (Hart, Nilsson and Raphael, 1968): the shortest way, by an estimate of what is left; needs state keys.
+    """A* (Hart, Nilsson and Raphael, 1968): the shortest path, by an estimate of the turns to go; needs state keys.
 
-    All children of a place are carried out and estimated; the place goes on whose turns so far and turns to go are
-    fewest, and of equals the one that has come furthest. It ends when no open place may still lead to a shorter way,
-    which the textbook's A* knows when the goal's turn comes: the first success found is not always a shortest. The
-    estimate here is the environment's oracle; ToolChain* (arXiv 2310.13227) makes one from stored plans and the model's
-    agreement with itself, take any `evaluate` that says minus the turns to go.
+    All children of a node are executed and estimated. The node with the fewest turns so far plus turns to go is
+    expanded next, ties go to the deepest. The search ends when no open node can lead to a shorter path. Textbook A*
+    ends when a solution is selected for expansion; here the first success found is not always a shortest. The estimate
+    is the environment's oracle. ToolChain* (arXiv 2310.13227) builds one from stored plans and the model's
+    self-consistency; use any `evaluate` that returns minus the turns to go.
     """
     return Search(
         select=Best(by=AStarCost(weight=weight), deepest=True),

@@ -1,4 +1,4 @@
-"""A critic that ranks proposals before they are carried out."""
+"""Agent Q: a critic ranks proposed actions before they are executed."""
 
 from bough.search.backup import MeanBackup
 from bough.search.descend import Descend
@@ -10,9 +10,9 @@ from bough.search.search import Search
 
 
 def agent_q(width: int = 5, share: float = 0.5, c: float = 1.0) -> Search:
-    """Experimental: Agent Q (arXiv 2408.07199): a self-critic ranks proposals, its word is mixed in; needs forks.
+    """Experimental: Agent Q (arXiv 2408.07199): scores mix a self-critic's ranks of actions with q; needs forks.
 
-    Of the paper a summary was read, not its text; the share of the critic is a choice.
+    Written from a summary of the paper; the critic's weight `share` is a choice.
     """
     return Search(
         select=Descend(by=Hybrid(c=c, share=share), revisit=False),

@@ -1,4 +1,4 @@
-"""A search that the model writes itself."""
+"""Autonomous tree search: the model writes the search as text."""
 
 from bough.search.expand import Sample
 from bough.search.frontier import Level
@@ -7,10 +7,10 @@ from bough.search.search import Search
 
 
 def ats() -> Search:
-    """Experimental: Autonomous tree-search (arXiv 2310.10686): the model writes the search itself; one path.
+    """Experimental: Autonomous tree-search (arXiv 2310.10686): the model writes the search as text; one path.
 
-    Of the paper a summary was read, not its text. What it may write is the agent's `sampling.max_tokens`, or
-    `limits.tokens` in all; the action is what the parser finds in the end.
+    Written from a summary of the paper. The text is limited by the agent's `sampling.max_tokens`, or `limits.tokens` in
+    all; the action is what the parser extracts from it.
     """
     text = (
         "Before you act, write a search: list the possible actions, what each leads to and how promising that is; "

@@ -1,4 +1,4 @@
-"""Independent paths, of which the best is the answer."""
+"""Best-of-n: the best of several independent paths."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,15 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestOf:
-    """Best-of-n: independent paths to the end, of which a verifier chooses; needs one, by default the environment.
+    """Best-of-n: a verifier selects the best of n independent paths; by default the environment verifies.
 
-    It stops when a path as good as `enough` is there, or a budget of the tree can't pay for more.
+    It stops when a path with a value of at least `enough` is found, or when a budget of the tree is exceeded.
 
     Attributes:
-        n: Most paths.
-        at_once: How many are played at a time; one where the tree has a budget of its own.
-        judge: What the end of a path is worth; None for 1 if the environment says that it succeeded, else 0.
-        enough: A path worth this is the last; None to play all.
+        n: Maximum number of paths.
+        at_once: Number of concurrent paths; 1 where the tree has a budget of its own.
+        judge: Evaluates ended paths; None for 1 at the environment's success, else 0.
+        enough: A path with this value is the last; None for all n paths.
     """
 
     n: int = 8

@@ -1,4 +1,4 @@
-"""Programs written, tested and mended, depth first."""
+"""CodeTree: programs are written, tested and repaired, depth first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ TESTS = (
 
 
 ALL = 4 / 3
-"""What a program is worth that passes all tests and that the critic finds right."""
+"""Value of a program that passes all tests and that the critic rates highest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneRegressions:
-    """A step back is given up: a place that is worth less than the one from which it was reached (CodeTree).
+    """Prunes a node whose value is below its parent's (CodeTree).
 
-    What is reached from the root is never a step back.
+    Children of the root are not pruned.
     """
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up what is worse."""
+        """Prune the fresh nodes that are worse than their parents."""
         for node in fresh:
             above = node.parent
             if above is not None and above.parent is not None and node.value < above.value and not node.ended:
@@ -41,16 +41,16 @@ class PruneRegressions:
 
 
 def code_tree(width: int = 3, programs: int = 20) -> Search:
-    """CodeTree (arXiv 2411.04329): differing programs, each mended from critique as long as it gets better; forks.
+    """CodeTree (arXiv 2411.04329): diverse programs, each repaired from critique while it improves; needs forks.
 
-    For environments in which an action is a program, and what is read and paid says which tests it passes. The value
-    is the share that passes, and up to 1/3 more by a critic who reads how it failed (0 to 5). A program that is worth
-    less than the one that it mends is not mended further; one that solves the task is worth 4/3 and ends the search.
-    How deep mending goes is `limits.turns` (3 in the paper); programs at that depth are worth nothing unless they solve
-    it. Any program may be the answer.
+    For environments in which an action is a program, and observation and reward show which tests it passes. The value
+    is the share of passed tests, plus up to 1/3 by a critic that rates how it failed (0 to 5). A program with a lower
+    value than the one it repairs is not repaired further; one that solves the task has value 4/3 and ends the search.
+    The depth of repairs is `limits.turns` (3 in the paper); programs at that depth have value 0 unless they solve the
+    task. Any program may be the answer.
 
-    The released code asks once for all strategies, or all ways to mend a program; here each is written knowing those
-    before it. It also gives up a program that is worth the same and lies deeper than its score.
+    The released code requests all strategies, or all repairs of a program, in one call; here the prompt of each has the
+    earlier ones. It also prunes a program of equal value that lies deeper than its score.
     """
     return Search(
         select=DepthFirst(),

@@ -1,4 +1,4 @@
-"""Values made of other values: weighed, or looked up where an action leads."""
+"""Evaluations composed of other evaluations, rewards or counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mix:
-    """A weighed sum of evaluations, which are asked for at once.
+    """A weighted sum of evaluations, which run concurrently.
 
     Attributes:
         parts: The evaluations.
-        weights: One for each.
+        weights: The weight of each.
     """
 
     parts: Sequence[Evaluate]
@@ -30,7 +30,7 @@ class Mix:
         """The value.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for one of them.
+            BudgetExceeded: when one of them does not fit a budget.
         """
         values = await tree.together(_value(part, tree, node) for part in self.parts)
         return sum(weight * value for weight, value in zip(self.weights, values, strict=True))
@@ -38,9 +38,9 @@ class Mix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """Self-consistency (arXiv 2203.11171): which share of what was written beside an action is the same.
+    """Self-consistency (arXiv 2203.11171): the share of an action's copies among the samples of its parent.
 
-    It asks nobody, and needs a search that merges what is written twice. Of five samples, three the same: .6 for that
+    It makes no request, and needs a search that merges equal actions. Of five samples, three the same: .6 for that
     action.
     """
 
@@ -53,12 +53,12 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvReturn:
-    """What the environment paid on the way here, such as the share of tests that a program passes.
+    """The sum of the environment's rewards on the path, such as the share of tests that a program passes.
 
-    For ends of paths, too, in a search with `won=None`.
+    In a search with `won=None` it also evaluates the ends of paths.
 
     Attributes:
-        last: Whether what was paid for the last action alone counts.
+        last: Whether only the reward of the last action counts.
     """
 
     last: bool = False
@@ -72,27 +72,27 @@ class EnvReturn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecuteAndEvaluate:
-    """Rates actions by carrying them out and evaluating where they lead; needs forks.
+    """Rates actions by executing them and evaluating the states after them; needs forks.
 
-    The search does not carry them out again. What an action that ends the path is worth the search knows itself.
+    The search does not execute them again. An action that ends the path is rated by `SearchTree.worth`.
 
     Attributes:
-        evaluate: What the places are worth.
+        evaluate: Evaluates the states.
     """
 
     evaluate: Evaluate
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child.
+        """The rating of each child [children].
 
         Raises:
-            BudgetExceeded: when a budget can't pay for all of them.
+            BudgetExceeded: when they do not all fit a budget.
         """
         del node
         await tree.together(tree.act(child) for child in children)
-        return await tree.together(self._seen(tree, child) for child in children)
+        return await tree.together(self._executed_value(tree, child) for child in children)
 
-    async def _seen(self, tree: SearchTree, child: SearchNode) -> float:
+    async def _executed_value(self, tree: SearchTree, child: SearchNode) -> float:
         worth = tree.worth(child) if child.ended else None
         if worth is not None:
             return worth

@@ -1,4 +1,4 @@
-"""Searching, settling on what looks best, and searching again from there."""
+"""Repeated search: commit to the best path, and search again from its end."""
 
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -10,25 +10,26 @@ from bough.search.node import SearchNode
 from bough.search.score import QValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree, best
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Search, settle on the best way, search on from its end (Tree Search for LM Agents, arXiv 2407.01476); forks.
+    """Searches, commits to the best path, and searches on from its end (Tree Search for LM Agents, arXiv 2407.01476).
 
-    One search has the `rounds` of its settings. Then the way to the best place found, the end of a path before any
-    other, is settled, and all beside it is given up; with to="action" the first action alone is (MCTS-DPO, 2405.00451),
-    the best of the children by a score. What is known below is kept; the paper begins anew. It is over when a path that
-    ended is settled, nothing is open, a budget runs out, or after `moves`. The answer lies on the way that was settled.
+    Needs forks. One search has the `rounds` of its settings. Then the path to the best node is fixed, ended paths
+    first, and all its siblings are pruned. With to="action" only the first action is fixed (MCTS-DPO, 2405.00451), the
+    best child by a score. Estimates below are kept; the paper starts from an empty tree. The search ends when an ended
+    path is fixed, nothing is open, a budget runs out, or after `moves`. The answer is on the fixed path.
 
     Attributes:
-        search: How to search.
-        to: What is settled: the whole way to the best place, or one action.
-        by: Which child is best, for actions: what was found there, or `VisitCount`; of equals the first found.
-        moves: Most searches.
+        search: The search that is repeated.
+        to: What is fixed: the path to the best node, or one action.
+        by: Scores children with to="action": `QValue` or `VisitCount`; ties go to the first found.
+        moves: Maximum number of searches.
     """
 
-    forks: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     search: Search = field(default_factory=best_first)
     to: Literal["way", "action"] = "way"
@@ -48,7 +49,7 @@ class Commit:
             tree.conclude(anywhere=self.search.anywhere)
 
     async def go(self, tree: SearchTree) -> None:
-        """Search below the root of a tree, which goes down."""
+        """Search below the root of a tree, and move the root down after each search."""
         for _ in range(self.moves):
             await self.search.go(tree)
             there = self._next(tree)
@@ -59,7 +60,7 @@ class Commit:
                 break
 
     def _next(self, tree: SearchTree) -> SearchNode | None:
-        """What to settle on; None where the search found nothing."""
+        """The node to commit to; None where the search found none."""
         children = [child for child in tree.root.children if child.visits]
         if self.to == "action":
             return max(children, key=lambda child: (self.by(child), -child.number), default=None)

@@ -1,4 +1,4 @@
-"""The kind of a step first, then the step."""
+"""CR-Planner: a critic selects the kind of a step, then the step."""
 
 from bough.search.expand import Sample
 from bough.search.frontier import Level
@@ -9,10 +9,10 @@ from bough.search.search import Search
 
 
 def cr_planner(samples: int = 3) -> Search:
-    """Experimental: CR-Planner (arXiv 2410.01428): one critic picks the kind of step, one the step; one path.
+    """Experimental: CR-Planner (arXiv 2410.01428): one critic selects the kind of step, one the step; one path.
 
-    Of the paper a summary was read, not its text. Its critics are trained on values of a search; here they are the
-    agent's engine. No state is stepped twice, but it is checked as every search.
+    Written from a summary of the paper. Its critics are trained on values of a search; here they are the agent's
+    engine. No state is stepped twice, but the environment check is that of every search.
     """
     return Search(
         select=Level(),

@@ -1,28 +1,29 @@
-"""The turns that are left, as far as a discounted value tells."""
+"""Estimated turns to go from a discounted value."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
+from bough.search.evaluate import CRITIC_NEEDS
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree.needs import Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CriticTurns:
     """Minus the turns to go that a discounted critic implies, log(value) / log(discount); needs a critic.
 
-    For `AStarCost`. A success that is sure and d turns away is worth discount^d to a critic that was trained with that
-    discount; one that is not sure looks further away. A value of .9^3 means 3 turns, with discount .9; values below
-    `least` mean as many as `least` does.
+    For `AStarCost`. A critic trained with that discount returns discount^d for a certain success d turns away, and less
+    for an uncertain one. A value of .9^3 means 3 turns, with discount .9; values below `least` count as `least`.
 
     Attributes:
-        discount: With which the critic's goals were discounted a turn, in (0, 1).
-        least: The least value that is told apart, in (0, 1).
+        discount: Discount of a turn in the critic's value targets, in (0, 1).
+        least: Lower bound of the value, in (0, 1).
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic"})
+    needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
     discount: float = 0.9
     least: float = 1e-3
@@ -37,7 +38,7 @@ class CriticTurns:
         """The value.
 
         Raises:
-            BudgetExceeded: when the budget of calls can't pay for it.
+            BudgetExceeded: when it does not fit the budget of calls.
         """
         value = await tree.rollout.value(node.at) if isinstance(node.at, Cursor) else tree.lost
         return -math.log(min(1.0, max(self.least, value))) / math.log(self.discount)

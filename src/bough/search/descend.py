@@ -1,4 +1,4 @@
-"""Going down a tree, child by child, to a place where something is left to be done."""
+"""The tree policy of Monte-Carlo tree search: a descent from the root to a node to evaluate or expand."""
 
 import math
 import random
@@ -12,24 +12,24 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descend:
-    """The tree policy of Monte-Carlo tree search: from child to child, down to a place to evaluate or write at.
+    """The tree policy of Monte-Carlo tree search: descends from child to child to a node to evaluate or expand.
 
-    It goes to the best child, the first found of equals; with a `sharpness` to one that is drawn with probability
+    It selects the best child, ties to the first found. With a `sharpness` it draws a child with probability
 
         copies * exp(sharpness * score) / sum over the children
 
     (softmax; DTS, arXiv 2506.20701, with `QValue`): scores 1 and 0, sharpness 1: .731 and .269.
 
-    With `revisit` it may come to the end of a path again, and count it once more, so that visits gather where it is
-    good, as the convergence of UCT needs; where all is known it goes on doing that, which costs nothing, until the
-    rounds of the search are over. Without, nodes below which nothing is open are passed over, and the search ends when
-    there is none else (rStar-Math, arXiv 2501.04519; CPL, 2409.08642). Either way a search ends when all is given up;
-    the released code of LATS (2310.04406) looks for another node forever.
+    With `revisit` it can select the end of a path again, which counts once more. Visits then concentrate on good ends,
+    as the convergence of UCT needs; where every end is known this costs nothing and continues until the rounds are
+    over. Without it, nodes below which nothing is open are skipped, and the search ends when no other is left
+    (rStar-Math, arXiv 2501.04519; CPL, 2409.08642). Either way a search ends when all nodes are pruned; the released
+    code of LATS (2310.04406) loops forever.
 
     Attributes:
-        by: Which child is best.
+        by: Scores the children.
         revisit: Whether known ends count again.
-        sharpness: None for the best child.
+        sharpness: Inverse temperature of the draw; None for the best child.
     """
 
     by: Score = Uct()
@@ -41,9 +41,9 @@ class Descend:
             raise ValueError(f"Descend.sharpness: got {self.sharpness}; need 0 or more, or None for the best child")
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
-        """The place."""
+        """The node."""
         node = tree.root
-        luck = None
+        rng = None
         while node.expanded:
             children = [child for child in node.children if not (child.pruned if self.revisit else child.closed)]
             if not children:
@@ -51,11 +51,11 @@ class Descend:
             if self.sharpness is None:
                 node = max(children, key=lambda child: (self.by(child), -child.number))
             else:
-                luck = luck or self._luck(tree)
-                node = luck.choices(children, self._chances(children, self.sharpness))[0]
+                rng = rng or self._rng(tree)
+                node = rng.choices(children, self._weights(children, self.sharpness))[0]
         return [] if node.pruned else [node]
 
-    def _chances(self, children: list[SearchNode], sharpness: float) -> list[float]:
+    def _weights(self, children: list[SearchNode], sharpness: float) -> list[float]:
         scores = [self.by(child) for child in children]
         top = max(scores)
         return [
@@ -63,8 +63,8 @@ class Descend:
             for child, score in zip(children, scores, strict=True)
         ]
 
-    def _luck(self, tree: SearchTree) -> random.Random:
-        """A new one for every way down."""
+    def _rng(self, tree: SearchTree) -> random.Random:
+        """A new random generator for every descent."""
         number: int = tree.notes.setdefault("Descend", 0)
         tree.notes["Descend"] = number + 1
         return random.Random(tree.rollout.seed("descend", number))

@@ -1,4 +1,4 @@
-"""Efficient tree search: few places that share much of their past, and differ."""
+"""Efficient tree search: keeps few, diverse nodes that share much of their paths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +14,14 @@ from bough.search.search import Search
 from bough.search.tree import SearchTree
 
 Choice: TypeAlias = tuple[float, tuple[int, ...]]
-"""What is gained by some leaves, without what clusters are worth, and which leaves."""
+"""The gain of a set of leaves, without the gain of its clusters, and the leaves."""
 
 MOST_CHOICES = 256
 
 
 @runtime_checkable
 class Similarity(Protocol):
-    """The similarity of two actions; a frozen dataclass, like every piece."""
+    """The similarity of two actions; a frozen dataclass, like every component."""
 
     def __call__(self, one: Sequence[int], other: Sequence[int]) -> float:
         """The similarity of two token sequences, at most 1; 1 when they are equal."""
@@ -39,29 +39,28 @@ class RougeL:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sparse:
-    """Keeps open places that are worth much, share their past, and differ from each other (ETS, arXiv 2502.13575).
+    """Keeps open nodes of high value that share their paths and differ from each other (ETS, arXiv 2502.13575).
 
-    Of all sets of open places the one is kept that makes most of
+    It keeps the set of open nodes that maximizes
 
-        sum of shares - cost * places kept / places + spread * clusters kept / clusters
+        sum of shares - cost * nodes kept / nodes + spread * clusters kept / clusters
 
-    shares: those of `RebaseAllocation`, over the width; places: the open ones and all above them, counted once.
-        Clusters are of
-    equal kind by average linkage over the actions' similarity. With cost 1, worth .9 and .88 under one place and in one
-    cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
+    shares: those of `RebaseAllocation`, over the width; nodes: the open ones and all their ancestors, counted once.
+    Clusters are formed by average linkage over the actions' similarity. With cost 1, values .9 and .88 under one node
+    and in one cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
 
-    It is exact: choices are put together from the leaves up, and one is dropped only where another is at least as good
-    whatever is chosen elsewhere. Should a place have more than 256 such choices (it takes nine clusters below it), the
-    best of them go on.
+    The result is exact: choices are combined from the leaves up, and one is dropped only where another is at least as
+    good whatever is chosen elsewhere. If a node has more than 256 such choices (it takes nine clusters below it), only
+    the best of them are kept.
 
     Attributes:
-        width: Of the shares.
-        temperature: Of the shares.
-        cost: What the places kept cost, >= 0; 1 in the paper.
-        spread: What it is worth to keep different places, >= 0; 1.4 to 1.5 in the paper.
-        alike: Similarity of two actions. The paper takes the cosine of sentence embeddings.
-        cut: Places are in one cluster up to this distance, 1 - similarity, on average.
-        by: How promising a node is.
+        width: Width of the shares.
+        temperature: Temperature of the shares.
+        cost: Weight of the share of nodes kept, >= 0; 1 in the paper.
+        spread: Weight of the share of clusters kept, >= 0; 1.4 to 1.5 in the paper.
+        alike: Similarity of two actions. The paper uses the cosine of sentence embeddings.
+        cut: Largest average distance, 1 - similarity, within a cluster.
+        by: Scores a node.
     """
 
     width: int = 16
@@ -80,7 +79,7 @@ class Sparse:
             )
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up the others."""
+        """Prune the other open nodes."""
         del fresh
         leaves = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
         if len(leaves) < 2:
@@ -98,14 +97,14 @@ class Sparse:
                 tree.give_up(leaf)
 
 
-def clusters(things: Sequence[Sequence[int]], alike: Similarity, cut: float) -> list[int]:
-    """Number of the cluster of each thing: the two nearest on average are joined as long as they are within a cut."""
-    groups = [[index] for index in range(len(things))]
-    apart = [[1 - alike(one, other) for other in things] for one in things]
+def clusters(sequences: Sequence[Sequence[int]], alike: Similarity, cut: float) -> list[int]:
+    """The cluster of each sequence: the two nearest on average are merged while their distance is at most `cut`."""
+    groups = [[index] for index in range(len(sequences))]
+    distances = [[1 - alike(one, other) for other in sequences] for one in sequences]
 
     def distance(pair: tuple[int, int]) -> float:
         one, other = groups[pair[0]], groups[pair[1]]
-        return sum(apart[i][j] for i in one for j in other) / (len(one) * len(other))
+        return sum(distances[i][j] for i in one for j in other) / (len(one) * len(other))
 
     while len(groups) > 1:
         pairs = [(one, other) for one in range(len(groups)) for other in range(one + 1, len(groups))]
@@ -113,7 +112,7 @@ def clusters(things: Sequence[Sequence[int]], alike: Similarity, cut: float) -> 
         if distance(nearest) > cut:
             break
         groups[nearest[0]] += groups.pop(nearest[1])
-    return [next(number for number, group in enumerate(groups) if index in group) for index in range(len(things))]
+    return [next(number for number, group in enumerate(groups) if index in group) for index in range(len(sequences))]
 
 
 def choose(
@@ -124,31 +123,31 @@ def choose(
     cost: float,
     spread: float,
 ) -> set[int]:
-    """The leaves of a tree, at least one, that make most of the sum in `Sparse`.
+    """The leaves of a tree, at least one, that maximize the sum in `Sparse`.
 
     Args:
-        walks: The places from the root to each leaf, at least one leaf.
-        gains: Normalizer of each leaf.
+        walks: The nodes from the root to each leaf, at least one leaf.
+        gains: Share of each leaf.
         kinds: Cluster of each leaf, 0 to K - 1.
-        cost: Of all places together.
-        spread: Of all clusters together.
+        cost: Weight of all nodes together.
+        spread: Weight of all clusters together.
     """
-    each = cost / len({place for walk in walks for place in walk})
+    each = cost / len({node for walk in walks for node in walk})
     bonus = spread / len(set(kinds))
-    # By place: its children, and what can be chosen at and below it, by the clusters that are covered.
+    # By node: its children, and the choices at and below it, by the clusters that they cover.
     below: dict[int, set[int]] = {}
     depth: dict[int, int] = {}
     found: dict[int, dict[frozenset[int], Choice]] = {}
     for leaf, walk in enumerate(walks):
         found[walk[-1]] = {frozenset(): (0.0, ()), frozenset({kinds[leaf]}): (gains[leaf] - each, (leaf,))}
-        depth |= {place: level for level, place in enumerate(walk)}
-        for above, place in pairwise(walk):
-            below.setdefault(above, set()).add(place)
-    for place in sorted(below, key=lambda one: -depth[one]):
+        depth |= {node: level for level, node in enumerate(walk)}
+        for above, node in pairwise(walk):
+            below.setdefault(above, set()).add(node)
+    for node in sorted(below, key=lambda one: -depth[one]):
         choices: dict[frozenset[int], Choice] = {frozenset(): (0.0, ())}
-        for child in sorted(below[place]):
+        for child in sorted(below[node]):
             choices = _undominated(_joined(choices, found.pop(child)), bonus)
-        found[place] = {
+        found[node] = {
             covered: (gain - each if leaves else gain, leaves) for covered, (gain, leaves) in choices.items()
         }
     (top,) = found.values()
@@ -158,7 +157,7 @@ def choose(
 
 
 def _joined(ones: dict[frozenset[int], Choice], others: dict[frozenset[int], Choice]) -> dict[frozenset[int], Choice]:
-    """Every choice of the one with every choice of the other; the best for each set of clusters."""
+    """All pairs of choices of the two; the best for each set of clusters."""
     joined: dict[frozenset[int], Choice] = {}
     for covered, (gain, leaves) in ones.items():
         for more, (other_gain, other_leaves) in others.items():
@@ -169,7 +168,7 @@ def _joined(ones: dict[frozenset[int], Choice], others: dict[frozenset[int], Cho
 
 
 def _undominated(choices: dict[frozenset[int], Choice], bonus: float) -> dict[frozenset[int], Choice]:
-    """Without those that another beats by more than the clusters that it lacks could be worth; () always stays."""
+    """The choices that no other beats by more than the clusters it lacks could add; () always stays."""
     ranked = sorted(choices.items(), key=lambda choice: -(choice[1][0] + bonus * len(choice[0])))
     kept: dict[frozenset[int], Choice] = {}
     for covered, (gain, leaves) in ranked:
@@ -182,9 +181,9 @@ def _undominated(choices: dict[frozenset[int], Choice], bonus: float) -> dict[fr
 
 
 def ets(width: int = 16, temperature: float = 0.2, cost: float = 1.0, spread: float = 1.4) -> Search:
-    """ETS (arXiv 2502.13575): REBASE on places that share much of their past and differ; needs a critic.
+    """ETS (arXiv 2502.13575): REBASE on diverse nodes that share much of their paths; needs a critic.
 
-    See `Sparse` for what is kept at each level, and `rebase` for the rest.
+    `Sparse` defines the nodes kept at each level; see `rebase` for the rest.
     """
     sparse = Sparse(width=width, temperature=temperature, cost=cost, spread=spread)
     return replace(rebase(width=width, temperature=temperature), prune=(sparse,))

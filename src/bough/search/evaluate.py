@@ -1,4 +1,4 @@
-"""What places are worth, as far as the environment, or the agent's critic, can say."""
+"""Evaluations by a constant, rollouts, the environment's oracle, or the agent's critic."""
 
 import math
 from dataclasses import dataclass
@@ -7,14 +7,18 @@ from typing import ClassVar
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
+from bough.tree.needs import CRITIC, ON_POLICY, ORACLE, Need
+
+CRITIC_NEEDS = frozenset(each.or_else("another evaluate, such as RolloutValue()") for each in (CRITIC, ON_POLICY))
+"""Needs of an evaluation that calls the critic during rollouts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConstantValue:
-    """One value for every open place.
+    """One value for every open node.
 
     Attributes:
-        value: The value; None leaves it unknown until paths through the place have ended.
+        value: The value; None leaves it unknown until paths through the node have ended.
     """
 
     value: float | None = 0.0
@@ -27,51 +31,51 @@ class ConstantValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RolloutValue:
-    """The mean worth of paths that the policy plays on from a place, as in classic Monte-Carlo tree search.
+    """The mean value of rollouts of the policy from a node, as in classic Monte-Carlo tree search.
 
-    The paths stay in the growing tree, and one that succeeds can be the answer of the search. Needs an environment
-    that says whether a path succeeded.
+    The paths stay in the tree, and one that succeeds can be the answer of the search. Needs an environment that reports
+    success.
 
     Attributes:
-        n: How many paths.
+        n: Number of rollouts.
     """
 
     n: int = 1
 
     def __post_init__(self) -> None:
         if self.n < 1:
-            raise ValueError(f"Rollouts.n: got {self.n}; need at least 1")
+            raise ValueError(f"RolloutValue.n: got {self.n}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
-        """Play; where no path came to an end, the worth of one that failed."""
+        """Roll out; the value of a failed path where no rollout reached an end."""
         ends = [end for end in await tree.together(tree.follow(node) for _ in range(self.n)) if end is not None]
         for end in ends:
-            worth = tree.worth(end)
-            if worth is None:
-                raise ValueError("Rollouts: got a search with won=None; need one that knows what an end is worth")
-            end.value = end.q = worth
+            value = tree.worth(end)
+            if value is None:
+                raise ValueError("RolloutValue: got a search with won=None; need a search with a value for success")
+            end.value = end.q = value
         tree.side += ends
         return sum(end.value for end in ends) / len(ends) if ends else tree.lost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OracleValue:
-    """What the environment's oracle says: discount^turns to go, 0 where there is no way; needs an oracle.
+    """discount^turns of the oracle's plan, 0 without a plan; needs an oracle.
 
-    The best that a learned value could do, and a heuristic for searches that need one. It costs nothing: what `Replay`
-    has to play again for an oracle is nobody's turn.
+    It is what a perfect learned value would return, and a heuristic for searches that need one. It costs nothing: steps
+    that `Replay` repeats for an oracle are not counted.
 
     Attributes:
-        discount: Of a turn, in (0, 1].
+        discount: Discount of a turn, in (0, 1].
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"oracle"})
+    needs: ClassVar[frozenset[Need]] = frozenset({ORACLE.or_else("another evaluate, such as RolloutValue()")})
 
     discount: float = 0.9
 
     def __post_init__(self) -> None:
         if not 0 < self.discount <= 1:
-            raise ValueError(f"Oracle.discount: got {self.discount}; need a number above 0 and up to 1")
+            raise ValueError(f"OracleValue.discount: got {self.discount}; need a number above 0 and up to 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value."""
@@ -86,13 +90,13 @@ class CriticValue:
     The value of an ended path, for searches that need one, is that before the last token of the last action.
     """
 
-    needs: ClassVar[frozenset[str]] = frozenset({"critic"})
+    needs: ClassVar[frozenset[Need]] = CRITIC_NEEDS
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
 
         Raises:
-            BudgetExceeded: when the budget of calls can't pay for it.
+            BudgetExceeded: when it does not fit the budget of calls.
         """
         at = node.at if isinstance(node.at, Cursor) else node.draft
         return tree.lost if at is None else await tree.rollout.value(at)

@@ -1,4 +1,4 @@
-"""Which actions a search considers at a place."""
+"""Proposals of actions at a node."""
 
 import math
 from collections.abc import AsyncGenerator, Sequence
@@ -13,16 +13,16 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """So many samples of the policy, all at once.
+    """A fixed number of samples of the policy, all concurrent.
 
-    What is written under a hint is no sample that could be reinforced: the policy will not be told so later.
+    Actions sampled with a hint can't be reinforced: the hint is not in the prompt of later rollouts.
 
     Attributes:
-        width: How many.
-        prior: How likely the policy finds an action: the exponential of its mean token log-probability ("tokens",
+        width: Number of samples.
+        prior: Probability of an action under the policy: the exponential of its mean token log-probability ("tokens",
             AlphaMath, arXiv 2405.03553), its probability ("action"), or one over the number of samples ("even").
-        hint: What the policy is told besides; None for nothing. With one that tells what was just written, samples are
-            written one after another.
+        hint: Text added to the observation; None for none. With a hint that depends on earlier samples, actions are
+            sampled one after another.
     """
 
     width: int = 4
@@ -34,25 +34,25 @@ class Sample:
             raise ValueError(f"Sample.width: got {self.width}; need at least 1")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
-        """Write at a node."""
+        """Sample actions at a node."""
         count = self.width * times
         if self.hint is None:
             drafts = await tree.together(tree.write(node) for _ in range(count))
         elif self.hint.in_turn:
             drafts = [draft async for draft in self._in_turn(tree, node, count, self.hint)]
         else:
-            said = await tree.paid(self.hint(tree, node, _written(node)))
-            drafts = await tree.together(tree.write(node, hint=said) for _ in range(count)) if said is not None else []
+            hint = await tree.paid(self.hint(tree, node, _written(node)))
+            drafts = await tree.together(tree.write(node, hint=hint) for _ in range(count)) if hint is not None else []
         return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
 
     async def _in_turn(
         self, tree: SearchTree, node: SearchNode, count: int, hint: Hint
     ) -> AsyncGenerator[PendingAction | None, None]:
-        """One after another, each told of those before it."""
+        """Sample one after another, each with a hint on those before it."""
         earlier = _written(node)
         for _ in range(count):
-            said = await tree.paid(hint(tree, node, earlier))
-            draft = None if said is None else await tree.write(node, hint=said)
+            text = await tree.paid(hint(tree, node, earlier))
+            draft = None if text is None else await tree.write(node, hint=text)
             if draft is not None:
                 earlier.append(draft)
             yield draft
@@ -70,16 +70,16 @@ def _written(node: SearchNode) -> list[PendingAction]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admissible:
-    """Every action that the environment says has a meaning here, equally likely; needs an environment that says so.
+    """All admissible actions of the state, equally likely; needs an environment that lists them.
 
-    Writing them costs nothing, and what is written is no sample of the policy: there is nothing to reinforce in it.
+    They cost nothing, and are not samples of the policy, so they can't be reinforced.
     """
 
     async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
-        """Write at a node.
+        """Add the actions at a node.
 
         Raises:
-            ValueError: when the environment does not say what can be done.
+            ValueError: when the state has no list of admissible actions.
         """
         actions = node.at.state.admissible if isinstance(node.at, Cursor) else None
         if actions is None:

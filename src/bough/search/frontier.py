@@ -1,27 +1,27 @@
-"""Going on from what is open, wherever it is."""
+"""Selectors over all open nodes of the tree."""
 
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bough.search import Score, Select
+from bough.search import FixedScore, Score, Select
 from bough.search.node import SearchNode
 from bough.search.score import NodeValue, RatedValue
 from bough.search.tree import SearchTree
 
 Rank: TypeAlias = tuple[float, int, int]
-"""The lowest comes first: minus the score, minus the depth where that counts, the number."""
+"""Sort key, lowest first: minus the score, minus the depth where it counts, the number."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Heap:
-    """Open nodes by rank, for scores that stay what they are.
+    """Open nodes by rank, for scores that are constant.
 
     Attributes:
-        ranked: A heap; those that are not open any more are dropped when they come up.
-        known: How many nodes of the tree are in it or were.
-        taken: What was chosen last.
+        ranked: A heap; nodes that are no longer open are dropped when they are popped.
+        known: Number of nodes of the tree that were pushed so far.
+        taken: The nodes of the last selection.
     """
 
     ranked: list[tuple[Rank, SearchNode]] = field(default_factory=list[tuple[Rank, SearchNode]])
@@ -31,13 +31,12 @@ class Heap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
-    """The most promising of all open nodes, the first found of equals: best-first search.
+    """Best-first search: the open nodes of highest score, ties to the first found.
 
     Attributes:
-        by: How promising a node is.
-        width: How many are taken at a time.
-        deepest: Whether of equals the one furthest from the root goes first: where an estimate is good, many ways are
-            equally good, and this follows one of them.
+        by: Scores a node.
+        width: Number of nodes per round.
+        deepest: Whether ties go to the deepest node: with a good estimate many paths tie, and this follows one of them.
     """
 
     by: Score = NodeValue()
@@ -50,10 +49,10 @@ class Best:
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""
-        if not getattr(self.by, "fixed", False):
+        if not (isinstance(self.by, FixedScore) and self.by.fixed):
             return heapq.nsmallest(self.width, tree.live(), key=self._rank)
         heap: Heap = tree.notes.setdefault(("Best", id(self)), Heap())
-        # What is written on at in several goes comes up again.
+        # A node with several expansions is pushed again.
         for node in (*heap.taken, *tree.nodes[heap.known :]):
             heapq.heappush(heap.ranked, (self._rank(node), node))
         heap.known, heap.taken = len(tree.nodes), []
@@ -69,10 +68,10 @@ class Best:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnionOf:
-    """What several selectors choose, each node once: some heaps over the same open nodes (MPS-Prover, 2505.10962).
+    """The union of several selections, each node once: several heaps over the same open nodes (MPS-Prover, 2505.10962).
 
-    Experimental: of the paper the abstract was read. Its heaps are a critic's, and some of simple rules, so that a
-    critic that is wrong in one way does not starve the others.
+    Experimental: written from the paper's abstract. Its heaps are ordered by a critic and by simple rules, so that a
+    biased critic does not starve the other orders.
 
     Attributes:
         of: The selectors, at least one.
@@ -82,7 +81,7 @@ class UnionOf:
 
     def __post_init__(self) -> None:
         if not self.of:
-            raise ValueError("Several.of: got none; need at least one selector")
+            raise ValueError("UnionOf.of: got none; need at least one selector")
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""
@@ -91,10 +90,10 @@ class UnionOf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthFirst:
-    """The deepest of the open nodes: a path is followed to its end, and then left as late as possible.
+    """Depth-first search: the deepest open node.
 
     Attributes:
-        by: Which of equally deep ones goes first; the first found of equals.
+        by: Breaks ties of depth; then ties go to the first found.
     """
 
     by: Score = RatedValue()
@@ -106,7 +105,7 @@ class DepthFirst:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """All open nodes, level by level: with `BeamWidth` a beam search, without a full tree."""
+    """All open nodes, level by level: with `BeamWidth` a beam search, without it a full tree."""
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
         """The nodes."""

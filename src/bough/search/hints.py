@@ -1,4 +1,4 @@
-"""What the policy is told besides the observation when it writes an action."""
+"""Hints: texts that are added to the observation when an action is sampled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedHint:
-    """The same words everywhere, such as "Search in your head first" (arXiv 2310.10686).
+    """The same text everywhere, such as "Search in your head first" (arXiv 2310.10686).
 
     Attributes:
-        text: The words.
+        text: The text.
     """
 
     text: str
@@ -28,14 +28,14 @@ class FixedHint:
         return False
 
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
-        """The words."""
+        """The text."""
         del tree, node, earlier
         return self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Siblings:
-    """What was written here before, to write something else (DFSDT, arXiv 2307.16789; DoraemonGPT).
+    """The actions sampled here before, so that the next one differs (DFSDT, arXiv 2307.16789; DoraemonGPT).
 
     The first action in a state is sampled without a hint. Each action is named once; executed actions are followed by
     the environment's observation.
@@ -58,7 +58,7 @@ class Siblings:
         return True
 
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
-        """What is said."""
+        """The hint."""
         if not earlier:
             return ""
         first: dict[str, PendingAction] = {}
@@ -75,16 +75,16 @@ class Siblings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindHint:
-    """Experimental: the kind of the next step, which the engine chooses first (CR-Planner, arXiv 2410.01428).
+    """Experimental: the kind of the next step, which the engine selects first (CR-Planner, arXiv 2410.01428).
 
-    Of the paper a summary was read, not its text. There the choice is made by a trained critic; here the
-    agent's engine is asked, once for each place. Without an answer nothing is said.
+    Written from a summary of the paper. There a trained critic selects; here the agent's engine gets one request for
+    each node. Without an answer the hint is empty.
 
     Attributes:
         kinds: At least two.
-        prompt: The question; it may use the places {kinds}, {instructions}, {turns} and {observation}.
-        text: What is said; it may use the place {kind}, too.
-        sampling: How the answer is sampled, if not as the agent samples.
+        prompt: The question; it may use the placeholders {kinds}, {instructions}, {turns} and {observation}.
+        text: The hint; it may also use the placeholder {kind}.
+        sampling: Sampling settings of the answer; None for the agent's.
     """
 
     kinds: Sequence[str] = ("reason", "ask for information", "look something up", "answer")
@@ -97,9 +97,9 @@ class KindHint:
 
     def __post_init__(self) -> None:
         if len(self.kinds) < 2:
-            raise ValueError(f"Kind.kinds: got {self.kinds}; need at least two")
-        check_places("Kind.prompt", self.prompt, "kinds")
-        check_places("Kind.text", self.text, "kind")
+            raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
+        check_places("KindHint.prompt", self.prompt, "kinds")
+        check_places("KindHint.text", self.text, "kind")
 
     @property
     def in_turn(self) -> bool:
@@ -107,17 +107,17 @@ class KindHint:
         return False
 
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
-        """What is said."""
-        told = story(tree, node)
+        """The hint."""
+        fields = story(tree, node)
         kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
-        text, read = self.prompt.format_map(told | {"kinds": kinds}), Choice(count=len(self.kinds))
-        said = await asked(tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling)
-        return "" if said is None else self.text.format_map(told | {"kind": self.kinds[said[0]]})
+        text, read = self.prompt.format_map(fields | {"kinds": kinds}), Choice(count=len(self.kinds))
+        chosen = await asked(tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling)
+        return "" if chosen is None else self.text.format_map(fields | {"kind": self.kinds[chosen[0]]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hints:
-    """Several hints, a line or more each.
+    """Several hints, joined by line breaks.
 
     Attributes:
         parts: The hints, in order.
@@ -131,6 +131,6 @@ class Hints:
         return any(part.in_turn for part in self.parts)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, earlier: Sequence[PendingAction]) -> str:
-        """All that they say."""
-        said = [await part(tree, node, earlier) for part in self.parts]
-        return "\n".join(text for text in said if text)
+        """The joined hints."""
+        texts = [await part(tree, node, earlier) for part in self.parts]
+        return "\n".join(text for text in texts if text)

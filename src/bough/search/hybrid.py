@@ -1,4 +1,4 @@
-"""What was found, mixed with what was thought before."""
+"""A score that mixes an action's rating with its value."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from bough.search.score import known
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hybrid:
-    """I-MCTS's score (arXiv 2502.14693): UCT in which the rating counts as some visits, and fades with more.
+    """I-MCTS's score (arXiv 2502.14693): UCT with the rating as a prior that fades with visits.
 
         h + c * sqrt(ln N / n)          h = w * guess + (1 - w) * q, w = worth / (n + worth), or `share`
 
@@ -17,12 +17,12 @@ class Hybrid:
     and is nan at the root). With worth .2 and c 2, N = 3: two visits of mean .6 and a guess of .9 score 2.1096, no
     visit and a guess of .7 scores 5.3875.
 
-    With `share` the rating keeps its weight: Agent Q (2408.07199) mixes the critic's opinion and what was found so.
+    With `share` the rating keeps its weight: Agent Q (2408.07199) mixes the critic's rating and q so.
 
     Attributes:
         c: Weight of the bonus, >= 0.
-        worth: How many visits the rating counts as, > 0.
-        share: Weight of the rating, from 0 to 1, however many visits there are; None to let it fade.
+        worth: Number of visits that the rating counts as, > 0.
+        share: Weight of the rating, from 0 to 1, whatever the number of visits; None to let it fade.
     """
 
     c: float = 2.0

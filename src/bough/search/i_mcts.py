@@ -1,4 +1,4 @@
-"""Judgements that fade as actions are tried."""
+"""I-MCTS: ratings of actions that fade with visits."""
 
 from bough.search.backup import MeanBackup
 from bough.search.evaluate import RolloutValue
@@ -11,11 +11,11 @@ from bough.search.search import Search
 
 
 def i_mcts(width: int = 3, rounds: int = 5) -> Search:
-    """I-MCTS (arXiv 2502.14693): the open action of best hybrid score anywhere in the tree goes on; needs forks.
+    """I-MCTS (arXiv 2502.14693): expands the open node of the best hybrid score in the tree; needs forks.
 
     Actions are sampled one after another: the prompt of each has the earlier ones, already executed, with their
-    observations. Then all are judged. In the released code the prompt has no observations, and the judgements of the
-    children are never awaited, so that their values stay 0; here each action has its own.
+    observations. Then the judge rates all of them. In the released code the prompt has no observations, and the ratings
+    of the children are never awaited, so that their values stay 0; here each action has its own.
     """
     return Search(
         select=Best(by=Hybrid()),

@@ -1,8 +1,7 @@
-"""Imagining what actions lead to before one is carried out."""
+"""Ratings of actions from imagined rollouts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
@@ -28,13 +27,13 @@ NEXT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imagine:
-    """Rates actions by where the engine imagines that they lead (WebDreamer, arXiv 2411.06559).
+    """Rates actions by rollouts that the engine imagines (WebDreamer, arXiv 2411.06559).
 
-    For each action, `n` times: the engine imagines what the agent would read next, for `depth` turns, between which it
-    says what it would do; then it judges the place, `answers` times. The rating is the mean. A simulation that fails
-    twice, or to which there is no judgement, counts as a failed path and is counted as "unanswered": the released code
-    drops it silently, so that an action whose bad ends can't be imagined looks better. A single action is rated 1
-    without a question.
+    Each action has `n` simulations. In each the engine generates the next observation for `depth` turns, with an action
+    of its own between two of them. Then it judges the final state `answers` times. The rating is the mean. A simulation
+    that fails twice, or without a judgement, gets the value of a failed path and counts as "unanswered". The released
+    code drops it silently, which favours actions whose bad ends can't be imagined. A single action is rated 1 without a
+    request.
 
     Cost of one action: n * (2 * depth - 1 + answers) calls.
 
@@ -42,10 +41,10 @@ class Imagine:
         depth: Imagined turns.
         n: Simulations of each action.
         answers: Judgements of each simulation.
-        prompt: The judge's question; it may use the places {instructions}, {turns} and {observation}.
-        next: The question for the next action, with the same places.
-        read: What a judgement is worth.
-        sampling: How answers are sampled, if not as the agent samples.
+        prompt: The judge's prompt; it may use the placeholders {instructions}, {turns} and {observation}.
+        next: The prompt for the next action, with the same placeholders.
+        read: Converts a judgement to a value.
+        sampling: Sampling settings of the answers; None for the agent's.
     """
 
     depth: int = 1
@@ -64,23 +63,25 @@ class Imagine:
         check_places("Imagine.next", self.next)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child.
+        """The rating of each child [children].
 
         Raises:
-            BudgetExceeded: when a budget can't pay for all of it.
+            BudgetExceeded: when it does not all fit a budget.
         """
         if len(children) < 2 or not isinstance(node.at, Cursor):
             return [1.0] * len(children)
         at = node.at
-        values = await tree.together(self._worth(tree, at, child, run) for child in children for run in range(self.n))
+        values = await tree.together(
+            self._simulate(tree, at, child, run) for child in children for run in range(self.n)
+        )
         return [sum(values[begin : begin + self.n]) / self.n for begin in range(0, len(values), self.n)]
 
-    async def _worth(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
-        """What one simulation says of an action."""
+    async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
+        """The value of one simulation of an action."""
         dream = Dream(ask=tree.rollout.ask)
-        told = str(tree.rollout.builder.nodes[0].info["instructions"])
+        instructions = str(tree.rollout.builder.nodes[0].info["instructions"])
         past = tuple((turn.observation, turn.action) for turn in at.past)
-        state, action = dream.state(at.state.observation, Dreamt(told=told, past=past, run=run)), child.action
+        state, action = dream.state(at.state.observation, Dreamt(told=instructions, past=past, run=run)), child.action
         for turn in range(self.depth):
             step = await self._step(dream, state, action)
             if step is None:
@@ -90,16 +91,16 @@ class Imagine:
             if step.outcome.value or turn + 1 == self.depth:
                 break
             text, name = self.next.format_map(_story(state)), ("imagined action", run, turn)
-            said = await asked(tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling)
-            if said is None:
+            answer = await asked(tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling)
+            if answer is None:
                 return tree.lost
-            action = said
+            action = answer
         text = self.prompt.format_map(_story(state))
-        judged = await tree.together(
+        values = await tree.together(
             asked(tree, child, "imagined", run, number, system=JUDGE, text=text, read=self.read, sampling=self.sampling)
             for number in range(self.answers)
         )
-        return sum(tree.lost if value is None else value for value in judged) / self.answers
+        return sum(tree.lost if value is None else value for value in values) / self.answers
 
     async def _step(self, dream: Dream, state: State, action: str) -> Step | None:
         """An imagined turn; None when it failed twice."""
@@ -116,17 +117,15 @@ class Imagine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dreamer:
-    """WebDreamer (arXiv 2411.06559): imagine what actions lead to, carry out the best; needs no forks.
+    """WebDreamer (arXiv 2411.06559): imagines the results of actions, executes the best; needs no forks.
 
-    One path through the real environment, of which no state is stepped twice. The paper's model also strikes actions
-    from its own proposals before it imagines them; here equal ones are merged, and all are imagined.
+    It follows one path in the real environment and steps no state twice. The paper's model also removes actions from
+    its own proposals before it imagines them; here equal actions are merged, and all are imagined.
 
     Attributes:
-        width: How many actions of the policy are considered at each place.
-        imagine: How they are rated.
+        width: Number of actions sampled at each node.
+        imagine: Rates them.
     """
-
-    forks: ClassVar[bool] = False
 
     width: int = 4
     imagine: Imagine = Imagine()

@@ -1,4 +1,4 @@
-"""What places and actions are worth, as the agent's engine says when it is asked."""
+"""Values and ratings from answers of the agent's engine (LLM as a judge)."""
 
 import math
 from collections.abc import Sequence
@@ -23,21 +23,21 @@ ACTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judge:
-    """What the engine says of a place, mean of n answers (Tree Search for LM Agents, arXiv 2407.01476).
+    """The engine's value of a state, mean of n answers (Tree Search for LM Agents, arXiv 2407.01476).
 
-    The engine that acts is asked, in a conversation of its own; each answer is one call, and n of them are sampled at
-    once. An answer that can't be read is asked for once more, and then counts as what a failed path is worth; how often
-    that happened is in the notes of the node and in the info of its action as "unanswered".
+    The acting engine answers, in a conversation of its own; each answer is one call, and n of them are sampled
+    concurrently. An answer that can't be parsed is requested once more, and then counts as the value of a failed path.
+    The notes of the node and the info of its action count these as "unanswered".
 
     Example:
         n = 3, the answers "yes", "On track." and "no": (1 + .5 + 0) / 3 = .5
 
     Attributes:
-        n: How many answers: 20 in the paper, 10 in WebDreamer (2411.06559), 5 in SPaR (2412.11605).
-        prompt: The question. It may use the places {instructions}, {turns} and {observation}.
-        system: What the engine is told before it.
-        read: What an answer is worth: `LabelParser` of a table, or a `NumberParser` in a range.
-        sampling: How answers are sampled, if not as the agent samples.
+        n: Number of answers: 20 in the paper, 10 in WebDreamer (2411.06559), 5 in SPaR (2412.11605).
+        prompt: The question. It may use the placeholders {instructions}, {turns} and {observation}.
+        system: The system prompt.
+        read: Converts an answer to a value: `LabelParser` of a table, or a `NumberParser` in a range.
+        sampling: Sampling settings of the answers; None for the agent's.
     """
 
     n: int = 1
@@ -55,7 +55,7 @@ class Judge:
         """The value.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for all the answers.
+            BudgetExceeded: when the answers do not all fit a budget.
         """
         text = self.prompt.format_map(story(tree, node))
         return await _mean(self, "judge", tree, node, text)
@@ -63,14 +63,14 @@ class Judge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAction:
-    """What the engine says of actions before they are carried out: as `Judge`, with the place {action}.
+    """The engine's rating of actions before they are executed: as `Judge`, with the placeholder {action}.
 
     Attributes:
-        n: How many answers about each action.
-        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {action}.
-        system: What the engine is told before it.
-        read: What an answer is worth.
-        sampling: How answers are sampled, if not as the agent samples.
+        n: Number of answers for each action.
+        prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {action}.
+        system: The system prompt.
+        read: Converts an answer to a value.
+        sampling: Sampling settings of the answers; None for the agent's.
     """
 
     n: int = 1
@@ -85,13 +85,13 @@ class JudgeAction:
         check_places("JudgeAction.prompt", self.prompt, "action")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child.
+        """The rating of each child [children].
 
         Raises:
-            BudgetExceeded: when a budget can't pay for all the answers.
+            BudgetExceeded: when the answers do not all fit a budget.
         """
-        told = story(tree, node)
-        texts = [self.prompt.format_map(told | {"action": child.action}) for child in children]
+        fields = story(tree, node)
+        texts = [self.prompt.format_map(fields | {"action": child.action}) for child in children]
         return await tree.together(
             _mean(self, "judge action", tree, child, text) for child, text in zip(children, texts, strict=True)
         )
@@ -99,17 +99,18 @@ class JudgeAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """How likely the engine says yes of a place, and not no (MCTS-DPO, arXiv 2405.00451); needs scores.
+    """The probability of "yes" against "no" for a state (MCTS-DPO, arXiv 2405.00451); needs scores.
 
-        value = p(yes) / (p(yes) + p(no))          p: that the answer begins so; needs an engine that scores
+        value = p(yes) / (p(yes) + p(no))          p: probability of the first tokens of the answer
 
-    Two calls, whatever the temperature. Servers in the chat dialect do not score.
+    Two calls, independent of the temperature. The engine must return log-probabilities of given tokens; servers with
+    the chat dialect do not.
 
     Attributes:
-        prompt: The question. It may use the places {instructions}, {turns} and {observation}.
-        system: What the engine is told before it.
-        yes: How a good judgement begins.
-        no: How a bad one does.
+        prompt: The question. It may use the placeholders {instructions}, {turns} and {observation}.
+        system: The system prompt.
+        yes: Start of a positive answer.
+        no: Start of a negative answer.
     """
 
     prompt: str = PLACE
@@ -126,11 +127,11 @@ class Confidence:
         """The value.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for it.
+            BudgetExceeded: when it does not fit a budget.
             EngineFault: when the engine broke.
         """
         text = self.prompt.format_map(story(tree, node))
-        scores = await tree.together(tree.rollout.score((self.system, text, said)) for said in (self.yes, self.no))
+        scores = await tree.together(tree.rollout.score((self.system, text, answer)) for answer in (self.yes, self.no))
         yes, no = map(sum, scores)
         # 1 / (1 + exp(no - yes)), which does not overflow.
         return 0.5 * (1.0 + math.tanh((yes - no) / 2))

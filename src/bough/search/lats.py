@@ -1,4 +1,4 @@
-"""Language agent tree search."""
+"""LATS: language agent tree search."""
 
 from bough.search.backup import MeanBackup
 from bough.search.combine import Agreement, ExecuteAndEvaluate, Mix
@@ -12,17 +12,17 @@ from bough.search.search import Search
 
 
 def lats(width: int = 5, weight: float = 0.5, keep: int = 3, c: float = 1.0, rounds: int = 30) -> Search:
-    """LATS (arXiv 2310.04406): UCT with the engine's word, agreement and reflections on failures; needs forks.
+    """LATS (arXiv 2310.04406): UCT with a judge, self-consistency and reflections on failures; needs forks.
 
-    Each round goes down by UCT, in which a child without a visit scores what it was rated; carries out `width` actions
-    there and rates where they lead, with `weight` times what the judge says and the rest times how often the action was
-    written; plays on from the best of them to the end; and backs up how that ended, 1 or -1. Reflections on the newest
-    `keep` failures are told when actions are written.
+    Each round descends by UCT, in which a child without a visit scores its rating. It executes `width` actions there
+    and rates the states after them: `weight` times the judge's value, plus the rest times the share of equal samples.
+    It rolls out from the best of them to the end, and backs up 1 or -1. The prompts of new actions have reflections on
+    the newest `keep` failures.
 
-    The released code divides the mean value by the visits again, which the search here does not; never ends when all
-    children of the root are failed ends, which ends the search here; and does not reset one environment between
-    siblings, where states here are values. It rates with the judge alone (weight 1) and also picks each action of the
-    rollout among `width` rated ones; here the policy plays it.
+    The released code divides the mean value by the visits again; here it is divided once. It never ends when all
+    children of the root are failed ends; here the search ends. It does not reset one environment between siblings; here
+    states are values. It rates with the judge alone (weight 1) and also selects each action of the rollout among
+    `width` rated ones; here the policy samples it.
     """
     return Search(
         select=Descend(by=Uct(c=c, unvisited="guess"), revisit=False),

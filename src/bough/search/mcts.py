@@ -13,8 +13,8 @@ from bough.search.search import Search
 def mcts(width: int = 4, rollouts: int = 1, simulations: int | None = None, revisit: bool = True) -> Search:
     """Monte-Carlo tree search (UCT, Kocsis and Szepesvári, 2006): rollouts of the policy; needs forks.
 
-    Each round goes down to a place that was not looked at by UCT, plays `rollouts` paths on from there, and considers
-    `width` actions of the policy for the next time. What is not visited yet comes first.
+    Each round descends by UCT to a node that is not evaluated, samples `rollouts` paths from it, and samples `width`
+    actions of the policy for later rounds. Nodes without a visit come first.
 
     The first success ends the search. With `simulations` that many rounds run regardless of success: self-training
     needs several successful paths, and values from several visits. `revisit` is a field of `Descend`.
@@ -27,7 +27,7 @@ def mcts(width: int = 4, rollouts: int = 1, simulations: int | None = None, revi
 def puct(width: int = 5, c: float = 1.5, simulations: int | None = None, revisit: bool = True) -> Search:
     """AlphaMath's search (arXiv 2405.03553): PUCT on the policy's priors; needs a critic.
 
-    An action's prior is the exponential of its mean token log-probability. Paths that succeed are worth 1 and others
+    An action's prior is the exponential of its mean token log-probability. Paths that succeed have value 1 and others
     -1, as the paper's critic learns them. The paper runs 40 `simulations` without `revisit`; see `mcts` for both.
     """
     down = Descend(by=Puct(c=c), revisit=revisit)

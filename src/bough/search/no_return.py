@@ -1,4 +1,4 @@
-"""A search that settles on what it carries out."""
+"""Pruning that commits a search to the executed actions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitToExecuted:
-    """What was not carried out is given up.
+    """Prunes all nodes that are not executed.
 
-    With `eager` and `lead=1` that leaves one path, of which no state is stepped twice: an agent that thinks before it
-    acts, in an environment from which there is no way back.
+    With `eager` and `lead=1` one path is left, on which no state is stepped twice: for environments that can't return
+    to an earlier state.
     """
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up the others."""
+        """Prune the open nodes that are not executed."""
         del fresh
         for node in tree.live():
             if node.at is None:

@@ -1,4 +1,4 @@
-"""A place that a search knows, and what is thought of it."""
+"""A node of a search, with its estimates."""
 
 from dataclasses import dataclass, field
 from typing import TypeAlias, Union
@@ -11,28 +11,28 @@ MaybeNode: TypeAlias = Union["SearchNode", None]
 
 @dataclass(slots=True, kw_only=True, eq=False, repr=False)
 class SearchNode:
-    """An action, and where it leads: unknown before it is carried out.
+    """An action and the state after it, which is unknown before the action is executed.
 
     Attributes:
-        number: 0 for the root, then in order of discovery; the last word wherever two are equally good.
-        parent: Where the action was written; None at the root.
+        number: 0 for the root, then in order of discovery; breaks ties.
+        parent: The node at which the action was sampled; None at the root.
         draft: The action; None at the root.
-        at: Where it led, or how the path ended; None while nobody has carried it out.
+        at: The cursor after the action, or the outcome of the path; None before it is executed.
         depth: Turns from the root.
-        reward: What the environment paid from the root to here.
+        reward: Sum of the environment's rewards from the root to here.
         success: Whether the path ended with the task solved.
-        prior: How likely the policy finds the action, as whoever wrote it says.
-        guess: What a rating says of the action before it is carried out; nan when nobody was asked.
-        copies: How often the same action was written here.
-        value: What the evaluation says of this place alone; nan before it was asked.
-        q: What the search now thinks of going here: `value`, or what was found below; nan before the first visit.
-        visits: How many evaluations, here and below, q is made of.
-        children: By discovery.
-        asked: How often children were asked for.
-        expanded: Whether no more of them will be.
-        closed: Whether nothing is open here or below.
-        pruned: Whether the search has given up on it; always closed.
-        notes: What pieces remember about it, by the name of the piece.
+        prior: Probability of the action under the policy, as `Expand` computes it.
+        guess: Rating of the action before it is executed; nan without a rating.
+        copies: How often the same action was sampled here.
+        value: Value of this node alone, by the evaluation; nan before it.
+        q: Current value estimate from `value` and the values below; nan before the first visit.
+        visits: Number of evaluations, at this node and below, in q.
+        children: In order of discovery.
+        asked: Number of expansions so far.
+        expanded: Whether no more children will be added.
+        closed: Whether neither the node nor any descendant is open.
+        pruned: Whether the node is pruned; pruned nodes are closed.
+        notes: State of components for this node, by the name of the component.
     """
 
     number: int
@@ -57,7 +57,7 @@ class SearchNode:
 
     @property
     def action(self) -> str:
-        """What is done; "" at the root."""
+        """The text of the action; "" at the root."""
         return "" if self.draft is None else self.draft.parsed.action
 
     @property
@@ -67,16 +67,16 @@ class SearchNode:
 
     @property
     def live(self) -> bool:
-        """Whether it can be carried out, or written on at."""
+        """Whether the node can be executed or expanded."""
         return not self.closed and not self.expanded
 
     def walk(self) -> list["SearchNode"]:
-        """The nodes from the root to here, both included."""
+        """The nodes from the root to this one, both included."""
         nodes: list[SearchNode] = [self]
         while nodes[-1].parent is not None:
             nodes.append(nodes[-1].parent)
         return nodes[::-1]
 
     def __repr__(self) -> str:
-        words = " > ".join(node.action for node in self.walk()[1:])
-        return f"SearchNode({self.number}: {words or 'root'}, q={self.q:.3g}, visits={self.visits})"
+        actions = " > ".join(node.action for node in self.walk()[1:])
+        return f"SearchNode({self.number}: {actions or 'root'}, q={self.q:.3g}, visits={self.visits})"

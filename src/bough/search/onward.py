@@ -1,4 +1,4 @@
-"""To the end of a path before another one is begun."""
+"""Selection that finishes a path before the next one starts."""
 
 from dataclasses import dataclass
 
@@ -10,14 +10,14 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishPathFirst:
-    """Goes on from what was found last, as long as that is open, and only then selects as another selector says.
+    """Selects the newest node while it is open, and otherwise calls another selector.
 
-    So a search plays every path to its end, each turn of it a round and a node that can be selected later.
-    `RolloutValue` play on within one round, and what comes by on the way is no node. Take
-    `Search(evaluate=ConstantValue(value=None))` for ends alone to count.
+    So a search follows every path to its end, each turn of it a round and a node that can be selected later.
+    `RolloutValue` follows a path within one round, without nodes. With `Search(evaluate=ConstantValue(value=None))`
+    only the ends count.
 
     Attributes:
-        then: Where a new path begins.
+        then: Selects where a new path starts.
     """
 
     then: Select = Descend()

@@ -1,4 +1,4 @@
-"""What a search gives up."""
+"""Pruning rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeamWidth:
-    """Only the most promising of the open nodes, the first found of equals: the beam of a beam search.
+    """Keeps only the open nodes of the highest scores, ties to the first found: the beam of a beam search.
 
     Attributes:
-        width: How many.
-        by: How promising a node is.
-        shrink: Whether every path that has ended leaves the beam narrower by one (AlphaMath, arXiv 2405.03553).
+        width: Number of nodes.
+        by: Scores a node.
+        shrink: Whether every ended path makes the beam narrower by one (AlphaMath, arXiv 2405.03553).
     """
 
     width: int = 4
@@ -28,7 +28,7 @@ class BeamWidth:
 
     def __post_init__(self) -> None:
         if self.width < 1:
-            raise ValueError(f"Keep.width: got {self.width}; need at least 1")
+            raise ValueError(f"BeamWidth.width: got {self.width}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -41,11 +41,11 @@ class BeamWidth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupeStates:
-    """One way to each state, the shortest, of equals the first found; needs an environment that names its states.
+    """Keeps the shortest path to each state, ties to the first found; needs state keys.
 
-    A way that comes later and is no shorter is given up; where it is shorter, the earlier is, and all below it. What
-    another rule gave up before anything was written there may come again. The ends of paths are no states: each of them
-    counts. (BFS-Prover's heap keeps the earlier way even if it is longer.)
+    A later path that is not shorter is pruned; if it is shorter, the earlier node and its descendants are pruned. A
+    node that another rule pruned before its expansion may be found again. Ends of paths are not compared: each of them
+    counts. (BFS-Prover's heap keeps the earlier path even if it is longer.)
     """
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
@@ -61,7 +61,7 @@ class DedupeStates:
             if other is node:
                 continue
             if node.depth < other.depth:
-                self._forget(first, other)
+                self._remove(first, other)
                 first[key] = node
                 tree.give_up(other)
             elif other.pruned and not other.expanded:
@@ -69,8 +69,8 @@ class DedupeStates:
             else:
                 tree.give_up(node)
 
-    def _forget(self, first: dict[str, SearchNode], node: SearchNode) -> None:
-        """Drop the ways that lead on from a node."""
+    def _remove(self, first: dict[str, SearchNode], node: SearchNode) -> None:
+        """Remove the states of a node and its descendants."""
         below = [node]
         while below:
             here = below.pop()
@@ -81,10 +81,10 @@ class DedupeStates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PruneBelow:
-    """Nothing that is worth less than a threshold; the ends of paths stay what they are.
+    """Prunes nodes with a value below a threshold, except the ends of paths.
 
     Attributes:
-        threshold: The lowest value that goes on.
+        threshold: The lowest value that is kept.
     """
 
     threshold: float = 0.0
@@ -98,11 +98,11 @@ class PruneBelow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitRepeats:
-    """No way on which one action was done, or one state reached, too often.
+    """Prunes paths on which one action or one state occurs too often.
 
     Attributes:
-        most: How often at most, at least 1.
-        of: What is counted; states need an environment that names them.
+        most: Maximum number of occurrences, at least 1.
+        of: What is counted; states need state keys.
     """
 
     most: int = 2
@@ -110,7 +110,7 @@ class LimitRepeats:
 
     def __post_init__(self) -> None:
         if self.most < 1:
-            raise ValueError(f"Repeated.most: got {self.most}; need at least 1")
+            raise ValueError(f"LimitRepeats.most: got {self.most}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -122,19 +122,19 @@ class LimitRepeats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupeSimilar:
-    """Nothing that is too similar to something open, or to an end, found before it in the same place.
+    """Prunes nodes that are too similar to an earlier sibling that is not pruned.
 
-    Similarity is the longest common subsequence of the actions' tokens (ROUGE-L's F1): 1 for equals.
+    Similarity is the longest common subsequence of the actions' tokens (ROUGE-L's F1): 1 for equal actions.
 
     Attributes:
-        most: How similar at most, in [0, 1).
+        most: Maximum similarity, in [0, 1).
     """
 
     most: float = 0.8
 
     def __post_init__(self) -> None:
         if not 0 <= self.most < 1:
-            raise ValueError(f"Alike.most: got {self.most}; need 0 or more, and less than 1")
+            raise ValueError(f"DedupeSimilar.most: got {self.most}; need 0 or more, and less than 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
@@ -149,14 +149,14 @@ class DedupeSimilar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackJump:
-    """Where a path ended, the search goes back some turns at once (DFSDT, ToolLLM, arXiv 2307.16789).
+    """After the end of a path, the search goes back several turns at once (DFSDT, ToolLLM, arXiv 2307.16789).
 
-    Back by one is the place where the last action was written. Back by two, as in the paper, is the place before it:
-    what else might be done in the former is never looked at, as an action that ends a path is not much worse than its
-    siblings. The root is always come back to, where the released code ends the search when a path ends after one turn.
+    Back by one is the node at which the last action was sampled. Back by two, as in the paper, is the node before it:
+    the alternatives at the former are skipped, because an action that ends a path is not much worse than its siblings.
+    The search can always return to the root; the released code ends the search when a path ends after one turn.
 
     Attributes:
-        turns: How many, at least 1.
+        turns: Number of turns, at least 1.
     """
 
     turns: int = 2
@@ -166,7 +166,7 @@ class BackJump:
             raise ValueError(f"BackJump.turns: got {self.turns}; need at least 1")
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
-        """Give up what is left out."""
+        """Prune the skipped nodes."""
         for node in fresh:
             left: SearchNode | None = None
             here = node.parent

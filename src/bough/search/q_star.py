@@ -1,4 +1,4 @@
-"""Q*: best-first over actions that are rated before anybody carries them out."""
+"""Q*: best-first search over actions that are rated before they are executed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likely:
-    """Rates actions by how likely the policy finds them: mean log-probability of their tokens; one call a state.
+    """Rates actions by the policy: mean log-probability of their tokens, nats; one call per state.
 
-    Whoever wrote them: it is the policy's opinion of actions that it did not write, too. As a rating for `AStarCost` it
-    takes an unlikely action for a long way; nothing says that it is never too long.
+    The source of an action does not matter. As a rating for `AStarCost` it treats an unlikely action as a long path; it
+    is not an admissible heuristic.
 
     Attributes:
-        scale: How many turns a nat is worth.
+        scale: Number of turns per nat.
     """
 
     scale: float = 1.0
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child.
+        """The rating of each child [children].
 
         Raises:
-            BudgetExceeded: when the budget of calls can't pay for it.
+            BudgetExceeded: when it does not fit the budget of calls.
         """
         del node
         drafts = [child.draft for child in children if child.draft is not None]
@@ -38,13 +38,13 @@ class Likely:
 
 
 def q_star(weight: float = 1.0) -> Search:
-    """Q* (arXiv 2406.14283): an action is carried out when its turns so far and its Q are best; needs state keys.
+    """Q* (arXiv 2406.14283): executes the action with the best turns so far and Q; needs state keys.
 
-    Experimental: the paper's abstract was read, not its text. All admissible actions of a place are rated at once, by
-    minus the turns that are left after them; the open list is of actions, and the one of highest -(turns so far) + Q is
-    carried out, and only that: one step of the environment for a place, where A* takes one for each of its children.
-    The rating here is the policy's likelihood; take `rate` for one that was learned, and `expand=Sample()` where the
-    environment does not say what can be done.
+    Experimental: written from the paper's abstract. All admissible actions of a state are rated at once, by minus the
+    turns that are left after them. The open list holds actions, and only the one of highest -(turns so far) + Q is
+    executed: one environment step for a node, where A* steps once for each of its children. The rating here is the
+    policy's likelihood. Use `rate` for a learned one, and `expand=Sample()` where the environment lists no admissible
+    actions.
     """
     return Search(
         select=Best(by=AStarCost(weight=weight), deepest=True),

@@ -1,4 +1,4 @@
-"""Questions that a search asks the agent's engine about what it knows."""
+"""Prompts of a search to the agent's engine about its nodes."""
 
 from typing import TypeVar
 
@@ -10,13 +10,13 @@ from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 
 UNANSWERED = "unanswered"
-"""In the notes of a node, and in the info of its action: how many questions about it got no answer that can be read."""
+"""Key in a node's notes and its action's info: number of questions about it without a parsable answer."""
 
 Answer = TypeVar("Answer")
 
 
 def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
-    """What there is to say of the place where a node led, or of where its action was written if nobody did it yet."""
+    """The prompt fields of a node's state, or of the state before its action if it is not executed."""
     nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
         past = [(turn.observation, turn.action) for turn in draft.cursor.past]
@@ -27,14 +27,16 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
         if cursor is None and draft is not None:
             cursor = draft.cursor
         if cursor is None:
-            raise ValueError(f"story: got {node}, which is nowhere; need one that was carried out or written")
+            raise ValueError(
+                f"story: got {node}, without a state or an action; need the root, or a node with an action"
+            )
         past = [(turn.observation, turn.action) for turn in cursor.past]
         observation = cursor.state.observation
     return asking.story(str(nodes[0].info["instructions"]), past, observation)
 
 
 def place(node: SearchNode) -> tuple[int, ...]:
-    """What tells a node apart from all others of its tree, for the names of questions."""
+    """The branches that identify a node, for the names of questions."""
     return () if node.draft is None else node.draft.branches
 
 
@@ -47,30 +49,30 @@ async def asked(
     read: Reader[Answer],
     sampling: Sampling | None = None,
 ) -> Answer | None:
-    """Ask the agent's engine about a node; once more when the answer can't be read, or the engine broke.
+    """Send a question about a node to the agent's engine, with one retry on an engine fault or an unparsable answer.
 
     Args:
         tree: The search.
-        node: What the question is about.
-        name: Tells the question apart from others about the node.
-        system: What the engine is told first.
+        node: The node of the question.
+        name: Distinguishes the question from others about the node.
+        system: The system prompt.
         text: The question.
-        read: Finds the answer.
-        sampling: How the answer is sampled, if not as the agent samples.
+        read: Parses the answer.
+        sampling: Sampling settings of the answer; None for the agent's.
 
     Returns:
-        The answer; None when there is none, which is then counted as `UNANSWERED`.
+        The parsed answer; None without one, which counts as `UNANSWERED`.
 
     Raises:
-        BudgetExceeded: when a budget can't pay for it.
+        BudgetExceeded: when it does not fit a budget.
     """
     for attempt in range(2):
         try:
-            said = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling)
+            generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling)
         except EngineFault:
             tree.faults += 1
             continue
-        answer = read(said)
+        answer = read(generated)
         if answer is not None:
             return answer
     unanswered(tree, node)
@@ -78,7 +80,7 @@ async def asked(
 
 
 def unanswered(tree: SearchTree, node: SearchNode) -> None:
-    """Count a question about a node to which there is no answer."""
+    """Count a question about a node without an answer."""
     info = tree.rollout.builder.nodes[0 if node.draft is None else node.draft.node].info
     for where in (node.notes, info):
         known = where.get(UNANSWERED, 0)

@@ -1,4 +1,4 @@
-"""Which of some actions is best, as the agent's engine says when it can compare them."""
+"""Ratings of actions from comparisons by the agent's engine."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ TWO = (
 class Ranked:
     """Experimental: the self-critic of Agent Q (arXiv 2408.07199): one question ranks all actions.
 
-    The best of k is rated 1, the worst 0, the others evenly in between; a single one is rated 1 without a question.
-    When there is no answer all are rated as a failed path is worth. The numbers are a convention: the paper says that
-    proposals are ranked, not what a rank is worth.
+    The best of k is rated 1, the worst 0, the others evenly in between; a single action is rated 1 without a request.
+    Without an answer all get the value of a failed path. The ratings are a convention: the paper ranks proposals and
+    gives no values of ranks.
 
     Attributes:
-        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {actions}.
-        system: What the engine is told before it.
-        sampling: How answers are sampled, if not as the agent samples.
+        prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {actions}.
+        system: The system prompt.
+        sampling: Sampling settings of the answers; None for the agent's.
     """
 
     prompt: str = ALL
@@ -43,10 +43,10 @@ class Ranked:
         check_places("Ranked.prompt", self.prompt, "actions")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child.
+        """The rating of each child [children].
 
         Raises:
-            BudgetExceeded: when a budget can't pay for it.
+            BudgetExceeded: when it does not fit a budget.
         """
         count = len(children)
         if count < 2:
@@ -61,16 +61,16 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairwise:
-    """DFSDT's filter (ToolLLM, arXiv 2307.16789): each two actions are compared, in both orders.
+    """DFSDT's filter (ToolLLM, arXiv 2307.16789): compares each pair of actions, in both orders.
 
-    An action is rated with the share of its comparisons that it won, k actions in k * (k - 1) questions, so that an
-    engine which prefers whatever is named first (or second) rates all the same. A question without an answer is won by
-    nobody. A single action is rated 1 without a question.
+    The rating of an action is the share of its comparisons that it won. k actions need k * (k - 1) questions, so a bias
+    of the engine for the first or second position cancels. A question without an answer has no winner. A single action
+    is rated 1 without a request.
 
     Attributes:
-        prompt: The question. It may use the places {instructions}, {turns}, {observation} and {actions}.
-        system: What the engine is told before it.
-        sampling: How answers are sampled, if not as the agent samples.
+        prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {actions}.
+        system: The system prompt.
+        sampling: Sampling settings of the answers; None for the agent's.
     """
 
     prompt: str = TWO
@@ -81,27 +81,27 @@ class Pairwise:
         check_places("Pairwise.prompt", self.prompt, "actions")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child.
+        """The rating of each child [children].
 
         Raises:
-            BudgetExceeded: when a budget can't pay for all the answers.
+            BudgetExceeded: when the answers do not all fit a budget.
         """
         if len(children) < 2:
             return [1.0] * len(children)
-        told = story(tree, node)
+        fields = story(tree, node)
 
         async def better(one: SearchNode, two: SearchNode) -> SearchNode | None:
-            text = self.prompt.format_map(told | {"actions": numbered((one, two))})
+            text = self.prompt.format_map(fields | {"actions": numbered((one, two))})
             name = ("pair", one.number, two.number)
-            said = await asked(
+            order = await asked(
                 tree, node, *name, system=self.system, text=text, read=Choice(count=2), sampling=self.sampling
             )
-            return None if said is None else (one, two)[said[0]]
+            return None if order is None else (one, two)[order[0]]
 
         won = await tree.together(better(one, two) for one, two in permutations(children, 2))
         return [sum(winner is child for winner in won) / (2 * (len(children) - 1)) for child in children]
 
 
 def numbered(children: Sequence[SearchNode]) -> str:
-    """The actions, a line each, with numbers from 1."""
+    """The actions, one per line, with numbers from 1."""
     return "\n".join(f"{number}. {child.action}" for number, child in enumerate(children, start=1))

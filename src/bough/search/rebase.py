@@ -1,4 +1,4 @@
-"""A fixed width, dealt out to the open places by what they are worth."""
+"""REBASE: a fixed width, allocated to the open nodes by their scores."""
 
 import math
 from collections.abc import Sequence
@@ -15,20 +15,20 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebaseAllocation:
-    """Names each open node as often as its share of a width, the softmax of its score: REBASE (arXiv 2408.00724).
+    """Allocates a width to the open nodes by the softmax of their scores: REBASE (arXiv 2408.00724).
 
-    From the highest score down, a node gets its share of what is left, rounded up:
+    In the order of decreasing scores, a node gets its share of the remaining width, rounded up:
 
         n = ceil(left * w / sum of w from here down),  w = exp(score / temperature)          left -= n
 
-    Width 8, scores .9, .7, .3, temperature .2: 6, 2, 0. What gets nothing is given up. Rounding up starves the tail:
-    four equals that share 3 get 1, 1, 1 and 0. Each path that has ended takes one from the width for good, so that
-    there are at most `width` ends; the search is over when nothing is left.
+    Width 8, scores .9, .7, .3, temperature .2: 6, 2, 0. Nodes with 0 are pruned. Rounding up starves the tail: four
+    equal scores that share 3 get 1, 1, 1 and 0. Each ended path reduces the width by one for good, so that there are at
+    most `width` ends; the search is over when nothing is left.
 
     Attributes:
-        width: How many.
+        width: Number of actions per level.
         temperature: Toward 0 all goes to the best, toward infinity all get the same; > 0.
-        by: How promising a node is.
+        by: Scores a node.
     """
 
     width: int = 16
@@ -38,7 +38,8 @@ class RebaseAllocation:
     def __post_init__(self) -> None:
         if self.width < 1 or not self.temperature > 0:
             raise ValueError(
-                f"Deal: got width={self.width}, temperature={self.temperature}; need at least 1, and more than 0"
+                f"RebaseAllocation: got width={self.width}, temperature={self.temperature}; need at least "
+                "1, and more than 0"
             )
 
     def __call__(self, tree: SearchTree) -> list[SearchNode]:
@@ -53,14 +54,14 @@ class RebaseAllocation:
 
 
 def split(scores: Sequence[float], width: int, temperature: float) -> list[int]:
-    """Whole shares of a width, for scores from high to low; see `RebaseAllocation`."""
+    """Integer shares of a width, for scores in decreasing order; see `RebaseAllocation`."""
     if not scores:
         return []
     weights = [math.exp((score - scores[0]) / temperature) for score in scores]
     shares: list[int] = []
     for index, weight in enumerate(weights):
         rest = sum(weights[index:])
-        # Where all that is left weighs nothing in floating point, the first of it takes all that is left.
+        # Where the remaining weights underflow to 0, the first of them gets the remaining width.
         share = min(width, math.ceil(width * weight / rest if rest else width))
         shares.append(share)
         width -= share
@@ -68,10 +69,10 @@ def split(scores: Sequence[float], width: int, temperature: float) -> list[int]:
 
 
 def rebase(width: int = 16, temperature: float = 0.2) -> Search:
-    """REBASE (arXiv 2408.00724): each level writes `width` actions, shared out by what places are worth; a critic.
+    """REBASE (arXiv 2408.00724): each level samples `width` actions, allocated by the values of nodes; needs a critic.
 
-    From the first place `width` actions are written, and all that is written is carried out and evaluated. The same
-    action written twice is two paths, as in the released code. The paper's evaluation is a process reward model.
+    `width` actions are sampled at the root, and all sampled actions are executed and evaluated. Two equal samples are
+    two paths, as in the released code. The paper's evaluation is a process reward model.
     """
     return Search(
         select=RebaseAllocation(width=width, temperature=temperature),

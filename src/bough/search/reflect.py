@@ -1,4 +1,4 @@
-"""What the agent's engine thinks went wrong, for the policy to read."""
+"""Reflections and critiques of the agent's engine, as hints for the policy."""
 
 import asyncio
 import math
@@ -24,16 +24,16 @@ ANSWERED = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reflections:
-    """Why earlier paths failed, said by the engine that walked them (LATS, arXiv 2310.04406).
+    """Reflections of the engine on failed paths (LATS, arXiv 2310.04406).
 
-    Each path that ended with a value below `under` is asked about once, when the next actions are written, and of all
-    these reflections the newest `keep` are told. Only those that would be told are asked for.
+    Each path that ended with a value below `under` gets one reflection, which is requested when the next actions are
+    sampled. The hint holds the newest `keep`; others are not requested.
 
     Attributes:
-        keep: How many; LATS's released code gives up to three.
-        under: A path that is worth less has failed.
-        prompt: The question; it may use the places {instructions}, {turns} and {observation}.
-        sampling: How the answer is sampled, if not as the agent samples.
+        keep: Number of reflections; up to three in LATS's released code.
+        under: A path with a value below this has failed.
+        prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
+        sampling: Sampling settings of the answer; None for the agent's.
     """
 
     keep: int = 3
@@ -55,19 +55,20 @@ class Reflections:
         """The reflections."""
         del node, earlier
         failed = [end for end in tree.ends() if not math.isnan(end.value) and end.value < self.under]
-        said = [await once(tree, end, "reflection", self.prompt, self.sampling) for end in failed[-self.keep :]]
-        return "\n".join(["Earlier attempts failed:", *(f"- {text}" for text in said)]) if said else ""
+        reflections = [await once(tree, end, "reflection", self.prompt, self.sampling) for end in failed[-self.keep :]]
+        return "\n".join(["Earlier attempts failed:", *(f"- {text}" for text in reflections)]) if reflections else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Critique:
-    """What is wrong with the last action, for the policy to refine it (SPaR, arXiv 2412.11605).
+    """A critique of the last action, from which the policy refines it (SPaR, arXiv 2412.11605).
 
-    Nothing is said before the first action. One question for each place, however many actions are written there.
+    The hint is empty before the first action. Each node gets one question, whatever the number of actions sampled
+    there.
 
     Attributes:
-        prompt: The question; it may use the places {instructions}, {turns} and {observation}.
-        sampling: How the answer is sampled, if not as the agent samples.
+        prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
+        sampling: Sampling settings of the answer; None for the agent's.
     """
 
     prompt: str = ANSWERED
@@ -90,16 +91,16 @@ class Critique:
 
 
 async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, sampling: Sampling | None) -> str:
-    """Ask about a node what nobody else has asked; the answer is in its notes under `name`, "" if there is none.
+    """Send a question about a node once; its answer is stored in the notes under `name`, "" without one.
 
     Raises:
-        BudgetExceeded: when a budget can't pay for it.
+        BudgetExceeded: when it does not fit a budget.
     """
     lock = node.notes.setdefault(f"{name} asked for", asyncio.Lock())
     assert isinstance(lock, asyncio.Lock)
     async with lock:
         if name not in node.notes:
             text = prompt.format_map(story(tree, node))
-            said = await asked(tree, node, name, system="", text=text, read=Text(), sampling=sampling)
-            node.notes[name] = said or ""
+            answer = await asked(tree, node, name, system="", text=text, read=Text(), sampling=sampling)
+            node.notes[name] = answer or ""
     return str(node.notes[name])

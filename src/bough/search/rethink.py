@@ -1,4 +1,4 @@
-"""Writing an action again when it is known what came of it."""
+"""RethinkMCTS: a failed action is sampled again with a critique."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,18 +21,19 @@ from bough.search.tree import SearchTree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rethink:
-    """Rewrites what failed, once, from what came of it (RethinkMCTS, arXiv 2409.09584); needs forks.
+    """Replaces each failed action once, sampled with its observation and a critique (RethinkMCTS, arXiv 2409.09584).
 
-    As `ExecuteAndEvaluate` it rates actions by carrying them out. One that ends its path below `under` is asked about,
-    then the policy writes it again, told what it did, what came of it and what the engine said. The new action takes
-    the place of the failed one, which the search gives up; it is itself not written again when it fails.
+    Needs forks. It rates actions by executing them, as `ExecuteAndEvaluate`. For an action that ends its path below
+    `under` the engine writes a critique. The policy then samples a new action with a hint: the failed action, its
+    observation and the critique. The new action replaces the failed one, which is pruned; it is not replaced again when
+    it fails.
 
     Attributes:
-        evaluate: What the other places are worth.
-        under: A path that is worth less has failed.
-        prompt: The question; it may use the places {instructions}, {turns} and {observation}.
-        text: What the policy is told; it may use the places {action} and {critique}, too.
-        sampling: How the answer is sampled, if not as the agent samples.
+        evaluate: Evaluates the other states.
+        under: A path with a value below this has failed.
+        prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
+        text: The hint; it may also use the placeholders {action} and {critique}.
+        sampling: Sampling settings of the answer; None for the agent's.
     """
 
     evaluate: Evaluate = ConstantValue()
@@ -46,20 +47,20 @@ class Rethink:
         check_places("Rethink.text", self.text, "action", "critique")
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
-        """A number for each child, the given ones; those that take their places have theirs.
+        """The rating of each given child [children]; new children have their own.
 
         Raises:
-            BudgetExceeded: when a budget can't pay for all of them.
+            BudgetExceeded: when they do not all fit a budget.
         """
-        look = ExecuteAndEvaluate(evaluate=self.evaluate)
-        guesses = await look(tree, node, children)
+        execute = ExecuteAndEvaluate(evaluate=self.evaluate)
+        guesses = await execute(tree, node, children)
         failed = [child for child, guess in zip(children, guesses, strict=True) if child.ended and guess < self.under]
         hints = await tree.together(self._hint(tree, child) for child in failed)
         drafts = await tree.together(tree.write(node, hint=hint) for hint in hints)
         for child, draft in zip(failed, drafts, strict=True):
             if draft is not None:
                 again = tree.add(node, draft, prior=child.prior)
-                (again.guess,) = await look(tree, node, [again])
+                (again.guess,) = await execute(tree, node, [again])
                 tree.give_up(child)
         return guesses
 
@@ -69,13 +70,13 @@ class Rethink:
 
 
 def rethink(width: int = 3, rounds: int = 16) -> Search:
-    """RethinkMCTS (arXiv 2409.09584): thoughts are searched, and failing ones rewritten once; needs forks.
+    """RethinkMCTS (arXiv 2409.09584): searches thoughts, and rewrites failing ones once; needs forks.
 
     The paper's settings: three actions, sixteen rollouts, P-UCB with c 4 and base 10, the best return found below,
-    discounted by .9 for each turn. Its reward is the share of public tests that pass, or, when all do, .8 and .2 times
-    what the model thinks of its program: take `won=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
-    .2))` in place of the rollouts where the environment pays so. The code rewrites in place; here the failed path stays
-    in the tree that grows, as one that counts nowhere in the search.
+    discounted by .9 for each turn. Its reward is the share of public tests that pass. When all pass, it is .8 plus .2
+    times the model's rating of its program: use `won=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
+    .2))` without rollouts where the environment gives such a reward. The code rewrites in place; here the failed path
+    stays in the tree, and counts nowhere in the search.
     """
     return Search(
         select=Descend(by=Puct(c=4.0, base=10.0, log=True), revisit=False),

@@ -1,4 +1,4 @@
-"""How promising a node is."""
+"""Scores of nodes."""
 
 import math
 from dataclasses import dataclass
@@ -9,20 +9,20 @@ from bough.search.node import SearchNode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uct:
-    """UCT (Kocsis and Szepesvári, 2006): what was found, and a bonus for what was seldom tried.
+    """UCT (Kocsis and Szepesvári, 2006): the value estimate, plus a bonus for few visits.
 
         q + c * sqrt(ln N / n)          n: visits of the node, N: of its parent
 
-    N counts every evaluation at and below the parent once. q is a mean already: it is not divided by n again (LATS's
+    N counts every evaluation at and below the parent once. q is already a mean: it is not divided by n again (LATS's
     released code does). With c = .7 * sqrt(2), q of .8 and .2 after 2 and 1 visits, N = 3: 1.5337 and 1.2376
     (ReST-MCTS*).
 
     Attributes:
         c: Weight of the bonus, >= 0: sqrt(2) for values in [0, 1] (UCB1), .7 * sqrt(2) in ReST-MCTS* (arXiv
             2406.03816), 2 in rStar-Math (2501.04519), .25 in Agent-R (2501.11425).
-        unvisited: What a node without a visit scores: more than all others ("first"), `bonus` more than its guess, or
-            than 0 without one ("guess").
-        bonus: See there; 1 in ReST-MCTS*, 0 in rStar-Math.
+        unvisited: Score of a node without a visit: more than all others ("first"), or `bonus` plus its guess, which
+            counts as 0 when it is unknown ("guess").
+        bonus: Bonus of "guess"; 1 in ReST-MCTS*, 0 in rStar-Math.
     """
 
     c: float = math.sqrt(2)
@@ -45,7 +45,7 @@ class Uct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Puct:
-    """PUCT (AlphaZero, arXiv 1712.01815): what was found, and a bonus for what is likely and was seldom tried.
+    """PUCT (AlphaZero, arXiv 1712.01815): the value estimate, plus a bonus for a high prior and few visits.
 
         q + c * prior * sqrt(N) / (1 + n)          n: visits of the node, N: of its parent
 
@@ -53,13 +53,13 @@ class Puct:
     counts the root's twice). Priors .5, one reward .99 found below the first of two, c = 2.5: 1.615 and 1.25 (ProRAG,
     2601.21912, divides a sum that is discounted once less and gets 1.625).
 
-    With a `base` b the weight grows with N: c + ln((N + b + 1) / b). With `log`, the root is that of ln N, which is
-    taken as 0 up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `MaxBackup`.
+    With a `base` b the weight grows with N: c + ln((N + b + 1) / b). With `log`, sqrt(N) becomes sqrt(ln N), which is 0
+    up to N = 1. RethinkMCTS (2409.09584) has c = 4, b = 10, log, and `MaxBackup`.
 
     Attributes:
         c: Weight of the bonus, >= 0: 1.5 in AlphaMath (2405.03553) and CPL (2409.08642), 1 in MCTS-DPO (2405.00451).
-        base: See there, > 0; None for a weight that stays.
-        log: See there.
+        base: Base b of the growing weight, > 0; None for a constant weight.
+        log: Whether the bonus has sqrt(ln N) in place of sqrt(N).
     """
 
     c: float = 1.5
@@ -84,7 +84,7 @@ class Puct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QValue:
-    """What the search found at a node and below: its q; 0 where nobody has looked."""
+    """The q of a node; 0 before its first visit."""
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -93,7 +93,7 @@ class QValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisitCount:
-    """How often the search was at a node or below: what classic Monte-Carlo tree search decides by."""
+    """The visits of a node: the decision rule of classic Monte-Carlo tree search."""
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -102,10 +102,10 @@ class VisitCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeValue:
-    """What the evaluation says of a place alone; of one that nobody has carried out, what it says of its parent.
+    """The node's own value; that of its parent before the node is executed.
 
-    The second is the frontier of Tree Search for LM Agents (arXiv 2407.01476), which carries actions out when it takes
-    them up. A child of a place that was never evaluated scores 0.
+    The latter is the frontier order of Tree Search for LM Agents (arXiv 2407.01476), which executes actions when they
+    are selected. A child of a node without an evaluation scores 0.
     """
 
     fixed: ClassVar[bool] = True
@@ -118,7 +118,7 @@ class NodeValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatedValue:
-    """What a rating said of the action; 0 where nobody was asked."""
+    """The rating of the action; 0 without one."""
 
     fixed: ClassVar[bool] = True
 
@@ -129,17 +129,16 @@ class RatedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AStarCost:
-    """A*'s order: minus the turns so far and the turns to go, which an evaluation (or a rating) says as a minus.
+    """A*'s order: minus the turns so far, plus an evaluation or rating that estimates minus the turns to go.
 
         -weight * depth + value          value: minus an estimate of the turns from here to success
 
-    With an estimate that never says more than it takes, and one way to each state kept (`DedupeStates`), the first
-    success is a shortest where actions are rated before they are carried out, and within `Bounded` where places are
-    evaluated. Of equally long ways the first found goes first; `Best(deepest=True)` takes the one that has come
-    furthest, and looks at fewer places.
+    It needs an estimate that never exceeds the true turns to go, and one path kept to each state (`DedupeStates`). Then
+    the first success is a shortest path where actions are rated before they are executed, and within `Bounded` where
+    states are evaluated. Ties go to the first found; `Best(deepest=True)` takes the deepest, and evaluates fewer nodes.
 
     Attributes:
-        weight: 1 for A*, 0 for a greedy search, in between for a hasty one.
+        weight: 1 for A*, 0 for a greedy search, between them for weighted A*.
     """
 
     fixed: ClassVar[bool] = True
@@ -148,7 +147,7 @@ class AStarCost:
 
     def __post_init__(self) -> None:
         if not 0 <= self.weight <= 1:
-            raise ValueError(f"Way.weight: got {self.weight}; need a number from 0 to 1")
+            raise ValueError(f"AStarCost.weight: got {self.weight}; need a number from 0 to 1")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
@@ -158,13 +157,13 @@ class AStarCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Likelihood:
-    """How likely the policy finds the way here: sum of the actions' mean token log-probabilities over depth^alpha.
+    """Length-normalized likelihood of a path: sum of the actions' mean token log-probabilities over depth^alpha.
 
     BFS-Prover's order (arXiv 2502.03438). Sums of -.2, -.8, -1.5 at depths 1, 2, 3: with alpha 1 -.2, -.4, -.5, with 2
-    -.2, -.2, -.1667. Above 1 deep places win, however unlikely: a place at -.35 and depth 1 waits.
+    -.2, -.2, -.1667. Above 1 deep nodes win, even if unlikely: a node at -.35 and depth 1 waits.
 
     Attributes:
-        alpha: 0 for the plain sum, 1 for its mean; the released script takes 2.
+        alpha: 0 for the plain sum, 1 for its mean; the released script uses 2.
     """
 
     fixed: ClassVar[bool] = True
@@ -182,6 +181,6 @@ class Likelihood:
         return total / max(1, node.depth) ** self.alpha
 
 
-def known(thought: float) -> float:
-    """A thought; 0 where there is none."""
-    return 0.0 if math.isnan(thought) else thought
+def known(estimate: float) -> float:
+    """An estimate; 0 where it is unknown."""
+    return 0.0 if math.isnan(estimate) else estimate

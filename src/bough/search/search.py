@@ -1,4 +1,4 @@
-"""The loop of every search: select, carry out, write on, evaluate, back up, prune."""
+"""The loop of every search: select, execute, expand, evaluate, back up, prune."""
 
 import math
 from collections import Counter
@@ -15,51 +15,50 @@ from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.score import known
 from bough.search.tree import SearchTree
+from bough.tree.needs import FORKS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """A search over the turns of one task, put together from pieces: `mcts()`, `a_star()`, `beam()` are such.
+    """A search over the turns of one task, composed of components as in `mcts()`, `a_star()` and `beam()`.
 
-    In each round some nodes are selected, and carried out if nobody has. A search that is not `eager` evaluates where
-    they lead, backs that up and prunes, and then writes actions at those that are left, which wait until they are
-    selected. One that is `eager` writes at once, and carries out and evaluates all that was written. What is asked for
-    in one round is asked for at once.
+    Each round selects nodes and executes their actions if they are not executed yet. A search that is not `eager`
+    evaluates the resulting states, backs up the values and prunes. Then it samples actions at the remaining nodes,
+    which are executed when they are selected. An `eager` search samples first, and then executes and evaluates all
+    sampled actions. The calls of one step of a round run concurrently.
 
-    It ends when nothing is selected, a budget of the tree can't pay for what comes next, a path as good as `enough` is
-    there, or `rounds` are over. Whenever that is, it answers with the best path that ended, of equals the shortest, or
-    with the best place if none has: the info of that node, and of no other, says "answer". The infos of actions say
-    "value" (q), "visits", "score" (what the place alone was worth), "guess", "prior" and "copies".
+    The search ends when nothing is selected, a budget of the tree is exceeded, a path with a value of at least `enough`
+    is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best node if no path
+    has ended; only this node has "answer" in its info. The infos of actions hold "value" (q), "visits", "score" (the
+    value of the node alone), "guess", "prior" and "copies".
 
-    What holds for all searches: of equals the first found comes first. A node counts as many visits as there were
-    evaluations of itself and of what is below it, the ends of paths included, which count again whenever they are
-    selected again; what nobody could evaluate is not counted. An action that the environment broke on is given up, and
-    a place where nothing could be written is tried again `retries` times before it is: its value stays. Playing again
-    to come back to a place (`Replay`) is paid for out of the same budget as any turn.
+    Rules of all searches: ties go to the first found. The visits of a node are the number of evaluations at and below
+    it. The end of a path counts again whenever it is selected again; an unknown value is not counted. An action on
+    which the environment broke is pruned. A node where no action could be sampled is retried `retries` times before it
+    is pruned; its value stays. Steps that `Replay` repeats to return to a state use the same budget as any turn.
 
     Attributes:
-        select: Where to go on.
-        expand: Which actions to consider.
-        merge: Whether an action that was written twice in one place is one child, which knows how often.
-        rate: What actions are worth before they are carried out; None to ask nobody.
-        evaluate: What places are worth.
-        backup: What values below mean above.
-        prune: What to give up, in order.
-        eager: Whether all children are carried out and evaluated, or only what is selected.
-        widen: In how many goes the children of a place are written: it can be selected that often.
-        lead: How many children of a node an eager search evaluates, the best rated of them; None for all.
-        won: What a path that ends with success is worth; None where the environment can't be trusted to say, and the
-            evaluation is asked about the ends of paths, too.
-        lost: What any other end is worth.
+        select: Selects the nodes of a round.
+        expand: Proposes the actions of a node.
+        merge: Whether equal actions of one node become one child, which counts its copies.
+        rate: Rates actions before they are executed; None for no rating.
+        evaluate: Estimates the values of nodes.
+        backup: Propagates values to the ancestors.
+        prune: Pruning rules, in order.
+        eager: Whether all children are executed and evaluated, or only the selected ones.
+        widen: Number of expansions of a node: it can be selected that often.
+        lead: Maximum number of children of a node that an eager search evaluates, the best rated; None for all.
+        won: Value of a path that ends with success; None where the environment's success is not trusted, and ends of
+            paths are evaluated, too.
+        lost: Value of any other end.
         enough: A path that ends with this value ends the search; None for never.
-        anywhere: Whether any place may be the answer, and end the search, not the ends of paths alone: for environments
+        anywhere: Whether any node may be the answer and end the search, in addition to ends of paths: for environments
             in which each action is a whole answer, better than the last at best.
-        rounds: Most rounds.
-        retries: How often the engine is asked again where it broke.
+        rounds: Maximum number of rounds.
+        retries: How often a request is retried when the engine broke.
     """
 
-    forks: ClassVar[bool] = True
-    """It steps states twice, so the environment must be able to."""
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     select: Select
     expand: Expand = field(default_factory=Sample)
@@ -94,7 +93,7 @@ class Search:
             tree.conclude(anywhere=self.anywhere)
 
     async def go(self, tree: SearchTree) -> None:
-        """Search below the root of a tree that may know something already."""
+        """Search below the root of a tree that may already have nodes."""
         for _ in range(self.rounds):
             if not await self._round(tree):
                 break
@@ -105,27 +104,27 @@ class Search:
         if not chosen:
             return False
         await tree.together(tree.act(node) for node in chosen)
-        if await self._weigh(tree, [node for node in chosen if node.ended or not self.eager]):
+        if await self._evaluate(tree, [node for node in chosen if node.ended or not self.eager]):
             return False
         at = {node: times for node, times in chosen.items() if node.live and isinstance(node.at, Cursor)}
-        written = await tree.together(self._write(tree, node, times) for node, times in at.items())
-        # In the order of selection, whatever was written first.
-        children = {node: self._add(tree, node, some) for node, some in zip(at, written, strict=True)}
+        proposed = await tree.together(self._expand(tree, node, times) for node, times in at.items())
+        # In the order of selection, whatever the order of completion.
+        children = {node: self._add(tree, node, some) for node, some in zip(at, proposed, strict=True)}
         await tree.together(self._rate(tree, node, some) for node, some in children.items() if some)
-        fresh = [child for some in children.values() for child in self._leading(some)] if self.eager else []
-        await tree.together(tree.act(node) for node in fresh)
-        # A rating may carry actions out, and ends that it found are selected by nobody.
+        new = [child for some in children.values() for child in self._leading(some)] if self.eager else []
+        await tree.together(tree.act(node) for node in new)
+        # A rating may execute actions, and the ends that it finds are not selected otherwise.
         found = (child for node in at for child in node.children if child.ended and math.isnan(child.value))
-        fresh += [child for child in found if child not in fresh]
-        return not (await self._weigh(tree, fresh) if fresh else tree.spent)
+        new += [child for child in found if child not in new]
+        return not (await self._evaluate(tree, new) if new else tree.spent)
 
-    async def _weigh(self, tree: SearchTree, nodes: Sequence[SearchNode]) -> bool:
-        """Evaluate where nodes led, back that up, and prune; says whether the search is over."""
+    async def _evaluate(self, tree: SearchTree, nodes: Sequence[SearchNode]) -> bool:
+        """Evaluate the states of nodes, back up the values, and prune; returns whether the search is over."""
         there = [node for node in nodes if node.at is not None and not node.pruned]
-        anew = {node for node in there if math.isnan(node.value)}
+        unknown = {node for node in there if math.isnan(node.value)}
         aside = len(tree.side)
-        await tree.together(self._value(tree, node) for node in there if node in anew)
-        counted = [node for node in there if not math.isnan(node.value) and (node.ended or node in anew)]
+        await tree.together(self._value(tree, node) for node in there if node in unknown)
+        counted = [node for node in there if not math.isnan(node.value) and (node.ended or node in unknown)]
         for node in counted:
             self.backup(node)
         for rule in self.prune:
@@ -137,32 +136,32 @@ class Search:
         """The children that an eager search evaluates."""
         return children if self.lead is None else sorted(children, key=lambda child: -known(child.guess))[: self.lead]
 
-    async def _write(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
-        written = await self.expand(tree, node, times)
+    async def _expand(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+        proposed = await self.expand(tree, node, times)
         for _ in range(self.retries):
-            if written or tree.spent:
+            if proposed or tree.spent:
                 break
-            written = await self.expand(tree, node, times)
-        return written
+            proposed = await self.expand(tree, node, times)
+        return proposed
 
-    def _add(self, tree: SearchTree, node: SearchNode, written: Sequence[Written]) -> list[SearchNode]:
-        """Make children of what was written at a node; returns the new ones."""
+    def _add(self, tree: SearchTree, node: SearchNode, proposed: Sequence[Written]) -> list[SearchNode]:
+        """Add children for the proposed actions of a node; returns the new children."""
         same = {child.action: child for child in node.children} if self.merge else {}
-        fresh: list[SearchNode] = []
-        for draft, prior in written:
-            other = same.get(draft.parsed.action)
-            if other is not None:
-                other.copies += 1
+        new: list[SearchNode] = []
+        for draft, prior in proposed:
+            twin = same.get(draft.parsed.action)
+            if twin is not None:
+                twin.copies += 1
                 continue
-            fresh.append(tree.add(node, draft, prior=prior))
+            new.append(tree.add(node, draft, prior=prior))
             if self.merge:
-                same[draft.parsed.action] = fresh[-1]
+                same[draft.parsed.action] = new[-1]
         node.asked += 1
         if not node.children:
             tree.give_up(node)
         elif node.asked >= self.widen:
             tree.shut(node)
-        return fresh
+        return new
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
         guesses = None if self.rate is None else await tree.paid(self.rate(tree, node, children))

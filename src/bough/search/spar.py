@@ -1,4 +1,4 @@
-"""Answers refined by critique."""
+"""SPaR: answers refined by critique."""
 
 import math
 
@@ -17,11 +17,11 @@ OBEYS = (
 
 
 def spar(width: int = 3, keep: int = 2, n: int = 5, depth: int = 3) -> Search:
-    """SPaR (arXiv 2412.11605): answers refined by critique, level by level, until judges say yes; needs forks.
+    """SPaR (arXiv 2412.11605): refines answers by critique, level by level, until judges accept one; needs forks.
 
-    For environments in which each action is a whole answer that may be given anew; the answer to be refined is the
-    first (`Task.start`), or else the first level is of first answers. The value is the share of `n` judgements that say
-    yes, and the search ends with one above one half.
+    For environments in which each action is a whole answer that later actions can replace. The answer to refine is the
+    first (`Task.start`); without it the first level samples first answers. The value is the share of `n` judgements
+    that are positive, and the search ends with a value above one half.
     """
     yes = LabelParser(worth={"yes": 1.0, "no": 0.0})
     return Search(

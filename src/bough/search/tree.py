@@ -1,4 +1,4 @@
-"""What a search knows so far, and the moves it can make."""
+"""The state of a search: its nodes, and the operations on them."""
 
 import math
 from collections.abc import Awaitable, Coroutine, Iterable
@@ -16,20 +16,20 @@ Result = TypeVar("Result")
 
 
 class SearchTree:
-    """The nodes of one search, over a growing tree.
+    """The nodes of one search, over the tree that a rollout builds.
 
-    Moves that the budget can't pay for are not made; `spent` says so then, and the search ends with what it has.
+    An operation that exceeds the budget is not executed and sets `spent`; the search then ends with its current nodes.
 
     Attributes:
-        rollout: Who moves.
-        root: Where the search begins; further down once it has settled on a way (`settle`).
-        nodes: All, by number.
-        side: Ends of paths that were played out from a node, and are no nodes of the search themselves.
+        rollout: Executes the operations.
+        root: The root of the search; a descendant of the first root after `settle`.
+        nodes: All nodes, by number.
+        side: Ends of paths that were rolled out from a node, and are not nodes of the search.
         spent: Whether a budget has run out.
-        faults: How often the engine broke on a question; the root's info has it.
-        notes: What pieces remember about the whole tree, by a name of their own.
-        won: What a path that ends with success is worth; None where only an evaluation can tell.
-        lost: What any other end is worth.
+        faults: Number of engine faults; stored in the root's info.
+        notes: State of components for the whole tree, by a key of their own.
+        won: Value of a path that ends with success; None where ends are evaluated.
+        lost: Value of any other end.
     """
 
     def __init__(self, rollout: Rollout, root: Cursor, *, won: float | None, lost: float) -> None:
@@ -41,43 +41,43 @@ class SearchTree:
         self.spent = False
         self.faults = 0
         self.notes: dict[object, Any] = {}
-        self._written: dict[int, int] = {}
-        self._came: dict[int, Cursor | Outcome] = {}
+        self._next_branch: dict[int, int] = {}
+        self._results: dict[int, Cursor | Outcome] = {}
         self._open = {0: self.root}
 
     def live(self) -> list[SearchNode]:
-        """The nodes that can be carried out, or written on at, by number."""
+        """The open nodes, which can be executed or expanded, by number."""
         return list(self._open.values())
 
     def ends(self) -> list[SearchNode]:
-        """Where paths ended: nodes by number, then those on the side, in the order of what they began with."""
+        """The ends of paths: nodes by number, then those in `side`, by the branches of their path."""
         aside = sorted(self.side, key=lambda end: () if end.draft is None else end.draft.branches)
         return [node for node in (*(node for node in self.nodes if node.ended), *aside) if self._reachable(node)]
 
     def answer(self, *, anywhere: bool = False) -> SearchNode:
-        """What to answer with: the best path that ended, else the best place, else what there is.
+        """The answer: the best ended path, else the best node, else any end, else the root.
 
         Args:
-            anywhere: Whether a place is as good as an end: then the one that is worth most by itself.
+            anywhere: Whether any node may be the answer: then the node of the highest own value.
         """
         ends = self.ends()
-        places = [node for node in self.nodes if not node.ended and self._reachable(node)]
+        inner = [node for node in self.nodes if not node.ended and self._reachable(node)]
         if anywhere:
-            # What is below a place says nothing of the answer that was given there.
-            some = [node for node in (*places, *ends) if node.parent is not None and not math.isnan(node.value)]
+            # Values of descendants do not rate the answer at a node.
+            some = [node for node in (*inner, *ends) if node.parent is not None and not math.isnan(node.value)]
             return max(some, key=lambda node: node.value, default=self.root)
-        return best(ends) or best(places) or next(iter(ends), self.root)
+        return best(ends) or best(inner) or next(iter(ends), self.root)
 
     def worth(self, node: SearchNode) -> float | None:
-        """What the end of a path is worth; None where only an evaluation can tell."""
+        """The value of an ended path; None where it must be evaluated."""
         return self.won if node.success and self.won is not None else None if self.won is None else self.lost
 
     async def together(self, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-        """The results of all calls, in their order: at once, or in turn where the tree has a budget of its own."""
+        """The results of all calls, in their order: concurrent, or sequential where the tree has its own budget."""
         return await together(self.rollout, calls)
 
     async def paid(self, call: Awaitable[Result]) -> Result | None:
-        """What is asked for; None when a budget can't pay for all of it (`spent` says so) or the engine broke."""
+        """The result of a call; None when it exceeds a budget (`spent` is set then) or when the engine broke."""
         try:
             return await call
         except BudgetExceeded:
@@ -85,7 +85,7 @@ class SearchTree:
         except EngineFault:
             self.faults += 1
         except BaseExceptionGroup as errors:
-            # What is asked for at once fails in a group.
+            # Concurrent calls fail in a group.
             if errors.split((BudgetExceeded, EngineFault))[1] is not None:
                 raise
             self.spent = self.spent or errors.subgroup(BudgetExceeded) is not None
@@ -95,45 +95,46 @@ class SearchTree:
     async def write(
         self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = ""
     ) -> PendingAction | None:
-        """Let the policy write an action at a node; None when the engine failed or the budget can't pay.
+        """Sample an action at a node; None when the engine failed or the budget is exceeded.
 
-        Calls at one node draw in the order in which they were made, however they are answered.
+        The random draws of several calls at one node depend on the order of the calls, whatever the order of
+        completion.
         """
         if not isinstance(node.at, Cursor):
-            raise ValueError(f"SearchTree.write: got {node}, from which nobody can act; need one that is carried out")
+            raise ValueError(f"SearchTree.write: got {node}; need an executed node that is not an end")
         branch = self._branch(node)
         draft = await self.paid(self.rollout.write(node.at, branch=branch, sampling=sampling, hint=hint))
         return draft if isinstance(draft, PendingAction) else None
 
     def put(self, node: SearchNode, action: str) -> PendingAction:
-        """Write an action in the place of the policy, which costs nothing."""
+        """Add an action without sampling, which costs nothing."""
         if not isinstance(node.at, Cursor):
-            raise ValueError(f"SearchTree.put: got {node}, from which nobody can act; need one that is carried out")
+            raise ValueError(f"SearchTree.put: got {node}; need an executed node that is not an end")
         return self.rollout.do(node.at, action, branch=self._branch(node))
 
     def add(self, parent: SearchNode, draft: PendingAction, *, prior: float) -> SearchNode:
-        """A child, not yet carried out; what was closed above it is open again, unless it was given up."""
+        """Add a child that is not executed yet, and reopen its closed ancestors, except the pruned ones."""
         depth, reward = parent.depth + 1, parent.reward
         node = SearchNode(number=len(self.nodes), parent=parent, draft=draft, depth=depth, reward=reward, prior=prior)
         self.nodes.append(node)
         self._open[node.number] = node
         parent.children.append(node)
-        if draft.node in self._came:
-            self._arrive(node, self._came[draft.node])
+        if draft.node in self._results:
+            self._arrive(node, self._results[draft.node])
         above: SearchNode | None = parent
         while above is not None and above.closed and not above.pruned:
             above.closed, above = False, above.parent
         return node
 
     def shut(self, node: SearchNode) -> None:
-        """Write no more at a node."""
+        """Mark a node as fully expanded."""
         node.expanded = True
         self._open.pop(node.number, None)
         if node.children:
             self._settle_above(node.children[-1])
 
     async def act(self, node: SearchNode) -> None:
-        """Carry an action out, if nobody has and the budget can pay. One that fails is given up."""
+        """Execute a node's action, once and if the budget allows it. A node whose action fails is pruned."""
         if node.at is not None or node.draft is None:
             return
         at = await self.carry_out(node.draft)
@@ -145,12 +146,12 @@ class SearchTree:
 
         The action need not be a node yet; a node made from it later is executed from the start.
         """
-        if draft.node not in self._came:
+        if draft.node not in self._results:
             at = await self.paid(self.rollout.act(draft))
             if at is None:
                 return None
-            self._came[draft.node] = at
-        return self._came[draft.node]
+            self._results[draft.node] = at
+        return self._results[draft.node]
 
     def observation(self, draft: PendingAction) -> str | None:
         """The observation after an action; None before it is executed, or when that failed."""
@@ -158,7 +159,7 @@ class SearchTree:
         return None if number is None else str(self.rollout.builder.nodes[number].info["text"])
 
     async def follow(self, node: SearchNode) -> SearchNode | None:
-        """Play a path on from a node to its end, which is not among the nodes; None when it does not get there."""
+        """Roll out a path from a node to its end, outside of `nodes`; None when it does not reach an end."""
         draft, reward, depth = await self.write(node), node.reward, node.depth
         while draft is not None:
             at, depth = await self.paid(self.rollout.act(draft)), depth + 1
@@ -174,7 +175,7 @@ class SearchTree:
         return None
 
     def give_up(self, node: SearchNode) -> None:
-        """Prune a node and all below it, and what is above it once all that is below that is pruned."""
+        """Prune a node and its descendants, and each ancestor all of whose children are pruned."""
         below = [node]
         while below:
             here = below.pop()
@@ -184,12 +185,12 @@ class SearchTree:
         self._settle_above(node)
 
     def close(self, node: SearchNode) -> None:
-        """Be done with a node, and with those above it below which nothing is open any more."""
+        """Close a node, and each ancestor below which nothing is open."""
         self._close(node)
         self._settle_above(node)
 
     def settle(self, node: SearchNode) -> None:
-        """Settle on the way to a node: the search goes on from there, and the answer is there or below."""
+        """Make a node the root: prune its siblings and those of its ancestors; the answer is at or below it."""
         here = node
         while here is not self.root and here.parent is not None:
             for beside in here.parent.children:
@@ -200,12 +201,12 @@ class SearchTree:
         self.root = node
 
     def conclude(self, *, anywhere: bool = False) -> None:
-        """Write into the growing tree what was thought, and which path is the answer, as `answer` says."""
+        """Store the results of the search and the answer, as in `answer`, in the infos of the rollout's tree."""
         nodes, answer = self.rollout.builder.nodes, self.answer(anywhere=anywhere)
         for node in self.nodes:
             info = nodes[0 if node.draft is None else node.draft.node].info
-            thoughts = {"value": node.q, "score": node.value, "guess": node.guess}
-            info |= {name: thought for name, thought in thoughts.items() if math.isfinite(thought)}
+            estimates = {"value": node.q, "score": node.value, "guess": node.guess}
+            info |= {name: estimate for name, estimate in estimates.items() if math.isfinite(estimate)}
             info["visits"] = node.visits
             if node.parent is not None:
                 info |= {"prior": node.prior, "copies": node.copies}
@@ -226,18 +227,18 @@ class SearchTree:
             self.close(node)
 
     def _branch(self, node: SearchNode) -> int:
-        """A number for what is written next at a node."""
-        number = self._written.get(node.number, 0)
-        self._written[node.number] = number + 1
+        """The number of the next branch at a node."""
+        number = self._next_branch.get(node.number, 0)
+        self._next_branch[node.number] = number + 1
         return number
 
     def _info(self, node: SearchNode) -> dict[str, object]:
-        """What the growing tree knows of the place where a node led."""
+        """The info of the rollout's node with the state of a search node."""
         at = 0 if node.draft is None else self.rollout.answered[node.draft.node]
         return self.rollout.builder.nodes[at].info
 
     def _reachable(self, node: SearchNode) -> bool:
-        """Whether the search has not settled on a way that does not lead there."""
+        """Whether a node is at or below the root, or on the path to it."""
         here: SearchNode | None = node
         while here is not None and here is not self.root and here.depth >= self.root.depth:
             here = here.parent
@@ -248,7 +249,7 @@ class SearchTree:
         self._open.pop(node.number, None)
 
     def _settle_above(self, node: SearchNode) -> None:
-        """Close what is above a node as far as nothing below it is open, and prune it where all below it is pruned."""
+        """Close each fully expanded ancestor whose children are all closed, and prune it if all of them are pruned."""
         above = node.parent
         while above is not None and above.expanded and all(each.closed for each in above.children):
             above.pruned = above.pruned or all(each.pruned for each in above.children)
@@ -257,5 +258,5 @@ class SearchTree:
 
 
 def best(nodes: Iterable[SearchNode]) -> SearchNode | None:
-    """The node of highest q, of equals the one of fewest turns, of those the first; None when none has a q."""
+    """The node of the highest q, ties to the fewest turns, then to the first; None when no node has a q."""
     return max((node for node in nodes if not math.isnan(node.q)), key=lambda node: (node.q, -node.depth), default=None)

@@ -1,4 +1,4 @@
-"""Plans that are written once, merged where they begin alike, and decided between on the way."""
+"""Tree-Planner: plans are sampled once and merged to a trie; the agent decides at its forks."""
 
 import re
 from collections import Counter
@@ -13,6 +13,7 @@ from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
+from bough.tree.needs import FORKS, Need
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"
@@ -23,19 +24,20 @@ DECIDE = (
     "What is to be done next?\n{choices}\nAnswer with the number of one of them."
 )
 END = "be done: nothing is left to do"
-"""How the end of a plan is shown among actions."""
+"""Text of the end of a plan among the choices."""
 SYSTEM = "You plan for an agent and decide what it does next."
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Step:
-    """A place in the trie of some plans.
+    """A node of the trie of plans.
 
     Attributes:
-        plans: How many plans come by here.
-        ends: How many of them end here.
-        next: By action, where plans go on.
-        failed: What was tried here and is not tried again, None for the end of plans, and what was said then.
+        plans: Number of plans through this node.
+        ends: Number of plans that end here.
+        next: The next node by action.
+        failed: The actions that failed here and are not retried, None for the end of plans, with the text of the
+            failure.
     """
 
     plans: int = 0
@@ -44,18 +46,18 @@ class Step:
     failed: dict[str | None, str] = field(default_factory=dict[str | None, str])
 
     def choices(self) -> list[str | None]:
-        """What can still be done: actions, those of most plans first, and None where a plan ends, last."""
+        """The remaining choices: actions, those of most plans first, and None for the end of a plan, last."""
         actions = sorted(self.next, key=lambda action: -self.next[action].plans)
         ends: list[str | None] = [None] if self.ends else []
         return [action for action in [*actions, *ends] if action not in self.failed]
 
     def size(self) -> int:
-        """Places below, ends of plans included: x y z, x y w, x q w make 9, where the plans have 12."""
+        """Number of nodes below, ends of plans included: x y z, x y w, x q w make 9, where the plans have 12."""
         return sum(1 + each.size() for each in self.next.values()) + bool(self.ends)
 
 
 def merged(plans: Sequence[Sequence[str]]) -> Step:
-    """The trie of some plans."""
+    """The trie of plans."""
     root = Step()
     for plan in plans:
         here = root
@@ -69,28 +71,28 @@ def merged(plans: Sequence[Sequence[str]]) -> Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreePlanner:
-    """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, decided between at its forks; forks.
+    """Tree-Planner (arXiv 2310.08582): plans sampled once, merged to a trie, with decisions at its forks; needs forks.
 
-    `plans` whole plans are asked for, in which each line is an action. From the start the agent does what the plans
-    say; where they differ, and there alone, it asks `votes` times which to follow: the choice of most answers, that of
-    most plans where no answer can be read. An action that the environment does not understand, that broke, or that
-    ended the path without success is not tried again, and the agent decides anew where it stood, told what was said.
-    Where nothing is left, it goes back to the nearest fork at which something is, whose state is a value. It is over
-    with a success, where a plan ends, or after `retries` failures; the answer is where it then stands.
+    The engine samples `plans` whole plans, with one action per line. From the start the agent follows the plans. Only
+    where they differ, the engine selects with `votes` answers: the choice of most answers, or of most plans where no
+    answer can be parsed. An action that was invalid, that broke, or that ended the path without success is not retried;
+    the agent decides again at the same state, with the failure in the prompt. Where no choice is left, it returns to
+    the nearest fork with another choice, whose state is a value. It ends with a success, at the end of a plan, or after
+    `retries` failures; the answer is the final state.
 
-    The released code also stops when the goals of the data set hold, and reports the best of all states on the way;
-    here the environment says what success is.
+    The released code also stops when the data set's goal conditions hold, and reports the best of all states on the
+    path; here the environment reports success.
 
     Attributes:
-        plans: How many plans are sampled.
-        votes: How many answers there are at a fork.
-        retries: Most failures.
-        planning: How plans are sampled; None for as the agent samples.
-        plan: What is asked for a plan, with the places {instructions}, {turns} and {observation}.
-        decide: What is asked at a fork; besides these {failures} and {choices}, which it needs.
+        plans: Number of plans sampled.
+        votes: Number of answers at a fork.
+        retries: Maximum number of failures.
+        planning: Sampling settings of the plans; None for the agent's.
+        plan: Prompt of a plan, with the placeholders {instructions}, {turns} and {observation}.
+        decide: Prompt at a fork; it also needs the placeholders {failures} and {choices}.
     """
 
-    forks: ClassVar[bool] = True
+    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     plans: int = 25
     votes: int = 1
@@ -126,16 +128,16 @@ class TreePlanner:
         return [line for line in lines if line][: tree.rollout.limits.turns]
 
     async def _follow(self, tree: SearchTree, trie: Step) -> None:
-        """Do what plans say."""
-        way, failures = [(tree.root, trie)], 0
-        while way and failures <= self.retries and not tree.spent:
-            node, step = way[-1]
+        """Follow the plans."""
+        path, failures = [(tree.root, trie)], 0
+        while path and failures <= self.retries and not tree.spent:
+            node, step = path[-1]
             choices = step.choices()
             if not choices:
-                # Back to where there is something else.
-                way.pop()
-                if way:
-                    way[-1][1].failed.setdefault(node.action, "nothing that follows from it worked")
+                # Back to the nearest fork with another choice.
+                path.pop()
+                if path:
+                    path[-1][1].failed.setdefault(node.action, "nothing that follows from it worked")
                 continue
             action = choices[0] if len(choices) == 1 else await self._decide(tree, node, step, choices)
             if action is None:
@@ -154,13 +156,13 @@ class TreePlanner:
                 failures += 1
                 step.failed[action] = said
             else:
-                way.append((child, step.next[action]))
-        if way:
-            # Where the agent stands: better than an end without success.
-            way[-1][0].value = way[-1][0].q = 0.0
+                path.append((child, step.next[action]))
+        if path:
+            # The final state is better than an end without success.
+            path[-1][0].value = path[-1][0].q = 0.0
 
     def _failure(self, tree: SearchTree, child: SearchNode) -> str:
-        """What was said when an action failed; "" when it did not."""
+        """The text of an action's failure; "" without one."""
         if child.draft is None or child.success:
             return ""
         nodes = tree.rollout.builder.nodes
@@ -173,7 +175,7 @@ class TreePlanner:
     async def _decide(
         self, tree: SearchTree, node: SearchNode, step: Step, choices: Sequence[str | None]
     ) -> str | None:
-        """Which choice to follow."""
+        """The choice to follow."""
         failures = "".join(
             f"This was tried and failed: {action or END}. {said}\n" for action, said in step.failed.items()
         )

@@ -1,4 +1,4 @@
-"""Actions that differ, and the best of what they led to."""
+"""WebPilot: diverse actions with reflections, and the best value below each."""
 
 from bough.explore.asking import NumberParser
 from bough.search.backup import MaxBackup
@@ -17,9 +17,9 @@ EFFECT = (
 
 
 def web_pilot(width: int = 3, c: float = 1.0) -> Search:
-    """Experimental: WebPilot (arXiv 2408.15978): differing actions, reflections, 0-10 rewards, maxima; needs forks.
+    """Experimental: WebPilot (arXiv 2408.15978): diverse actions, reflections, 0-10 rewards, maxima; needs forks.
 
-    Of the paper a summary was read, not its text. The search of one subtask: its planner is not part of it.
+    Written from a summary of the paper. It is the search of one subtask, without the planner.
     """
     return Search(
         select=Descend(by=Puct(c=c), revisit=False),

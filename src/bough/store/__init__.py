@@ -1,4 +1,4 @@
-"""The store: what a run leaves on disk, written so that a kill or a full disk never costs what was there before."""
+"""The store: files of a run, written so that a kill or a full disk keeps earlier data intact."""
 
 from bough.store.atomic import StoreError, digest, write_json
 from bough.store.checkpoint import Checkpoint, Checkpoints, Latest

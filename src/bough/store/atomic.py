@@ -1,4 +1,4 @@
-"""Writing so that a reader finds the old file or the new one, never a part: a temporary file, fsync, rename."""
+"""Atomic file writes: a temporary file, fsync, rename, so that readers find the old file or the new one."""
 
 import errno
 import hashlib
@@ -11,15 +11,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What the operating system answers when there is no room: the disk, the user's quota, the largest file allowed."""
+"""Error numbers of a full disk, an exceeded quota, and an exceeded file size limit."""
 
 
 class StoreError(Exception):
-    """Something on disk is not as it should be. The message says what, where, and what to do."""
+    """Invalid or missing data on disk. The message has the path, the problem, and the remedy."""
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Put `data` at `path`, all of it or nothing.
+    """Write `data` to `path` completely or not at all.
 
     Raises:
         StoreError: when the disk is full or `path` can't be written; the former file at `path` is intact.
@@ -38,12 +38,12 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Put `value` at `path` as indented JSON, all of it or nothing; raises as `write_bytes` does."""
+    """Write `value` to `path` as indented JSON, completely or not at all; raises as `write_bytes` does."""
     write_bytes(path, (json.dumps(value, indent=2) + "\n").encode())
 
 
 def append_bytes(path: Path, data: bytes) -> None:
-    """Put `data` at the end of the file, on disk before the call returns.
+    """Append `data` to the file; it is on disk before the call returns.
 
     Raises:
         StoreError: when the disk is full or `path` can't be written; the file is as it was before.
@@ -63,7 +63,7 @@ def append_bytes(path: Path, data: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Return only when the file or folder (its list of names) would outlive a power cut."""
+    """Flush a file or folder (its list of names) to disk, so that it survives a power cut."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -72,7 +72,7 @@ def sync(path: Path) -> None:
 
 
 def digest(path: Path) -> str:
-    """The BLAKE2b checksum of a file, in hex: what `b2sum` prints."""
+    """The BLAKE2b checksum of a file, in hex, as printed by `b2sum`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, hashlib.blake2b).hexdigest()
 
@@ -91,12 +91,12 @@ def explain_unwritable(path: Path) -> Generator[None]:
 
 @contextmanager
 def explain_full_disk(path: Path, needed_bytes: int | None, advice: Callable[[], str] | None = None) -> Generator[None]:
-    """Turn "no room" while writing `path` into a `StoreError` that says how much is needed, and what to do.
+    """Convert "no space" errors of writing `path` to a `StoreError` with the needed space and the remedy.
 
     Args:
-        path: What is being written; its folder exists.
-        needed_bytes: How much room it takes, for the message; None when that is not known.
-        advice: Says what to do about it, and what is safe.
+        path: The file; its folder exists.
+        needed_bytes: Needed space, for the message; None when unknown.
+        advice: Returns the remedy, and the intact data.
     """
     try:
         yield
@@ -116,8 +116,8 @@ def explain_full_disk(path: Path, needed_bytes: int | None, advice: Callable[[],
 
 
 def _errno(error: Exception) -> int | None:
-    """The operating system's error number; safetensors only mentions it in its message."""
+    """The operating system's error number; safetensors mentions it only in its message."""
     if isinstance(error, OSError):
         return error.errno
-    told = re.search(r"\(os error (\d+)\)", str(error))
-    return int(told.group(1)) if told else None
+    match = re.search(r"\(os error (\d+)\)", str(error))
+    return int(match.group(1)) if match else None

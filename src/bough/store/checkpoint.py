@@ -1,4 +1,4 @@
-"""Checkpoints: what a run needs to go on as if it had never stopped, as folders that are whole or not there."""
+"""Checkpoints: folders with the complete state of a run, verified by checksums."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Checkpoint:
     path: Path
 
     def tensors(self, group: str) -> "dict[str, torch.Tensor]":
-        """The tensors of a group by name, on the CPU, bit for bit as they were saved.
+        """The tensors of a group by name, on the CPU, bit for bit as saved.
 
         Raises:
             StoreError: when there is no such group.
@@ -44,17 +44,17 @@ class Checkpoint:
         return load_file(file)
 
     def state(self) -> dict[str, object]:
-        """What was saved as JSON."""
+        """The state saved as JSON."""
         return json.loads((self.path / "state.json").read_text())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latest:
-    """What a search for the newest whole checkpoint found.
+    """The result of a search for the newest complete checkpoint.
 
     Attributes:
-        checkpoint: The newest one whose files are as they were written; None when there is none.
-        skipped: Newer ones that are damaged, newest first, each with what is wrong.
+        checkpoint: The newest one with matching checksums; None without one.
+        skipped: Newer damaged ones, newest first, each with the reason.
     """
 
     checkpoint: Checkpoint | None
@@ -71,12 +71,12 @@ class Checkpoints:
             state.json
             manifest.json           the size and BLAKE2b checksum of each file above (`b2sum` prints the same)
 
-    A folder is written under another name, synced, and renamed, so a process that is killed leaves the checkpoints
-    it had. Saving is for one process at a time; reading is for any number, also while one saves.
+    A folder is written under another name, synced, and renamed, so a killed process leaves the earlier checkpoints
+    intact. Only one process may save at a time; any number may load, also during a save.
 
     Attributes:
-        directory: Where they lie: `checkpoints/` of a run directory.
-        keep: How many of the newest are kept.
+        directory: `checkpoints/` of a run directory.
+        keep: Number of newest checkpoints to keep.
 
     Raises:
         ValueError: when `keep` is less than 1.
@@ -96,21 +96,21 @@ class Checkpoints:
         state: Mapping[str, object],
         pinned: Collection[int] = (),
     ) -> Path:
-        """Write the checkpoint of a step, then let go of those that are neither among the newest nor pinned.
+        """Write the checkpoint of a step, then remove checkpoints that are neither among the newest nor pinned.
 
-        Checkpoints of later steps, left by a run that has since gone on from an earlier one, are let go of too.
+        Checkpoints of later steps, left by a run that has since continued from an earlier one, are removed as well.
 
         Args:
-            step: How many steps are done.
+            step: Number of finished steps.
             tensors: Tensors by name, in groups: "policy", "optimizer". A group's name becomes a file's name.
-            state: All the rest; values that JSON can write.
+            state: The rest of the state; values that JSON can write.
             pinned: Steps to keep besides the newest, such as the best one so far.
 
         Returns:
             The folder of the checkpoint.
 
         Raises:
-            StoreError: when the disk is full. Nothing that was there before is lost.
+            StoreError: when the disk is full; earlier data is intact.
             ValueError: when a group's name cannot be a file's name.
         """
         if bad := [group for group in tensors if not re.fullmatch(r"[A-Za-z0-9_-]+", group)]:
@@ -134,7 +134,7 @@ class Checkpoints:
         return home
 
     def latest(self) -> Latest:
-        """The newest checkpoint that is whole. Those it had to skip come with the reason, for the caller to tell."""
+        """The newest complete checkpoint, and the damaged ones after it with their reasons."""
         skipped: list[tuple[Path, str]] = []
         for step, path in self._folders():
             problem = _problem(path, step)
@@ -158,18 +158,18 @@ class Checkpoints:
         raise StoreError(f"{self.directory}: got no checkpoint of step {step}; there are those of steps {steps}")
 
     def steps(self) -> list[int]:
-        """The steps that have a checkpoint, ascending; their files are not looked at."""
+        """The steps with a checkpoint, ascending; their files are not verified."""
         return sorted({step for step, _ in self._folders()})
 
     def _folders(self) -> list[tuple[int, Path]]:
-        """Step and folder, newest first. An `.old` folder is what a save of the same step was about to replace."""
+        """Step and folder, newest first. An `.old` folder is left by an interrupted save of the same step."""
         paths = list(self.directory.iterdir()) if self.directory.is_dir() else []
         matches = [(re.fullmatch(r"step_(\d+)(\.old)?", path.name), path) for path in paths]
         found = [(int(match[1]), match[2] is None, path) for match, path in matches if match]
         return [(step, path) for step, _, path in sorted(found, reverse=True)]
 
     def _put(self, temporary: Path, home: Path) -> None:
-        """Rename a finished folder into place; there is a whole one of that step, if there was, at every moment."""
+        """Rename a finished folder into place; an earlier checkpoint of the step exists until the new one does."""
         old = home.with_name(f"{home.name}.old")
         if home.exists():
             shutil.rmtree(old, ignore_errors=True)
@@ -183,7 +183,7 @@ class Checkpoints:
         kept = {*past[-self.keep :], *pinned} & {*past}
         for found, path in self._folders():
             if found not in kept:
-                # Renamed first, so that a kill halfway leaves a leftover and not a damaged checkpoint.
+                # Renamed first, so that an interrupted removal leaves no damaged checkpoint.
                 shutil.rmtree(path.rename(path.with_name(f"{path.name}.tmp-{os.getpid()}")))
 
     def _advice(self) -> str:
@@ -201,14 +201,14 @@ def _write(folder: Path, step: int, tensors: "Mapping[str, Mapping[str, torch.Te
     (folder / "state.json").write_text(state)
     files = sorted(folder.iterdir())
     listed = {file.name: {"bytes": file.stat().st_size, "blake2b": digest(file)} for file in files}
-    # Without a newline at the end, any missing part of the manifest leaves no JSON.
+    # Without a newline at the end, any truncation of the manifest is invalid JSON.
     (folder / "manifest.json").write_text(json.dumps({"format": FORMAT, "step": step, "files": listed}, indent=2))
     for each in (*files, folder / "manifest.json", folder):
         sync(each)
 
 
 def _apart(named: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
-    """The tensors on the CPU, each with memory of its own: the file format has no word for tied weights."""
+    """The tensors on the CPU, each with its own memory: safetensors does not support tied weights."""
     plain: dict[str, torch.Tensor] = {}
     seen: set[int] = set()
     for name, tensor in named.items():
@@ -220,7 +220,7 @@ def _apart(named: "Mapping[str, torch.Tensor]") -> "dict[str, torch.Tensor]":
 
 
 def _problem(folder: Path, step: int) -> str | None:
-    """What is wrong with a checkpoint; None when every file is as it was written."""
+    """The damage of a checkpoint; None when every file has its checksum."""
     try:
         manifest = json.loads((folder / "manifest.json").read_bytes())
         if (manifest["format"], manifest["step"]) != (FORMAT, step):

@@ -11,10 +11,10 @@ from bough.store.atomic import append_bytes
 
 
 class Events:
-    """Appends scalars to one event file; TensorBoard shows them while the run goes on.
+    """Appends scalars to one event file; TensorBoard shows them during the run.
 
     Args:
-        directory: Made when the first event is written; files of earlier runs in it stay.
+        directory: Created with the first event; files of earlier runs in it stay.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -25,7 +25,7 @@ class Events:
         self._append(step=step, summary={"value": [{"tag": tag, "simple_value": v} for tag, v in scalars.items()]})
 
     def purge_from(self, step: int) -> None:
-        """Have TensorBoard forget what earlier files say of `step` and of later ones."""
+        """Write a restart event, so that TensorBoard drops earlier values of `step` and of later steps."""
         self._append(step=step, session_log={"status": "START"})
 
     def _append(self, **fields: object) -> None:
@@ -35,7 +35,7 @@ class Events:
         writer = import_module("tensorboard.summary.writer.record_writer").RecordWriter(records)
         if not self._path.exists():
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            # From this version on, TensorBoard takes a session log for a restart.
+            # From this version on, TensorBoard treats a session log as a restart.
             writer.write(event(wall_time=time.time(), file_version="brain.Event:2").SerializeToString())
         writer.write(event(wall_time=time.time(), **fields).SerializeToString())
         append_bytes(self._path, records.getvalue())

@@ -1,4 +1,4 @@
-"""The manifest: what a run was made from and on."""
+"""The manifest of a run: versions, machine, and checksums of its data."""
 
 import platform
 import subprocess
@@ -44,7 +44,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """The model's name; `platform.processor()` knows only the architecture on Linux."""
+    """The processor's name; on Linux `platform.processor()` returns only the architecture."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
             named = (line.partition(":")[2].strip() for line in file if line.startswith("model name"))

@@ -1,4 +1,4 @@
-"""Metrics on disk: one line a step, and the same numbers for TensorBoard."""
+"""Metrics on disk: one line a step, and the same values for TensorBoard."""
 
 import json
 import math
@@ -17,15 +17,14 @@ class Metrics:
 
         {"step": 12, "phase": "rl", "train/success": 0.4375, "reward/mean": 0.41}
 
-    A step counts once: steps ascend over the whole run, through all its phases. A line that a killed process left
-    unfinished is dropped.
+    Steps ascend over the whole run, through all its phases. An incomplete line of a killed process is dropped.
 
     Args:
-        path: The file; continued when it is there.
-        tensorboard: Folder for TensorBoard's event files, with the same numbers; none when not given.
+        path: The file; an existing one is continued.
+        tensorboard: Folder of TensorBoard's event files with the same values; None for no such files.
 
     Raises:
-        StoreError: when the file holds a line that is no JSON object.
+        StoreError: when a line is no JSON object.
     """
 
     def __init__(self, path: Path, tensorboard: Path | None = None) -> None:
@@ -35,11 +34,11 @@ class Metrics:
 
     @property
     def step(self) -> int:
-        """The step of the last line; -1 when there is none."""
+        """The step of the last line; -1 without lines."""
         return self._step
 
     def resume_at(self, step: int) -> None:
-        """Drop what is said of the steps after `step`, here and in TensorBoard: the run goes on from there."""
+        """Drop all values after `step`, here and in TensorBoard, because the run continues from there."""
         self._step = self._keep(step)
         if self._events:
             self._events.purge_from(step + 1)
@@ -48,12 +47,12 @@ class Metrics:
         """Append the line of a step.
 
         Args:
-            step: Greater than that of any line before.
+            step: Greater than the step of every earlier line.
             values: Numbers and short texts by name. A number that is not finite is written as null.
 
         Raises:
             ValueError: when the step is not greater than the last one, or a value is called "step".
-            StoreError: when the disk is full; the lines before are whole.
+            StoreError: when the disk is full; earlier lines are intact.
         """
         if step <= self._step or "step" in values:
             raise ValueError(
@@ -78,7 +77,7 @@ class Metrics:
             self._events.write(self._step, _numbers(values))
 
     def _keep(self, last: int | None) -> int:
-        """Rewrite the file with the whole lines up to step `last`; returns the last step in it, -1 for none."""
+        """Rewrite the file with the complete lines up to step `last`; returns the last step in it, -1 for none."""
         if not self._path.exists():
             return -1
         before = self._path.read_bytes()
@@ -91,7 +90,7 @@ class Metrics:
 
 
 def read_metrics(path: Path) -> list[dict[str, Value]]:
-    """The lines that `Metrics` wrote, in order; null comes back as nan. An unfinished last line is passed over.
+    """The lines of `Metrics`, in order; null becomes nan. An incomplete last line is skipped.
 
     Raises:
         StoreError: when a line is no JSON object with a step; names it.

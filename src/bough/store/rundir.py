@@ -1,4 +1,4 @@
-"""The run directory: the name of everything a run leaves behind."""
+"""The run directory: paths and contents of the files of a run."""
 
 import contextlib
 import hashlib
@@ -19,7 +19,7 @@ CONFIG = "config"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDirectory:
-    """A run's folder. `create` makes a new one, `open` finds one that is there.
+    """A run's folder. `create` makes a new one, `open` finds an existing one.
 
         config.json      every setting of the run, resolved; a run can be started again from it
         manifest.json    versions, machine, checksums of the data and of config.json, time of creation
@@ -27,11 +27,11 @@ class RunDirectory:
         metrics.jsonl    one line a step
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
-        growing/         the trees of a step that is under way, where a run keeps them as they grow
-        checkpoints/     what `bough resume` goes on from
-        policy/          what the policy needs besides its weights: configuration, tokenizer
+        growing/         the finished trees of the present step, if the run stores them as they grow
+        checkpoints/     for `bough resume`
+        policy/          the policy without its weights: configuration, tokenizer
         final/           the trained policy
-        report.html      the result, for a person
+        report.html      the report
 
     Attributes:
         path: The folder.
@@ -56,7 +56,7 @@ class RunDirectory:
 
     @classmethod
     def open(cls, path: Path) -> "RunDirectory":
-        """The folder of a run that was started before.
+        """The folder of an existing run.
 
         Raises:
             StoreError: when there is none.
@@ -70,7 +70,7 @@ class RunDirectory:
         return run
 
     def remove(self) -> None:
-        """Remove the run and all its files; of a symbolic link the files that it leads to."""
+        """Remove the run and all its files; for a symbolic link, the files in its target."""
         folder = self.path.resolve()
         shutil.rmtree(folder, ignore_errors=True)
         if self.path.is_symlink():
@@ -83,7 +83,7 @@ class RunDirectory:
 
     @property
     def manifest(self) -> Path:
-        """What the run was made from and on."""
+        """Versions, machine, and checksums of the data and of config.json."""
         return self.path / "manifest.json"
 
     @property
@@ -93,7 +93,7 @@ class RunDirectory:
 
     @property
     def metrics(self) -> Path:
-        """One line a step."""
+        """The metrics, one line a step."""
         return self.path / "metrics.jsonl"
 
     @property
@@ -113,26 +113,26 @@ class RunDirectory:
 
     @property
     def checkpoints(self) -> Path:
-        """For `Checkpoints`."""
+        """The folder for `Checkpoints`."""
         return self.path / "checkpoints"
 
     @property
     def policy(self) -> Path:
-        """What the policy needs besides its weights."""
+        """The policy without its weights: configuration, tokenizer."""
         return self.path / "policy"
 
     @property
     def final(self) -> Path:
-        """The trained policy; exists once the run ends or a guard stops it."""
+        """The trained policy; exists once the run ends or a health check stops it."""
         return self.path / "final"
 
     @property
     def report(self) -> Path:
-        """The result, for a person."""
+        """The report as HTML."""
         return self.path / "report.html"
 
     def trees_of(self, step: int) -> Path:
-        """Where `write_trees` puts the trees of a step."""
+        """The file of a step's trees, for `write_trees`."""
         return self.trees / f"step_{step:06d}.safetensors"
 
     def write_config(self, config: Mapping[str, object]) -> None:
@@ -147,7 +147,7 @@ class RunDirectory:
             self.write_manifest(manifest)
 
     def read_config(self) -> dict[str, object]:
-        """What `write_config` wrote.
+        """The configuration from config.json.
 
         Raises:
             StoreError: when it is no JSON object, or was edited; names the edited fields.

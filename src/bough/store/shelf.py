@@ -1,4 +1,4 @@
-"""Trees that are kept one by one as they finish, so that a process that is killed loses none."""
+"""Stores finished trees one by one, so that a killed process loses none of them."""
 
 import shutil
 from dataclasses import dataclass
@@ -11,19 +11,19 @@ from bough.tree import Task, Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartialTrees:
-    """A folder with a file of numbers and one of words for each tree of a list of tasks, named by its place.
+    """A folder with two files for each tree of a list of tasks, columns and texts, named by the task's index.
 
     Attributes:
-        directory: The folder; made when it is first written to.
+        directory: The folder; created with the first tree.
     """
 
     directory: Path
 
     def get(self, place: int, task: Task) -> Tree | None:
-        """The tree of a task at a place in the list; None when there is none that is whole.
+        """The tree of the task at index `place`; None without a complete one.
 
         Raises:
-            StoreError: when there is one of another task: the list is another.
+            StoreError: when the stored tree is of another task, because the list has changed.
         """
         path = self._path(place)
         if not path.is_file():
@@ -31,7 +31,7 @@ class PartialTrees:
         try:
             (tree,) = read_trees(path, Tree)
         except (StoreError, ValueError):
-            # Cut off while it was written: it is grown again.
+            # Incomplete because of a kill during the write: it is grown again.
             return None
         if tree.task != task:
             raise StoreError(
@@ -41,7 +41,7 @@ class PartialTrees:
         return tree
 
     def put(self, place: int, tree: Tree) -> None:
-        """Keep a tree.
+        """Store a tree.
 
         Raises:
             StoreError: when the disk is full.

@@ -13,7 +13,7 @@ EXAMPLE = '{"id": "lake-1", "seed": 0, "data": {"rows": ["SF", "FG"]}}'
 
 
 def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
-    """Write tasks as JSONL, all of them or nothing.
+    """Write tasks as JSONL, completely or not at all.
 
     Raises:
         TypeError: when a task's data holds a value that JSON cannot write.
@@ -23,12 +23,12 @@ def write_tasks(path: Path, tasks: Sequence[Task]) -> None:
 
 
 def digest_tasks(tasks: Sequence[Task]) -> str:
-    """The BLAKE2b checksum, in hex, of the file that `write_tasks` would write: names a set of tasks in a manifest."""
+    """The BLAKE2b checksum, in hex, of the file of `write_tasks`: identifies a set of tasks in a manifest."""
     return hashlib.blake2b(_text(tasks)).hexdigest()
 
 
 def read_tasks(path: Path) -> list[Task]:
-    """The tasks of a JSONL file, in order. Empty lines are passed over; all but `id` may be left out.
+    """The tasks of a JSONL file, in order. Empty lines are skipped; all fields but `id` are optional.
 
     Raises:
         FileNotFoundError: when there is no such file.
@@ -63,7 +63,7 @@ def _text(tasks: Sequence[Task]) -> bytes:
 
 
 def _task(line: bytes) -> Task:
-    """One task; raises `ValueError` with what is wrong, without the line."""
+    """Parse one task; raises `ValueError` with the problem, without the line."""
     try:
         row: object = json.loads(line)
     except UnicodeDecodeError as error:

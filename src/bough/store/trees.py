@@ -1,7 +1,7 @@
-"""Trees on disk: every number in one safetensors file, every word in one JSONL file beside it.
+"""Trees on disk: all arrays in one safetensors file, all texts in one JSONL file beside it.
 
 Both are open formats, and numpy alone can read them. The safetensors file `step_000012.safetensors` begins with the
-length of a JSON header, 8 bytes little-endian; the header gives the dtype, shape and place of each column in the rest:
+length of a JSON header, 8 bytes little-endian; the header has the dtype, shape and offsets of each column in the rest:
 
     raw = open("step_000012.safetensors", "rb").read()
     start = 8 + int.from_bytes(raw[:8], "little")
@@ -12,19 +12,19 @@ length of a JSON header, 8 bytes little-endian; the header gives the dtype, shap
         for name, at in header.items() if name != "__metadata__"
     }
 
-The K trees of the file stand one after the other, N nodes and T tokens in all:
+The K trees of the file are concatenated, N nodes and T tokens in all:
 
     first_node [K + 1]      tree k has the nodes first_node[k] : first_node[k + 1]
     span [N + 1]            node i has the tokens span[i] : span[i + 1]
     parent [N]              counted from the first node of the tree; -1 at its root
     kind, outcome, env_reward, state_key, source, policy_version [N] and token, logprob, entropy [T]: as in `Tree`
-    channel/NAME [N]        what reward NAME paid at each node; nan on trees it did not pay     (rewarded, credited)
+    channel/NAME [N]        rewards of channel NAME at each node; nan on trees without it       (rewarded, credited)
     first_entry [K + 1]     tree k has the advantages path_advantage[first_entry[k] : first_entry[k + 1]]  (credited)
     path_advantage [E]      as in `Credited`                                                    (credited)
-    excluded [N]            1 at the leaves that no loss sees, 0 elsewhere                      (credited)
+    excluded [N]            1 at the leaves that are excluded from the loss, 0 elsewhere        (credited)
 
 Line k of `step_000012.jsonl` is `{"task": {"id", "seed", "data"}, "channels": [NAME, ...], "info": [N objects]}`, the
-task with "start" where it has one. The header's `__metadata__` says the format, the stage of the trees ("Tree",
+task with "start" if it has one. The header's `__metadata__` contains the format, the stage of the trees ("Tree",
 "Rewarded", "Credited"), and the BLAKE2b checksum of the JSONL file that belongs to it.
 """
 
@@ -47,8 +47,8 @@ Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 def write_trees(path: Path, trees: Sequence[Tree] | Sequence[Rewarded] | Sequence[Credited]) -> None:
     """Write trees of one stage to `path`, which ends in `.safetensors`, and to the `.jsonl` beside it.
 
-    Each file is there whole or not at all, and the numbers name the words they belong to, so a process that is killed
-    leaves a pair that `read_trees` reads or refuses.
+    Each file is written completely or not at all, and the safetensors file has the checksum of the JSONL file. So a
+    killed process leaves a pair that `read_trees` either reads or refuses.
 
     Raises:
         ValueError: when the trees are of different stages, or `path` ends in something else.
@@ -73,11 +73,11 @@ def read_trees(path: Path) -> list[Tree | Rewarded | Credited]: ...
 @overload
 def read_trees(path: Path, stage: type[Stage]) -> list[Stage]: ...
 def read_trees(path: Path, stage: type[Tree] | type[Rewarded] | type[Credited] | None = None) -> Sequence[object]:
-    """The trees that `write_trees` wrote to `path`, of the same stage and the same bit for bit.
+    """The trees written by `write_trees` to `path`, of the same stage and equal bit for bit.
 
     Args:
         path: The `.safetensors` file.
-        stage: The stage the caller needs; any when not given.
+        stage: The required stage; None for any.
 
     Raises:
         StoreError: when a file is missing, cut off, of another format, or belongs to another pair, or when the trees

@@ -1,4 +1,4 @@
-"""The canary: tokens on which the engine must agree with the learner after every weight sync, and must have moved."""
+"""The canary: fixed tokens whose log-probabilities must agree in engine and learner after every weight sync."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ from bough.train.health import NoLearningSignal
 
 
 class Canary:
-    """Fixed tokens, and what the engine last thought of them.
+    """Fixed tokens, and their log-probabilities under the engine after the last sync.
 
-    A weight sync that silently delivers nothing leaves the engine sampling from an old policy while every metric looks
-    alive. After a sync the engine's log-probabilities must equal the learner's, and differ from those before.
+    A weight sync that silently transfers nothing leaves the engine sampling from an old policy while every metric looks
+    plausible. After a sync the engine's log-probabilities must equal the learner's, and differ from the earlier ones.
     """
 
     def __init__(self, prompt: Sequence[int], continuation: Sequence[int], *, tolerance: float) -> None:
@@ -32,20 +32,20 @@ class Canary:
         """Compare after a sync.
 
         Args:
-            engine: Has just been synced; nothing is in flight.
-            policy: What it was synced with.
+            engine: The newly synced engine, without pending requests.
+            policy: The policy of the sync.
             deadlines: The run's register.
             moved: Whether the weights have changed since the last check.
-            deadline_s: For the engine's answer.
+            deadline_s: Deadline of the engine's reply.
 
         Returns:
             The largest absolute difference between engine and learner, nats.
 
         Raises:
-            NoLearningSignal: when they disagree, or when the engine's answer is the old one although the weights
+            NoLearningSignal: when they disagree, or when the engine's values are the old ones although the weights
                 changed.
         """
-        # An engine that was not synced may know the prompt, and would round the same scores otherwise.
+        # An engine that was not synced may have the prompt in its cache, and would round the same scores differently.
         engine.reset_cache()
         scored = engine.score(self.prompt, self.continuation)
         seen = await deadlines.until(scored, owner="weight sync", thing="canary scores", deadline_s=deadline_s)
@@ -54,12 +54,12 @@ class Canary:
         if not gap <= self.tolerance:
             raise NoLearningSignal(
                 f"after a weight sync the engine's log-probabilities differ from the learner's by {gap:.3g} nats; "
-                f"need at most {self.tolerance:g}. The engine did not take the new weights, or computes another model"
+                f"need at most {self.tolerance:g}. The engine did not load the new weights, or computes another model"
             )
         if moved and seen == self._last:
             raise NoLearningSignal(
                 "after a weight sync the engine's log-probabilities are exactly the old ones although the weights "
-                "changed; the sync delivered nothing"
+                "changed; the sync transferred nothing"
             )
         self._last = seen
         return gap
@@ -68,8 +68,8 @@ class Canary:
     def _learner(self, policy: Policy) -> Tensor:
         text = np.asarray((*self.prompt, *self.continuation))
         after = np.arange(len(self.prompt), len(text))
-        forest = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
-        (page,) = ChunkedForward(policy.hidden, forest, len(text)).forward()
+        packed = PackedPrefixTree.pack([text], np.zeros_like(after), after, device=str(policy.device))
+        (chunk,) = ChunkedForward(policy.hidden, packed, len(text)).forward()
         weight, bias = policy.head()
         target = torch.as_tensor(text[after], device=policy.device)
-        return chosen_logprobs(page.hidden, weight, target, bias=bias)[0].float().cpu()
+        return chosen_logprobs(chunk.hidden, weight, target, bias=bias)[0].float().cpu()

@@ -11,12 +11,13 @@ import torch
 from bough.batch import pack
 from bough.config.config import ConfigError
 from bough.context import PromptedParser
-from bough.credit import compute_credit, needs_of
+from bough.credit import compute_credit
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.rollout import paths_of
 from bough.train.loop import apply_filters, reward
+from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
 from bough.tree import (
@@ -32,26 +33,27 @@ from bough.tree import (
     derive,
     spread_paths,
 )
+from bough.tree.needs import DEMONSTRATIONS, FINAL_VALUES, PATHS, REFERENCE, Estimate, names_of, needs_of
 
 TASKS = 2
 """Tasks of the synthetic group."""
 
 TURNS = 2
-"""Most turns of its paths."""
+"""Maximum number of turns of its paths."""
 
 ACTIONS = 4
-"""Most different actions that the scripted engine writes."""
+"""Maximum number of different actions of the scripted engine."""
 
 CALLS = 64
-"""Most engine calls, and most environment steps, of one of its trees."""
+"""Maximum number of engine calls, and of environment steps, of one of its trees."""
 
 
 async def dry_pass(runtime: Runtime) -> None:
-    """Run a synthetic group from rewards to the gradient, so that pieces that do not fit fail before the warm-up.
+    """Run a synthetic group from rewards to the gradient, so that incompatible pieces fail before the warm-up.
 
-    The run's explorer grows trees of its first tasks in its environment. A scripted engine writes admissible actions of
-    the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer state
-    and random generators do not change. Advisers do not run.
+    The run's explorer grows trees of its first tasks in its environment. A scripted engine returns admissible actions
+    of the first state. Outcomes, returns and estimates are synthetic, and differ between paths. Weights, optimizer
+    state and random generators do not change. Hooks do not run.
 
     Raises:
         StageError: when a piece returns a value that the next stage cannot use.
@@ -65,10 +67,9 @@ async def dry_pass(runtime: Runtime) -> None:
             # Every path failed; the first step raises the error.
             return
         generator = np.random.default_rng(derive(run.seed, "dry pass"))
-        rewarded = [
-            _with_estimates(run, _with_returns(each), generator)
-            for each in reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
-        ]
+        paid = reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
+        check_channels(run, frozenset(paid[0].channels))
+        rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
         credited = compute_credit(run.method.credit, rewarded)
         _check_group(run, credited)
         kept, _ = apply_filters(credited, run.world.filters)
@@ -95,7 +96,7 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
 
 
 async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[int]]:
-    """A script that replies with admissible actions of the first state, else words of its observation."""
+    """A script that replies with admissible actions of the first state, else parts of its observation."""
     run, renderer = runtime.run, runtime.policy.renderer
     try:
         state = await runtime.deadlines.until(
@@ -114,7 +115,7 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
 
 
 async def _value(tokens: tuple[int, ...]) -> float:
-    """A stand-in for the critic, which would run the policy."""
+    """Replaces the critic, which would run the policy."""
     return len(tokens) % 2 / 2
 
 
@@ -131,7 +132,7 @@ def _with_outcomes(tree: Tree, place: int) -> Tree:
 
 
 def _with_returns(rewarded: Rewarded) -> Rewarded:
-    """The tree with an added channel that pays 1 at the end of each successful path."""
+    """The tree with an added channel of reward 1 at the end of each successful path."""
     paid = np.zeros(rewarded.tree.nodes)
     for end in counted(rewarded.tree):
         paid[end] = float(rewarded.tree.info[end]["success"] is True)
@@ -142,11 +143,10 @@ def _with_estimates(run: Run, rewarded: Rewarded, generator: np.random.Generator
     """The tree with the estimates that the rule needs: values in [0, 1), reference log-probabilities near `logprob`."""
     needs, size = needs_of(run.method.credit), len(rewarded.tree.token)
     heads = () if run.method.critic is None else run.method.critic.heads
-    given = [name for need in sorted(needs) for room, _, name in [need.partition(".")] if room == "adviser"]
-    made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *given)}
-    if "reference" in needs:
+    made: dict[str, Floats] = {name: generator.random(size) for name in (*heads, *names_of(needs, Estimate))}
+    if REFERENCE in needs:
         made["reference"] = rewarded.tree.logprob - 0.1 * generator.random(size)
-    ends = {name: generator.random(rewarded.tree.nodes) for name in heads} if "bootstrap" in needs else {}
+    ends = {name: generator.random(rewarded.tree.nodes) for name in heads} if FINAL_VALUES in needs else {}
     return replace(
         rewarded, estimates={name: column.astype(np.float32) for name, column in made.items()}, end_values=ends
     )
@@ -181,25 +181,25 @@ def _with_advantage(credited: Credited) -> Credited:
 
 def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
-    run, needs = runtime.run, runtime.run.loss.needs
-    shown = [_taught(tree) for tree in trees[:1]] if "experts" in needs else []
-    batch = pack(credited, paths="paths" in needs, experts=shown)
+    run, needs = runtime.run, needs_of(runtime.run.loss)
+    shown = [_taught(tree) for tree in trees[:1]] if DEMONSTRATIONS in needs else []
+    batch = pack(credited, paths=PATHS in needs, experts=shown)
     if not len(batch.at):
         return
     # Scripted alternatives may have ids beyond the vocabulary.
     batch = replace(batch, tokens=batch.tokens % runtime.policy.vocab_tokens).to(runtime.policy.device)
-    context = ObjectiveContext(reference=runtime.policy if "reference" in needs else None)
+    context = ObjectiveContext(reference=runtime.policy if REFERENCE in needs else None)
     metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(
             f"objective={type(run.method.objective).__name__}: got {wrong} on a synthetic batch; need a finite loss "
-            "with a finite gradient: look at the objective's settings and at the size of the rewards"
+            "with a finite gradient: check the objective's settings and the size of the rewards"
         )
 
 
 def _taught(tree: Tree) -> Tree:
-    """The tree with its sampled tokens marked as a teacher's, for objectives that need experts."""
+    """The tree with its sampled tokens marked as a teacher's, for objectives that need demonstrations."""
     unknown = np.full(len(tree.token), np.nan, dtype=DTYPES["logprob"])
     source = np.where(tree.source == Source.SAMPLED, Source.TEACHER, tree.source).astype(DTYPES["source"])
     version = np.full_like(tree.policy_version, -1)

@@ -1,4 +1,4 @@
-"""How good the agent is on tasks it never trained on."""
+"""Evaluates the policy on held-out tasks."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +9,7 @@ from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
 
 AT_ONCE = 128
-"""Most tasks played at a time: enough to fill a batch, few enough for the engine to keep every prefix."""
+"""Maximum number of concurrent tasks: it fills a batch, and the engine's cache holds every prefix."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class HeldoutResult:
         failures: By id of each failed task, the cause.
         turns: Mean number of actions on a path; nan without a path.
         actions: Counts of the policy's actions.
-        trees: What was played.
+        trees: The rollouts.
     """
 
     successes: dict[str, bool]
@@ -37,12 +37,12 @@ class HeldoutResult:
 
     @property
     def rate(self) -> float:
-        """Normalizer of successes, in [0, 1]; nan when no task was played."""
+        """Fraction of successes, in [0, 1]; nan without a finished task."""
         return sum(self.successes.values()) / len(self.successes) if self.successes else float("nan")
 
 
 async def measure(runner: RolloutRunner, tasks: Sequence[Task], *, temperature: float, seed: int) -> HeldoutResult:
-    """Play every task once at a temperature."""
+    """Sample one path for every task at a temperature."""
     agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
     grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(Chains(n=1), tasks, seed=seed)
     successes: dict[str, bool] = {}

@@ -1,4 +1,4 @@
-"""Runs that look alive and learn nothing: noticed, explained, stopped."""
+"""Health checks of a run: they detect a missing learning signal, and stop the run with the likely cause."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from bough.tree import Tree, counted, leaves
 
 
 class NoLearningSignal(RuntimeError):
-    """The run cannot learn. The message says why that is likely, and what to change."""
+    """The run cannot learn. The message has the likely cause, and what to change."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthState:
-    """How long a run has shown no sign of life.
+    """Counts consecutive batches without a non-zero advantage.
 
     Attributes:
         flat: Consecutive batches without any advantage.
@@ -27,7 +27,7 @@ class HealthState:
 
 
 def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
-    """Stop when not one path of a batch came to a regular end.
+    """Raise when no path of a batch ended regularly.
 
     Raises:
         NoLearningSignal: with the last fault.
@@ -35,8 +35,8 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     if any(len(counted(tree)) for tree in trees):
         return
     ends = [(tree, int(leaf)) for tree in trees for leaf in leaves(tree)]
-    told = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
-    faults = [*unstarted.values(), *told] or ["no fault was recorded"]
+    recorded = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
+    faults = [*unstarted.values(), *recorded] or ["no fault was recorded"]
     raise NoLearningSignal(
         f"none of {len(ends) + len(unstarted)} paths came to a regular end; need at least one to learn from. "
         f"The last fault: {faults[-1]}"
@@ -44,7 +44,7 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
 
 
 def next_health(pulse: HealthState, *, lively: int, success: float) -> HealthState:
-    """The pulse after a batch of which `lively` trees carried an advantage and `success` of the paths succeeded."""
+    """The state after a batch with `lively` trees with an advantage and a fraction `success` of successful paths."""
     if lively:
         return HealthState()
     return HealthState(
@@ -63,24 +63,24 @@ def is_solved(pulse: HealthState, health: Health) -> bool:
 
 
 def check_signal(pulse: HealthState, health: Health) -> None:
-    """Stop after too many batches without an advantage, unless the tasks are solved.
+    """Raise after too many batches without an advantage, unless the tasks are solved.
 
     Raises:
-        NoLearningSignal: after `health.dead_batches` batches without any.
+        NoLearningSignal: after `health.dead_batches` batches without an advantage.
     """
     if not is_flat(pulse, health) or is_solved(pulse, health):
         return
     if pulse.unsolved == pulse.flat:
-        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or pay"
-        why += " partial progress"
+        why = "no path succeeds. Warm up on more demonstrations (warmup.demonstrations), take easier tasks, or"
+        why += " reward partial progress"
     else:
-        why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or look at"
-        why += " the rewards in the report's trees"
+        why = "the paths of each group all earn the same. Raise sampling.temperature or the paths per group, or"
+        why += " check the rewards in the report's trees"
     raise NoLearningSignal(f"{pulse.flat} batches in a row had no advantage: {why}")
 
 
 def check_gap(gap: float, health: Health) -> None:
-    """Stop when the engine and the learner do not compute the same policy.
+    """Raise when the engine and the learner do not compute the same policy.
 
     Raises:
         NoLearningSignal: when the mean difference of their log-probabilities is too large.

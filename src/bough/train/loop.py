@@ -32,6 +32,7 @@ from bough.train.teacher_paths import teacher_paths
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Rewarded, Tree, derive, groups
+from bough.tree.needs import PATHS, needs_of
 
 STOPS = (NoLearningSignal, Diverged, DeadlineExceeded, EnvFault, EngineFault)
 """Errors after which the state in memory is consistent, so that a checkpoint is written."""
@@ -255,7 +256,7 @@ def _pack(
     run = runtime.run
     with watch("learn"):
         shown = _shown(runtime, data.kept, experts, seed, metrics)
-        paths = "paths" in run.loss.needs or run.world.optimizer.momentum == "harpg"
+        paths = PATHS in needs_of(run.loss) | needs_of(run.world.optimizer)
         batch = pack(data.kept, paths=paths, experts=shown)
     if not len(batch.at):
         metrics["groups/dropped_untrained"] = float(len(groups(data.kept)))

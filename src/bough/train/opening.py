@@ -11,7 +11,7 @@ from bough.context import full_instructions
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step
 from bough.rollout import Deadlines
 from bough.store import read_tasks
-from bough.train.check import check_state
+from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
 from bough.tree import Task, derive

@@ -1,4 +1,4 @@
-"""Growth beside the update: the trees of the next step grow while the policy learns from those of this one.
+"""Rollouts parallel to the update: the trees of the next step grow while the policy learns from this step's trees.
 
 In step k:
 
@@ -22,31 +22,31 @@ from bough.tree import Credited, Task, Tree, cut_tree, join_trees
 Result = TypeVar("Result")
 
 UPDATE_S = 24 * 3600.0
-"""How long an update may take before the run counts as stuck."""
+"""Deadline of an update, in seconds."""
 
 
 class PrefetchedRollouts:
-    """The trees of the next step's first round, grown by the policy from before this step's update.
+    """The trees of the next step's first round, sampled by the policy from before this step's update.
 
-    The update runs in a thread of its own and changes the policy; growth goes on in the event loop and asks the engine,
-    whose weights are its own. Neither sees the other, so it does not matter which is done first. A checkpoint is made
-    when both are done, and holds the trees: the weights that they were sampled with are no more.
+    The update runs in a separate thread and changes the policy. Rollouts continue in the event loop and use the
+    engine's own weights. The two do not depend on each other, so their order does not matter. A checkpoint is saved
+    when both are done, and contains the trees, because the sampling weights are overwritten.
     """
 
     def __init__(self) -> None:
         self._grown: Rollouts | None = None
 
     def take(self) -> Rollouts | None:
-        """What was grown ahead, once; None when nothing was."""
+        """Return the prefetched trees and clear them; None without any."""
         grown, self._grown = self._grown, None
         return grown
 
     async def beside(
         self, update: Callable[[], Result], builder: Coroutine[Any, Any, Rollouts], deadlines: Deadlines, *, owner: str
     ) -> Result:
-        """Update in a thread while trees grow; keeps the trees, and returns what the update did.
+        """Run the update in a thread while trees grow; stores the trees, and returns the update's result.
 
-        What either raises is raised, when both have ended: a thread cannot be stopped.
+        Errors of either are raised when both have ended, because a thread cannot be stopped.
         """
         try:
             async with asyncio.TaskGroup() as both:
@@ -60,7 +60,7 @@ class PrefetchedRollouts:
         raise error
 
     def state(self) -> Mapping[str, Tensor]:
-        """The trees, column by column, and their words as JSON; nothing when nothing was grown ahead."""
+        """The trees, column by column, and their texts as JSON; empty without prefetched trees."""
         if self._grown is None:
             return {}
         trees = self._grown.trees
@@ -68,12 +68,12 @@ class PrefetchedRollouts:
             "trees": [(tree.task.record(), tree.info) for tree in trees],
             "unstarted": dict(self._grown.unstarted),
         }
-        said = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
-        columns = join_trees(trees) | {"words": said}
+        encoded = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
+        columns = join_trees(trees) | {"words": encoded}
         return {name: torch.as_tensor(np.array(column)) for name, column in columns.items()}
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         self._grown = None
         if not state:
             return
@@ -86,16 +86,16 @@ class PrefetchedRollouts:
 
 
 def newest(credited: Sequence[Credited]) -> int:
-    """The newest version of the policy that sampled in some trees; -1 when none did."""
+    """The newest version of the policy that sampled in some trees; -1 without sampled tokens."""
     return max((int(each.tree.policy_version.max(initial=-1)) for each in credited), default=-1)
 
 
 async def _threaded(update: Callable[[], Result], deadlines: Deadlines, owner: str) -> Result:
-    """What `update` returns, from a thread. When this is cancelled it waits for the end of the update all the same."""
+    """The result of `update`, from a thread. When cancelled, it still waits for the end of the update."""
     threads = torch.get_num_threads()
 
     def work() -> Result:
-        # A fresh thread has as many as there are cores, whatever the run asked for.
+        # PyTorch resets the number of threads in a new thread.
         torch.set_num_threads(threads)
         return update()
 

@@ -1,4 +1,4 @@
-"""What a run writes down: metrics, trees, held-out results, checkpoints, and the report at the end."""
+"""Records a run: metrics, trees, held-out results, checkpoints, and the final report."""
 
 import json
 import os
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TrainState:
-    """Where a run stands; with the weights and the optimizer, all that a checkpoint needs.
+    """The progress of a run; with weights and optimizer state, the content of a checkpoint.
 
     Attributes:
         step: Steps done, over all phases.
         drawn: Training tasks drawn so far.
-        pulse: Signs of life.
+        pulse: Counters of the health checks.
         entropies: By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their
             number.
     """
@@ -46,25 +46,25 @@ class TrainState:
 
 @runtime_checkable
 class Checkpointable(Protocol):
-    """Something that learns beside the policy, or remembers."""
+    """An object beside the policy with state for a checkpoint."""
 
     def state(self) -> Mapping[str, Tensor]:
-        """Everything, on the CPU."""
+        """The complete state, on the CPU."""
         ...
 
     def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Take back what `state` gave, bit for bit."""
+        """Restore the result of `state`, bit for bit."""
         ...
 
 
 MANY_CUT = 0.05
-"""Normalizer of cut actions from which an evaluation reports them in a line."""
+"""Fraction of cut actions from which an evaluation prints a warning line."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 
 
 class RunRecorder:
-    """The pen of a run."""
+    """Records a run in its directory."""
 
     def __init__(self, run: Run, directory: RunDirectory, live: Live) -> None:
         self.directory = directory
@@ -114,7 +114,7 @@ class RunRecorder:
         self._row |= metrics
 
     def log_evaluation(self, step: int, score: HeldoutResult) -> None:
-        """Write down a held-out result, task by task."""
+        """Write a held-out result, task by task."""
         self.log({"heldout/failed": float(len(score.failures))})
         if score.failures:
             self._live.say(f"held-out: {failed_note(score.failures)}")
@@ -154,13 +154,13 @@ class RunRecorder:
             write_trees(self.directory.trees_of(step), list(credited))
 
     def partial_trees(self, step: int, round_number: int) -> PartialTrees:
-        """Where the trees of a round of a step are kept until the next checkpoint."""
+        """The folder of a round's trees until the next checkpoint."""
         return PartialTrees(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
 
     def save(
         self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
     ) -> None:
-        """Make a checkpoint."""
+        """Save a checkpoint."""
         self._save(learner, progress, reference, memories)
         # A run resumed from this checkpoint needs none of the trees before it.
         PartialTrees(directory=self.directory.growing).clear()
@@ -215,7 +215,7 @@ class RunRecorder:
                 path.unlink()
 
     def save_policy(self, policy: "Policy") -> None:
-        """Write the trained policy as a checkpoint that transformers, and `Pretrained`, load; all of it or nothing.
+        """Write the trained policy as a checkpoint that transformers and `Pretrained` load; writes all files or none.
 
         Raises:
             StoreError: when the disk is full.
@@ -240,7 +240,7 @@ class RunRecorder:
 
 
 def heldout_file(directory: RunDirectory, step: int) -> Path:
-    """Where the held-out result of a step lies."""
+    """The file of a step's held-out result."""
     return directory.path / "heldout" / f"step_{step:06d}.json"
 
 

@@ -36,7 +36,7 @@ NAME_BYTES = 255
 
 
 class WorldSettings(TypedDict, total=False):
-    """The fields of a world and of its groups, by their short names, but for the policy."""
+    """The fields of a world and of its groups, by their short names, without the policy."""
 
     env: Env
     context: Context
@@ -68,7 +68,7 @@ class WorldFields(WorldSettings, total=False):
 
 
 class RunSettings(WorldSettings, total=False):
-    """The fields of a run and of its groups, by their short names, but for the policy."""
+    """The fields of a run and of its groups, by their short names, without the policy."""
 
     name: str
     world: "World"
@@ -101,7 +101,7 @@ class World:
         name: Of the world; the default name of its runs.
         env: The environment.
         policy: The model.
-        context: What of the past is in the policy's prompt.
+        context: Selects the past turns in the policy's prompt.
         parser: Finds the action in the policy's text.
         limits: Budgets of a path and of a tree.
         sampling: How training paths are sampled.

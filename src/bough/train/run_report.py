@@ -1,4 +1,4 @@
-"""The end of a run: its report, from what lies in its directory."""
+"""Writes the report of a run from the files in its directory."""
 
 from bough.config.config import dump
 from bough.store import RunDirectory, read_metrics, read_trees
@@ -10,15 +10,15 @@ from bough.view import Panel, Report, headline, write_report
 
 
 def write_run_report(run: Run, directory: RunDirectory, note: str = "") -> str:
-    """Write report.html. Everything in it comes from disk, so a run that stopped early has one too.
+    """Write report.html. All its content comes from disk, so a run that stopped early has a report too.
 
     Args:
-        run: What was trained.
-        directory: Where it lies.
-        note: What a reader should know first.
+        run: The run.
+        directory: Its directory.
+        note: A note at the top.
 
     Returns:
-        What came out, in a sentence.
+        The result in one sentence.
     """
     written = sorted(directory.trees.glob("step_*.safetensors"))
     credited = read_trees(written[-1], Credited) if written else []

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bough.credit import needs_of
 from bough.engine import Engine
 from bough.env import EnvFault, EnvHost, InProcessHost, Workers
 from bough.env.workers import to_stderr
@@ -33,6 +32,7 @@ from bough.train.run import Run
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.tree import Rewarded, Task, Tree, counted, derive
+from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
 from bough.view import cause
 
 CLOSE_S = 60.0
@@ -97,7 +97,7 @@ class Runtime:
             self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
         self.policy.recompute(run.world.optimizer.recompute)
-        reference = "reference" in run.loss.needs | needs_of(run.method.credit)
+        reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
         self.budget = self._budget(reference=reference)
         if self.budget is not None:
             optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
@@ -152,14 +152,14 @@ class Runtime:
         """
         rewarded = self.hooks.advise(rewarded, seed)
         needs = needs_of(self.run.method.credit)
-        values, reference = any(need.startswith("critic.") for need in needs), "reference" in needs
+        values, reference = bool(names_of(needs, Head)), REFERENCE in needs
         if not (values or reference):
             return rewarded
         return appraise(
             rewarded,
             self.policy,
             critic=self.critic if values else None,
-            bootstrap="bootstrap" in needs,
+            bootstrap=FINAL_VALUES in needs,
             reference=self.reference.model if reference else None,
             temperature=self.run.world.sampling.temperature,
             micro_tokens=self.run.world.optimizer.micro_tokens,
@@ -279,7 +279,7 @@ class Runtime:
 
     def _budget(self, *, reference: bool) -> MemoryBudget | None:
         """What the run's bound on memory allows, if it has one."""
-        optimizer, entropy = self.run.world.optimizer, "entropy" in self.run.loss.needs
+        optimizer, entropy = self.run.world.optimizer, ENTROPY in needs_of(self.run.loss)
         if optimizer.memory_gib is None:
             return None
         return MemoryBudget(
@@ -292,7 +292,7 @@ class Runtime:
             return None
         micro_tokens, alone = (
             self.run.world.optimizer.micro_tokens,
-            getattr(self.run.world.execution.engine, "deterministic", False),
+            BATCH_INVARIANCE in gives_of(self.run.world.execution.engine),
         )
         return Valuer(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
 

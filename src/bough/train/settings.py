@@ -11,9 +11,19 @@ from bough.config.kinds import check_kinds
 from bough.engine import Engine, Local
 from bough.env import Split
 from bough.train.revise import Revise
+from bough.tree.needs import (
+    DEMONSTRATIONS,
+    ON_POLICY,
+    ORACLE,
+    REVISED_PATHS,
+    SEPARATE_DEMONSTRATIONS,
+    TEACHER_TURNS,
+    Need,
+)
 
 if TYPE_CHECKING:
     from bough.engine.model import Model
+    from bough.policy.chat import ChatRenderer
     from bough.policy.policy import Policy
 
 
@@ -22,25 +32,34 @@ class PolicyRecipe(Protocol):
     """Builds a policy: `Tiny` or `Pretrained`."""
 
     def build(self, texts: Iterable[str], assets: Path | None = None) -> "Policy":
-        """The policy. `texts` show the environment's language; `assets` is a folder for files that a run keeps."""
+        """Build the policy. `texts` are texts of the environment; `assets` is a folder for files of the run."""
+        ...
+
+
+@runtime_checkable
+class RendererRecipe(Protocol):
+    """A policy recipe that can build the renderer without the model."""
+
+    def renderer(self, assets: Path) -> "ChatRenderer":
+        """The renderer of the policy whose files are in `assets`."""
         ...
 
 
 @runtime_checkable
 class EngineRecipe(Protocol):
-    """Builds an engine: `Local`, or one of your own that wraps it."""
+    """Builds an engine: `Local`, or a user's engine that wraps it."""
 
     def build(self, model: "Model") -> Engine:
-        """An engine over a frozen copy of the policy's model, which becomes the engine's own."""
+        """Build an engine over a frozen copy of the policy's model, which becomes the engine's own."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tasks:
-    """Where tasks come from: a split of the environment, or a file.
+    """The source of tasks: a split of the environment, or a file.
 
     Attributes:
-        split: The environment's split, when there is no file.
+        split: The environment's split, used without a file.
         count: Number of tasks.
         file: JSON lines of tasks, `{"id": ..., "data": {...}}`; its first `count` tasks are used.
     """
@@ -56,7 +75,7 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmup:
-    """Imitation of oracle demonstrations before reinforcement begins.
+    """Imitation of oracle demonstrations before reinforcement learning.
 
     Attributes:
         demonstrations: Number of training tasks that the oracle demonstrates; 0 for no warm-up.
@@ -77,13 +96,18 @@ class Warmup:
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
             )
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        """An oracle, for demonstrations."""
+        return frozenset({ORACLE.or_else("warmup.demonstrations=0")} if self.demonstrations else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schedule:
     """Length of a run.
 
     Attributes:
-        steps: Number of batches of reinforcement.
+        steps: Number of batches of reinforcement learning.
         batch_tasks: Number of tasks, hence trees, of a batch.
     """
 
@@ -114,20 +138,20 @@ class Evaluation:
     def __post_init__(self) -> None:
         if self.every < 1 or self.temperature < 0:
             raise ValueError(
-                f"Evaluation: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
+                f"CheckpointResult: got every={self.every}, temperature={self.temperature}; need 1 or more, 0 or more"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demonstrations:
-    """Demonstrations in every batch beside samples, for objectives that mix the two.
+    """Demonstrations mixed with samples in every batch, for objectives with demonstrations.
 
     Attributes:
         count: Number of training tasks that the oracle demonstrates, once, at the start; 0 for none.
         per_step: Number of them in each batch.
         from_trees: Whether successful turns of a teacher in the step's trees are demonstrations too, for explorers
             with a teacher (`Guided`, `Correct`).
-        revise: Makes demonstrations out of the step's trees: mistakes, and how to recover from them.
+        revise: Makes demonstrations from the step's trees: mistakes, and recoveries from them.
     """
 
     count: int = 0
@@ -141,10 +165,22 @@ class Demonstrations:
                 f"Demonstrations: got count={self.count}, per_step={self.per_step}; need 0 or more, 1 or more"
             )
 
+    @property
+    def needs(self) -> frozenset[Need]:
+        """An objective for each used source of demonstrations, and an oracle for `count`."""
+        sources = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
+        oracle = {ORACLE.or_else("demonstrations.count=0"): self.count}
+        return frozenset(need for need, used in (sources | oracle).items() if used)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Demonstrations beside samples, where there are any."""
+        return frozenset({DEMONSTRATIONS} if self.count or self.from_trees or self.revise else ())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
-    """Where a run computes: engine, processes, threads.
+    """The execution of a run: engine, processes, threads.
 
     Attributes:
         engine: Generates text.
@@ -169,16 +205,21 @@ class Execution:
             raise ValueError(f"Execution.staleness: got {self.staleness}; need 0 or 1")
         check_kinds(self)
 
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Rollouts of the current weights, unless trees grow during the update."""
+        return frozenset(() if self.staleness else {ON_POLICY})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpointing:
     """Files that a run keeps.
 
     Attributes:
-        every: Steps between checkpoints; the last step always makes one.
-        keep: Number of checkpoints that stay, the newest ones.
-        trees_every: Steps between the trees that are written; 0 writes those of the last step only.
-        as_grown: Whether each tree of a step is written as soon as it is complete, and read by `resume`: for long
+        every: Steps between checkpoints; the last step always saves one.
+        keep: Number of newest checkpoints to keep.
+        trees_every: Steps between files of trees; 0 writes only the trees of the last step.
+        as_grown: Whether each tree of a step is written as soon as it is complete, and loaded by `resume`: for long
             searches. With a non-deterministic engine the last bits of the trees that `resume` grows may differ.
     """
 

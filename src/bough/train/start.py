@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
+from bough.env import HashedData
 from bough.env.workers import mib
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
@@ -39,9 +40,9 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
     """Train a run from the beginning.
 
     Args:
-        run: What to train.
+        run: The run.
         out: The folder in which the run's directory, named `run.name`, is made.
-        terminal: Whether to draw a live display; None finds out.
+        terminal: Whether to draw a live display; None detects a terminal.
 
     Returns:
         The run's directory: metrics, trees, checkpoints, the trained policy, report.html.
@@ -58,7 +59,7 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
             return _go(run, directory, terminal)
         except Exception:
             if not directory.metrics.is_file():
-                # Nothing was learned yet, so there is nothing to keep, and the name is free for the next attempt.
+                # The run has no step yet, so its directory is removed and the name is free for the next attempt.
                 directory.remove()
             raise
 
@@ -104,7 +105,7 @@ def _changed(run: Run, changes: Sequence[str]) -> Run:
 
 
 def load_run(directory: RunDirectory) -> Run:
-    """The run that a directory was made by.
+    """The run of a directory.
 
     Raises:
         ConfigError: when config.json is not a run's.
@@ -140,17 +141,17 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             live.say(runtime.budget.line)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(runtime.train_tasks), "heldout": digest_tasks(runtime.heldout_tasks)}
-            environment = getattr(run.world.env, "data_hash", None)
+            environment = run.world.env.data_hash if isinstance(run.world.env, HashedData) else ""
             directory.write_manifest(describe(data | ({"environment": environment} if environment else {})))
         recorder = RunRecorder(run, directory, live)
         try:
             ended = run_coroutine(_run(runtime, recorder))
             recorder.save_policy(runtime.policy)
         except BaseException as error:
-            # The error is what a person has to hear of; that its report could not be written is not.
+            # The error is raised; a failure to write its report is ignored.
             with suppress(Exception):
-                told = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
-                write_run_report(run, directory, f"The run stopped early: {told}")
+                reason = origin.describe(error) if origin.place(error) else str(error) or type(error).__name__
+                write_run_report(run, directory, f"The run stopped early: {reason}")
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(f"go on with `bough resume {directory.path}`") from None
             if steps := Checkpoints(directory=directory.checkpoints).steps():

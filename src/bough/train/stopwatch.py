@@ -1,4 +1,4 @@
-"""How long each stage of a step takes."""
+"""Measures the time of each stage of a step."""
 
 import time
 from collections.abc import Generator
@@ -8,16 +8,16 @@ from typing import Protocol, runtime_checkable
 
 @runtime_checkable
 class Busy(Protocol):
-    """Something that counts for how long it has worked: an engine, an environment's host."""
+    """Measures its own working time: an engine, an environment's host."""
 
     @property
     def busy_s(self) -> float:
-        """Seconds since it was made."""
+        """Working time in seconds since its creation."""
         ...
 
 
 class Stopwatch:
-    """Adds up the wall time of named stages. Those that overlap each count whole."""
+    """Sums the wall time of named stages. Overlapping stages each count in full."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -25,12 +25,12 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str, **parts: object) -> Generator[None]:
-        """Time what is done inside.
+        """Time a `with` block.
 
         Args:
             stage: Its name.
-            parts: What works side by side there, by name. For how long each was at work is noted, and as "idle" for how
-                long the busiest of them was not; what does not count its time (`Busy`) is left out.
+            parts: Parallel workers of the stage, by name. Their working times are recorded, and as "idle" the wall time
+                minus that of the busiest one; parts that are not `Busy` are ignored.
         """
         counting = {name: part for name, part in parts.items() if isinstance(part, Busy)}
         before = {name: part.busy_s for name, part in counting.items()}
@@ -47,9 +47,9 @@ class Stopwatch:
                 self._add(f"{stage}/idle", wall_s - max(worked.values()))
 
     def metrics(self, tokens: float | None = None) -> dict[str, float]:
-        """`time/<stage>_s` for each stage, `time/<stage>/<part>_s` for what worked in it.
+        """`time/<stage>_s` for each stage, `time/<stage>/<part>_s` for its parts.
 
-        With `tokens` also `speed/tokens_per_s`: over all the time since this was made.
+        With `tokens` also `speed/tokens_per_s`, over the time since the stopwatch was created.
         """
         times = {f"time/{stage}_s": seconds for stage, seconds in self.seconds.items()}
         if tokens is not None:

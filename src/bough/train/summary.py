@@ -1,4 +1,4 @@
-"""A batch in numbers: what the trees of a step say about the policy. Every mean is over paths, never over rows."""
+"""Metrics of a batch from its trees. Every mean is over paths, never over rows."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -71,7 +71,7 @@ def cut_by_context(trees: Sequence[Tree]) -> list[int]:
 
 
 def _solved(tree: Tree) -> list[bool]:
-    """Which of the counted paths solved their task, of those that the policy played alone and to the end."""
+    """For each counted path that the policy sampled alone and to its end, whether it solved its task."""
     taught = sum_to_root(tree, ((tree.source == Source.TEACHER) & (tree.kind == Kind.ACTION)).astype(np.float64))
     ends = [int(leaf) for leaf in counted(tree) if taught[leaf] == 0 and not tree.info[int(leaf)].get(STUB)]
     return [tree.info[leaf].get("success") is True for leaf in ends]
@@ -84,6 +84,6 @@ def _tokens_on_paths(tree: Tree, *, written: bool) -> float:
 
 
 def _sum_over_paths(rewarded: Rewarded, channel: str) -> float:
-    """What a channel paid, summed over the counted paths of a tree."""
+    """The rewards of a channel, summed over the counted paths of a tree."""
     tree = rewarded.tree
     return float(sum_to_root(tree, rewarded.channels[channel])[counted(tree)].sum())

@@ -1,13 +1,13 @@
-"""What an environment's oracle would do with a task, from its beginning to its end."""
+"""The oracle's solution of a task, from its initial state to its end."""
 
 from bough.env import Host
 from bough.tree import Outcome, Task
 
 
 async def way(host: Host, task: Task) -> tuple[str, ...]:
-    """The actions by which the oracle solves a task; () without an oracle, or when it does not.
+    """The actions by which the oracle solves a task; () without an oracle, or without a solution.
 
-    It is asked before every turn, so that it may depend on what it has seen.
+    The oracle plans before every turn, so that its action may depend on the latest observation.
 
     Raises:
         EnvFault: when the environment breaks, hangs, or returns the wrong type.

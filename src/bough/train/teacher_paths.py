@@ -1,4 +1,4 @@
-"""What a teacher wrote in the trees of a step, as demonstrations."""
+"""Selects the paths with a teacher's actions in the trees of a step, as demonstrations."""
 
 from collections.abc import Sequence
 
@@ -8,9 +8,9 @@ from bough.tree import Credited, Kind, Source, Tree, counted, keep_paths, sum_to
 
 
 def teacher_paths(credited: Sequence[Credited]) -> list[Tree]:
-    """The paths of each tree in which a teacher acted and that solved their task; trees without any are left out.
+    """The successful paths of each tree in which a teacher acted; trees without such paths are omitted.
 
-    Packed as demonstrations, the teacher's actions on them are learned from, and nothing else is.
+    Packed as demonstrations, only the teacher's actions on them are trained.
     """
     trees: list[Tree] = []
     for each in credited:

@@ -1,4 +1,4 @@
-"""The environment's language, for building a tokenizer: what an episode shows and what can be said in it."""
+"""Collects texts of the environment for building a tokenizer: observations and actions of an episode."""
 
 from bough.context import Parser, PromptedParser, Turn
 from bough.env import Host
@@ -8,7 +8,7 @@ from bough.tree import Outcome, Task
 async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
     """Texts of a short episode: the oracle's if there is one, else that of the first admissible actions.
 
-    Actions are included plainly, and in the form of the parser if it has one.
+    Actions are included in plain form, and in the form of the parser if it has one.
 
     Raises:
         EnvFault: when the environment breaks, hangs, or returns the wrong type.

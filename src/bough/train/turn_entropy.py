@@ -10,7 +10,7 @@ from bough.tree import Rewarded, sum_at, token_node, turns
 
 
 def add_entropies(known: Sequence[tuple[float, int]], rewarded: Sequence[Rewarded]) -> list[tuple[float, int]]:
-    """What is known of entropies by turn, with a batch more: sums in nats over its tokens, and their number."""
+    """Add a batch to the entropies by turn: sums in nats over the tokens, and numbers of tokens."""
     turn = [turns(each.tree)[token_node(each.tree)] - 1 for each in rewarded]
     entropy = np.concatenate([np.zeros(0), *(each.tree.entropy for each in rewarded)]).astype(np.float64)
     heard = ~np.isnan(entropy)
@@ -22,6 +22,6 @@ def add_entropies(known: Sequence[tuple[float, int]], rewarded: Sequence[Rewarde
 
 
 def mean_turn_entropies(known: Sequence[tuple[float, int]], device: torch.device) -> Tensor:
-    """[turns] float32 nats: the mean entropy at each turn so far; nan where nothing is known."""
+    """[turns] float32 nats: the mean entropy at each turn so far; nan without samples."""
     means = [total / count if count else float("nan") for total, count in known]
     return torch.tensor(means, dtype=torch.float32, device=device)

@@ -1,4 +1,4 @@
-"""The warm-up: imitate a few demonstrations of an oracle, so that reinforcement has something to find."""
+"""The warm-up: imitates oracle demonstrations before reinforcement learning."""
 
 import asyncio
 from dataclasses import replace
@@ -39,7 +39,7 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     )
     learner = Learner(runtime.policy, optimizer, total_updates=settings.epochs * minibatches, temperature=1.0)
     for epoch in range(1, settings.epochs + 1):
-        # Ctrl-C is noticed where the event loop runs.
+        # Ctrl-C is handled in the thread of the event loop.
         await asyncio.sleep(0)
         with watch("learn"):
             seed = derive(run.seed, "warm-up", epoch)

@@ -1,4 +1,4 @@
-"""The last resort against a run that hangs: a thread that ends the process and says what it waited for."""
+"""A thread that ends a process whose event loop hangs, and prints the pending operations."""
 
 import faulthandler
 import os
@@ -9,13 +9,14 @@ from types import TracebackType
 from bough.rollout import Deadlines
 
 EXIT_STUCK = 75
-"""Exit status of a process that was stuck."""
+"""Exit status of a process with a missed deadline."""
 
 
 class Watchdog:
-    """Ends the process when a wait is overdue and the event loop cannot say so itself, because something blocks it.
+    """Ends the process when a deadline is missed and the blocked event loop cannot raise the error itself.
 
-    A wait that the event loop can end raises `DeadlineExceeded` at its deadline; the watchdog acts `grace_s` later.
+    An operation that the event loop can end raises `DeadlineExceeded` at its deadline; the watchdog acts `grace_s`
+    later.
     """
 
     def __init__(self, deadlines: Deadlines, *, grace_s: float, period_s: float = 1.0) -> None:
@@ -47,5 +48,5 @@ class Watchdog:
                     flush=True,
                 )
                 faulthandler.dump_traceback(sys.stderr, all_threads=True)
-                # The blocked thread cannot be interrupted, so no clean-up can run; checkpoints are whole at any time.
+                # The blocked thread cannot be interrupted, so no clean-up can run; checkpoints are always complete.
                 os._exit(EXIT_STUCK)

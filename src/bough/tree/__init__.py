@@ -1,4 +1,4 @@
-"""The trajectory tree: tasks, trees, and the stages a tree goes through. Imports numpy only."""
+"""The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.build import TreeNode, build

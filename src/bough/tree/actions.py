@@ -8,10 +8,10 @@ from bough.tree.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionCounts:
-    """Counts of the actions that a policy wrote and the environment received.
+    """Counts of the sampled actions that the environment received.
 
     Attributes:
-        actions: All of them.
+        actions: Number of actions.
         cut: Number of actions that ended at a token limit instead of a stop token.
         invalid: Number of actions with `Step.valid` False.
     """
@@ -22,15 +22,15 @@ class ActionCounts:
 
     @property
     def shares(self) -> dict[str, float]:
-        """`cut_actions` and `valid_actions`, each a share of all actions in [0, 1]; empty without actions."""
+        """Returns `cut_actions` and `valid_actions`, each a share of all actions in [0, 1]; empty without actions."""
         if not self.actions:
             return {}
         return {"cut_actions": self.cut / self.actions, "valid_actions": 1 - self.invalid / self.actions}
 
 
 def count_actions(trees: Iterable[Tree]) -> ActionCounts:
-    """The counts over all actions of some trees."""
-    # The finish reason of the last piece is that of the whole action; "valid" is in no other piece.
+    """Counts all actions of some trees."""
+    # The last piece has the finish reason of the whole action; only this piece has "valid".
     infos = [info for tree in trees for info in tree.info if "finish" in info and "valid" in info]
     return ActionCounts(
         actions=len(infos),

@@ -17,15 +17,15 @@ class TreeNode:
     """One node of `build`, with the columns of `Tree`.
 
     Attributes:
-        parent: Number of the parent among the nodes; -1 for the first.
-        kind: What its tokens are.
+        parent: Index of the parent among the nodes; -1 for the first.
+        kind: The kind of the node.
         tokens: Vocabulary ids.
-        logprob: Log-probability of each token, or of all of them; read where the policy sampled.
-        entropy: Nats, of each token, or of all of them; read where the policy sampled.
-        outcome: How the path that ends here ended; `OPEN` at inner nodes.
+        logprob: Log-probability of each token, or of all of them; used where the policy sampled.
+        entropy: Nats, of each token, or of all of them; used where the policy sampled.
+        outcome: Outcome of the path that ends at this node; `OPEN` at inner nodes.
         env_reward: Reward of the environment for the action.
         state_key: Hash of the state that the node shows; 0 when unknown.
-        source: Who wrote it; None for the policy at an `ACTION`, and `FORCED` elsewhere.
+        source: Source of the tokens; None means the policy at an `ACTION`, and `FORCED` elsewhere.
         info: Texts and provenance.
     """
 
@@ -49,9 +49,9 @@ class TreeNode:
 
 
 def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) -> Tree:
-    """A tree of the given nodes, in depth-first pre-order.
+    """Builds a tree of the given nodes, in depth-first pre-order.
 
-    Two answers to one prompt, the first of which is paid:
+    Two responses to one prompt, the first with a reward:
 
         build(
             TreeNode(parent=-1, kind=Kind.PROMPT, tokens=[7, 8]),
@@ -62,11 +62,11 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) 
     Args:
         nodes: The root first, every node followed by all its descendants.
         task: The task, or its id.
-        policy_version: Number of weight updates of the policy that sampled.
+        policy_version: Number of weight updates of the sampling policy.
 
     Raises:
-        ValueError: when a node has another number of log-probabilities or entropies than tokens, or the columns do not
-            fit together (see `Tree`).
+        ValueError: when the number of log-probabilities or entropies of a node differs from that of its tokens, or the
+            columns do not fit together (see `Tree`).
     """
     sampled = [node.written_by == Source.SAMPLED for node in nodes]
     columns: dict[str, object] = {

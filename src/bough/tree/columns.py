@@ -1,4 +1,4 @@
-"""Many trees as one set of columns, and back, for files and checkpoints."""
+"""Conversion of many trees to one set of columns and back, for files and checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Info, Tree
 
 OF_TOKENS = ("token", "logprob", "entropy")
-"""The columns with one value a token; all others have one a node."""
+"""The columns with one value a token; all others have one value a node."""
 
 
 def join_trees(trees: Sequence[Tree]) -> dict[str, NDArray[Any]]:
-    """The columns of K trees, one after the other: N nodes and T tokens in all.
+    """Joins the columns of K trees end to end: N nodes and T tokens in all.
 
-    `first_node` [K + 1] says where each tree begins, `span` [N + 1] where the tokens of each node do, over all trees;
+    `first_node` [K + 1] has the first node of each tree, `span` [N + 1] the first token of each node, over all trees;
     the other columns are those of `Tree`, `parent` counted from the first node of its tree.
     """
     lengths = [len(tree.token) for tree in trees]
@@ -30,18 +30,18 @@ def join_trees(trees: Sequence[Tree]) -> dict[str, NDArray[Any]]:
 
 
 def join_column(dtype: np.dtype[np.generic], parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The parts end to end. It begins with an empty one, so that no parts still make a column of the right dtype."""
+    """Joins the parts end to end, after an empty one, so that zero parts give a column of the right dtype."""
     return np.concatenate([np.empty(0, dtype), *parts]).astype(dtype)
 
 
 def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
-    """Where tree `at` stands in a column."""
+    """Returns the slice of tree `at` in a column."""
     rows = columns["first_node"][at : at + 2]
     return slice(*(columns["span"][rows] if name in OF_TOKENS else rows).tolist())
 
 
 def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, task: Task, info: Sequence[Info]) -> Tree:
-    """Tree `at` of `join_trees`, with the words that columns do not hold."""
+    """Returns tree `at` of `join_trees`, with the task and info that columns do not hold."""
     first, last = (int(node) for node in columns["first_node"][at : at + 2])
     span = columns["span"][first : last + 1]
     of_tree = {name: columns[name][rows_of(columns, name, at)] for name in DTYPES} | {"span": span - span[0]}

@@ -13,19 +13,19 @@ from bough.tree.walk import count_path_tokens, counted, sum_at
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Credited:
-    """A rewarded tree with the advantage that each counted path assigns to each of its tokens.
+    """A rewarded tree with the advantage of each token of each counted path.
 
     Paths through a shared token may have different advantages there: one succeeded, another failed. So the
-    representation is the path view, one entry for each token of each path. Packing derives from it what losses read,
-    see `token_advantages`.
+    representation is the path view, with one entry for each token of each path. `token_advantages` computes the two
+    columns that losses use.
 
     Attributes:
         rewarded: The rewarded tree.
         path_advantage: [E] float64, in the order of `path_view([rewarded]).path_tokens`. Entries of tokens that the
             policy did not sample have no effect on a loss.
-        value_targets: Regression targets of value heads, by name, [T] float32; nan where there is none. Where paths
-            share a token it is their mean.
-        excluded_leaves: The leaves of counted paths that no loss sees, ascending int64; packing skips these paths.
+        value_targets: Regression targets of value heads, by name, [T] float32; nan where there is none. A token shared
+            by paths has the mean of their targets.
+        excluded_leaves: The leaves of counted paths without a loss, ascending int64; packing skips these paths.
 
     Raises:
         StageError: when a column is no array of numbers, has another shape or is not finite, or when an excluded leaf
@@ -92,14 +92,14 @@ class Credited:
 
     @property
     def is_zero(self) -> bool:
-        """Whether no sampled token of an included path has an advantage."""
+        """Whether every sampled token of every included path has a zero advantage."""
         view = path_view([self.rewarded])
         read = included([self], view) & view.sampled[view.path_tokens.token]
         return not self.path_advantage[read].any()
 
 
 def included(credited: Sequence[Credited], view: PathView) -> Bools:
-    """[E] bool: whether each entry of the path view is of a path that is not excluded."""
+    """[E] bool: whether the path of each entry is included."""
     excluded = [at + each.excluded_leaves for at, each in zip(view.offset.tolist(), credited, strict=False)]
     leaves = np.concatenate([np.zeros(0, dtype=np.int64), *excluded])
     return ~np.isin(view.leaf, leaves)[view.path[view.path_tokens.step]]
@@ -113,8 +113,8 @@ def join_advantages(credited: Sequence[Credited]) -> Floats:
 def token_advantages(credited: Sequence[Credited], view: PathView) -> tuple[Floats, Floats]:
     """[T] float32 each: positive and negative advantage of each token of the batch.
 
-    A clipped loss is not linear in the advantage, so the two signs are kept apart. With A[p, t] the advantage that
-    path p assigns to token t, and means over the included paths through t, and 0 where the policy did not sample:
+    A clipped loss is not linear in the advantage, so the two signs are separate. A[p, t] is the advantage of path p
+    at token t, means are over the included paths through t, and the value is 0 where the policy did not sample:
 
         positive[t] = mean_p max(A[p, t], 0)        negative[t] = mean_p min(A[p, t], 0)
 

@@ -11,7 +11,7 @@ Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 
 
 def groups(stages: Sequence[Stage]) -> list[list[Stage]]:
-    """The trees of each task together, tasks in order of first appearance."""
+    """Groups the trees by task, tasks in order of first appearance."""
     by_task: dict[str, list[Stage]] = {}
     for stage in stages:
         tree = stage if isinstance(stage, Tree) else stage.tree

@@ -1,44 +1,44 @@
-"""Marks of a node: its kind, how its path ended, who wrote it."""
+"""Labels of a node: its kind, its outcome, its source."""
 
 from enum import IntEnum
 
 
 class Kind(IntEnum):
-    """What a node's tokens are."""
+    """The kind of a node's tokens."""
 
     PROMPT = 0
     """The root: instructions and first observation."""
     ACTION = 1
-    """Written by the policy, or put in its place (see `Source`)."""
+    """Sampled by the policy, or put in its place (see `Source`)."""
     OBSERVATION = 2
-    """Written by the environment, with whatever the chat format puts around it."""
+    """Text of the environment, with the chat format's tokens around it."""
     EDIT = 3
-    """The context was rebuilt. The text starts anew here; credit flows on to the parent."""
+    """A rebuilt context. The text starts again here; credit flows to the parent."""
 
 
 class Outcome(IntEnum):
-    """How the path that ends at a node ended. Inner nodes are `OPEN`."""
+    """Outcome of the path that ends at a node. Inner nodes are `OPEN`."""
 
     OPEN = 0
     TERMINATED = 1
     """The environment ended the episode."""
     TRUNCATED = 2
-    """A budget of turns, tokens or context ran out."""
+    """A budget of turns, tokens or context is exhausted."""
     REFUSED = 3
-    """A guard stopped the path."""
+    """A safety policy stopped the path."""
     FAILED = 4
-    """The environment or the engine broke. Never enters a group, a baseline, a mean or a loss."""
+    """An error of the environment or the engine. Never enters a group, a baseline, a mean or a loss."""
 
 
 COUNTED = (Outcome.TERMINATED, Outcome.TRUNCATED)
-"""Outcomes whose paths count in statistics and are learned from."""
+"""Outcomes whose paths enter statistics and losses."""
 
 
 class Source(IntEnum):
-    """Who wrote a node."""
+    """The source of a node's tokens."""
 
     SAMPLED = 0
-    """The policy, by sampling: the only nodes with log-probabilities and, unless a recipe says so, with a loss."""
+    """The policy, by sampling: the only nodes with log-probabilities and, by default, with a loss."""
     FORCED = 1
     """The environment or the recipe."""
     TEACHER = 2
@@ -46,11 +46,11 @@ class Source(IntEnum):
     REPLAYED = 3
     """An earlier run of the policy."""
     GREEDY = 4
-    """The policy, at temperature 0: it says nothing of how likely it was to write this."""
+    """The policy, at temperature 0, without the probabilities of its samples."""
 
 
 TRUNK = "trunk"
-"""In the info of the first action of a path: the number of the chain that an explorer grew it from."""
+"""In the info of the first action of a path: the number of its chain in the explorer."""
 
 TRUNCATED_BY = "truncated"
 """In the info of a leaf: why its path was truncated. A budget, "environment", or `EXPLORER`."""
@@ -59,10 +59,10 @@ EXPLORER = "explorer"
 """The value of `TRUNCATED_BY` for a path that the explorer abandoned before its end."""
 
 STUB = "stub"
-"""In the info of a leaf: an action that was judged and never done. It is learned from, and says nothing of success."""
+"""In the info of a leaf: an action that was judged, not executed. It enters the loss, not the success statistics."""
 
 PRUNED = "pruned_branches"
 """In the info of a root: the number of branches that an explorer pruned as too similar to another."""
 
 ANSWER = "answer"
-"""In the info of the one node that a search answers with: the end of a path, or the best place when none has ended."""
+"""In the info of one node, the result of a search: the end of a path, or the best state when no path ended."""

@@ -1,4 +1,4 @@
-"""The path view of a batch: every counted path, turn by turn, as columns that credit rules compute on."""
+"""The path view of a batch: every counted path, turn by turn, as columns for credit rules."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,40 +15,40 @@ from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints
 from bough.tree.walk import sum_at
 
 
-# Without slots, so that what many rules ask for is computed once.
+# Without slots, so cached properties are computed once for all rules.
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PathView:
-    """P counted paths of a batch of trees, and their S turns. A turn that paths share stands here once for each.
+    """P counted paths of a batch of trees, and their S turns. A turn shared by paths occurs once for each path.
 
     Paths stand in the order of the trees and of `counted(tree)`; the turns of a path lie together, first to last. Nodes
-    are numbered over the batch: those of the second tree come after all of the first. A path of two turns that share
-    the first with a path of one more:
+    are numbered over the batch, tree after tree. A path of two turns, and a path that shares the first turn and has
+    one more:
 
         path  0 0 1 1      turn  0 1 0 1      node  1 3 1 5      reward  0 1 0 0
 
     A turn may consist of several `ACTION` nodes in a row, its pieces. It has one place, one state and one reward. A
-    path whose first turn is nodes 1 and 2, and a path that continues from node 1 with node 3 instead:
+    path whose first turn is nodes 1 and 2, and a path that continues from node 1 with node 3:
 
         path  0 1          first  1 1         node  2 3          piece  1 2 1 3      piece_step  0 0 1 1
 
     Attributes:
         rewarded: The trees.
-        task: [P] int64, which task a path is of: 0 for the first to appear, and so on.
-        tree: [P] int64, which tree.
-        leaf: [P] int64, the node it ends with.
+        task: [P] int64, the task of each path: 0 for the first to appear, and so on.
+        tree: [P] int64, the tree of each path.
+        leaf: [P] int64, the last node of each path.
         start: [P + 1] int64; the turns of path p are start[p] : start[p + 1].
         returns: [P] float64, the undiscounted return.
-        path: [S] int64, whose turn it is.
-        node: [S] int64, its last `ACTION` node, whose info is that of the whole action.
-        first: [S] int64, its first `ACTION` node; `node`, unless the turn was written in pieces.
-        place: [S] int64, the node that it was acted from: the parent of its first node.
-        reward: [S] float64, what was paid from this action up to the next.
-        key: [S] int64, the state that it was acted in, as in `Tree.state_key`; 0 when unknown.
+        path: [S] int64, the path of each turn.
+        node: [S] int64, its last `ACTION` node, whose info describes the whole action.
+        first: [S] int64, its first `ACTION` node; equals `node` for a turn of one piece.
+        place: [S] int64, the node acted from: the parent of its first node.
+        reward: [S] float64, the reward from this action up to the next.
+        key: [S] int64, the state acted in, as in `Tree.state_key`; 0 when unknown.
         piece: [Q] int64, the `ACTION` nodes of all turns, turn by turn.
         piece_step: [Q] int64, ascending: the turn of each piece.
         whole: [S] int64, ascending: the number of the turn; steps share a number in `by_node` and `by_fork`.
         offset: [trees + 1] int64; the nodes of tree i are offset[i] : offset[i + 1].
-        through: [N] int64, how many counted paths run through each node of the batch.
+        through: [N] int64, number of counted paths through each node of the batch.
     """
 
     rewarded: tuple[Rewarded, ...]
@@ -81,7 +81,7 @@ class PathView:
 
     @property
     def turns(self) -> Ints:
-        """[P] int64: how many turns each path has."""
+        """[P] int64: number of turns of each path."""
         return np.diff(self.start)
 
     @property
@@ -91,7 +91,7 @@ class PathView:
 
     @cached_property
     def lengths(self) -> Ints:
-        """[N] int64: how many tokens each node adds."""
+        """[N] int64: number of tokens of each node."""
         spans = [np.diff(each.tree.span) for each in self.rewarded]
         return np.concatenate([np.zeros(0, dtype=np.int64), *spans])
 
@@ -102,7 +102,7 @@ class PathView:
 
     @cached_property
     def sampled(self) -> Bools:
-        """[T] bool: which tokens of the batch the policy sampled."""
+        """[T] bool: the tokens of the batch that the policy sampled."""
         return ~np.isnan(join(self.rewarded, "logprob"))
 
     @cached_property
@@ -112,7 +112,7 @@ class PathView:
 
     @cached_property
     def infos(self) -> tuple[list[Info], Ints]:
-        """The infos of turns, those of their last `ACTION` nodes, each once, and [S] which of them a turn has."""
+        """The infos of the turns' last `ACTION` nodes, each once, and [S] their indices."""
         everything = chain.from_iterable(each.tree.info for each in self.rewarded)
         acts = np.zeros(len(self.through), dtype=np.bool_)
         acts[self.node] = True
@@ -120,7 +120,7 @@ class PathView:
 
     @cached_property
     def path_tokens(self) -> "PathTokens":
-        """The tokens of every turn, in the order they were written."""
+        """The tokens of every turn, in order."""
         lengths = self.lengths
         count = lengths[self.piece]
         piece = np.repeat(np.arange(len(self.piece)), count)
@@ -134,7 +134,7 @@ class PathView:
 
     @cached_property
     def _begin(self) -> Ints:
-        """[S] int64: the start of each turn's tokens in `words`."""
+        """[S] int64: the start of each turn's tokens in `path_tokens`."""
         return np.cumsum(self.tokens) - self.tokens
 
     @cached_property
@@ -150,7 +150,7 @@ class PathView:
         """
         through = self.through[self.piece]
         begins = np.ones(len(self.piece), dtype=np.bool_)
-        # Paths only fork, never merge, so an equal count means the same paths.
+        # Paths fork and never merge, so equal counts mean the same paths.
         begins[1:] = (np.diff(self.piece_step) > 0) | (through[1:] != through[:-1])
         return self._split(begins)
 
@@ -180,7 +180,7 @@ class PathView:
         """[T] float64 over the tokens of the batch: the column "logprob" or "entropy" of its trees, or an estimate.
 
         Raises:
-            ValueError: when a tree has no such estimate.
+            ValueError: when a tree lacks this estimate.
         """
         return np.concatenate([np.zeros(0), *(_column(each, name) for each in self.rewarded)]).astype(np.float64)
 
@@ -188,14 +188,14 @@ class PathView:
         """[P] float64: a critic head's value of the final state of each truncated path; nan for other paths.
 
         Raises:
-            ValueError: when a tree with a truncated path has no values of this head.
+            ValueError: when a tree with a truncated path lacks the values of this head.
         """
         columns = [_end_column(each, name) for each in self.rewarded]
         return np.concatenate([np.zeros(0), *columns])[self.leaf]
 
 
 def path_view(rewarded: Sequence[Rewarded]) -> PathView:
-    """The path view of a batch."""
+    """Computes the path view of a batch."""
     trees = [each.tree for each in rewarded]
     offset = np.cumsum([0, *(tree.nodes for tree in trees)])
     shift = np.repeat(offset[:-1], np.diff(offset))
@@ -206,48 +206,48 @@ def path_view(rewarded: Sequence[Rewarded]) -> PathView:
     ends = np.ones(len(parent), dtype=np.bool_)
     ends[parent[parent >= 0]] = False
     leaf = np.flatnonzero(ends & np.isin(outcome, COUNTED))
-    walked, length = _walk(parent, leaf)
+    nodes, length = _walk(parent, leaf)
     owner = np.repeat(np.arange(len(leaf)), length)
-    acts = kind[walked] == Kind.ACTION
+    acts = kind[nodes] == Kind.ACTION
     # The first node of a path is its root, which is no action.
     begins, ends = acts.copy(), acts.copy()
     begins[1:] &= ~acts[:-1]
     ends[:-1] &= ~acts[1:]
     turns = np.bincount(owner[begins], minlength=len(leaf))
     start = np.concatenate([[0], np.cumsum(turns)])
-    # What is paid before the first action goes to the first.
+    # Rewards before the first action go to the first action.
     step = np.maximum(np.cumsum(begins) - 1, start[owner])
     acted = turns[owner] > 0
     tree = np.searchsorted(offset, leaf, side="right") - 1
-    first = walked[begins]
+    first = nodes[begins]
     return PathView(
         rewarded=tuple(rewarded),
         task=_tasks(rewarded)[tree],
         tree=tree,
         leaf=leaf,
         start=start,
-        returns=sum_at(owner, reward[walked], len(leaf)),
+        returns=sum_at(owner, reward[nodes], len(leaf)),
         path=owner[begins],
-        node=walked[ends],
+        node=nodes[ends],
         first=first,
         place=parent[first],
-        reward=sum_at(step[acted], reward[walked[acted]], len(first)),
+        reward=sum_at(step[acted], reward[nodes[acted]], len(first)),
         key=key[parent[first]].astype(np.int64),
-        piece=walked[acts],
+        piece=nodes[acts],
         piece_step=step[acts],
         whole=np.arange(len(first)),
         offset=offset,
-        through=np.bincount(walked, minlength=len(parent)),
+        through=np.bincount(nodes, minlength=len(parent)),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PathTokens:
-    """The E action tokens of every turn of every path: the path view, token by token.
+    """The E action tokens of every turn of every path.
 
     Attributes:
-        token: [E] int64, which token of the batch; those of the second tree come after all of the first.
-        step: [E] int64, ascending: which turn of `Steps`.
+        token: [E] int64, index of the token in the batch; trees lie end to end.
+        step: [E] int64, ascending: the turn of `PathView`.
     """
 
     token: Ints
@@ -255,39 +255,39 @@ class PathTokens:
 
 
 def turn_info(view: PathView, name: str) -> list[object]:
-    """S values: the entry `name` in the `info` of each turn, None where it is missing."""
-    said, which = action_info(view, name)
-    return [said[act] for act in which.tolist()]
+    """Returns S values: the entry `name` in the `info` of each turn, None where it is missing."""
+    entries, which = action_info(view, name)
+    return [entries[act] for act in which.tolist()]
 
 
 def action_info(view: PathView, name: str, default: object = None) -> tuple[list[object], Ints]:
-    """What the infos of the `ACTION` nodes on paths say under `name`, each once, and [S] which of them a turn has."""
+    """Returns the entries `name` in the infos of the `ACTION` nodes on paths, each once, and [S] their indices."""
     infos, which = view.infos
     return [info.get(name, default) for info in infos], which
 
 
 def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:
-    """A column of all trees, end to end."""
+    """Joins a column of all trees end to end."""
     return np.concatenate([np.zeros(0, dtype=DTYPES[name]), *(getattr(each.tree, name) for each in rewarded)])
 
 
 def _walk(parent: Ints, leaf: Ints) -> tuple[Ints, Ints]:
-    """The nodes of each path, root first, laid end to end, and how many they are."""
-    climbers, here = np.arange(len(leaf)), leaf
+    """Returns the nodes of each path, root first, end to end, and the number of nodes of each."""
+    paths, here = np.arange(len(leaf)), leaf
     visited: list[tuple[Ints, Ints]] = []
     while len(here):
-        visited.append((climbers, here))
+        visited.append((paths, here))
         above = parent[here]
-        goes_on = above >= 0
-        climbers, here = climbers[goes_on], above[goes_on]
+        inside = above >= 0
+        paths, here = paths[inside], above[inside]
     length = np.zeros(len(leaf), dtype=np.int64)
-    for height, (climber, _) in enumerate(visited):
-        length[climber] = height + 1
+    for height, (path, _) in enumerate(visited):
+        length[path] = height + 1
     end = np.cumsum(length)
-    walked = np.empty(int(end[-1]) if len(end) else 0, dtype=np.int64)
-    for height, (climber, node) in enumerate(visited):
-        walked[end[climber] - 1 - height] = node
-    return walked, length
+    nodes = np.empty(int(end[-1]) if len(end) else 0, dtype=np.int64)
+    for height, (path, node) in enumerate(visited):
+        nodes[end[path] - 1 - height] = node
+    return nodes, length
 
 
 def _tasks(rewarded: Sequence[Rewarded]) -> Ints:
@@ -300,7 +300,7 @@ def _end_column(rewarded: Rewarded, name: str) -> Floats:
     if name not in rewarded.end_values and np.any(rewarded.tree.outcome == Outcome.TRUNCATED):
         raise ValueError(
             f"task {rewarded.tree.task.id}: got a truncated path and no end value {name!r}, only "
-            f"{sorted(rewarded.end_values)}; need a run whose critic gives it"
+            f"{sorted(rewarded.end_values)}; need a run with this critic head"
         )
     return rewarded.end_values.get(name, np.full(rewarded.tree.nodes, np.nan))
 
@@ -311,6 +311,6 @@ def _column(rewarded: Rewarded, name: str) -> Floats:
     if name not in rewarded.estimates:
         raise ValueError(
             f"task {rewarded.tree.task.id}: got no estimate {name!r}, only {sorted(rewarded.estimates)}; need a run "
-            "whose critic or reference gives it"
+            "with a critic or reference for it"
         )
     return rewarded.estimates[name]

@@ -1,4 +1,4 @@
-"""Trees with some of their paths, and paths that come from an earlier step."""
+"""Selection of paths of a tree, and marks of replayed trees."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ REPLAYED = "replayed"
 
 
 def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
-    """The same tree with the paths to some of its leaves alone, nothing about them changed.
+    """Returns the tree with only the paths to some of its leaves, otherwise unchanged.
 
     Args:
         rewarded: The tree.
@@ -30,10 +30,10 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
     wanted = np.zeros(tree.nodes, dtype=np.float64)
     wanted[ends] = 1.0
     stays: Bools = sum_of_subtree(tree, wanted) > 0
-    nodes, words = np.flatnonzero(stays), np.repeat(stays, np.diff(tree.span))
+    nodes, tokens = np.flatnonzero(stays), np.repeat(stays, np.diff(tree.span))
     place = np.cumsum(stays) - 1
     columns = {name: column for name, column in tree.columns().items() if name != "span"}
-    cut: dict[str, Any] = {name: column[words if name in OF_TOKENS else nodes] for name, column in columns.items()}
+    cut: dict[str, Any] = {name: column[tokens if name in OF_TOKENS else nodes] for name, column in columns.items()}
     above = tree.parent[nodes]
     cut["parent"] = np.where(above >= 0, place[above], -1).astype(above.dtype)
     lengths = np.diff(tree.span)[nodes]
@@ -41,17 +41,17 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
     return Rewarded(
         tree=Tree(task=tree.task, info=tuple(tree.info[node] for node in nodes.tolist()), **cut),
         channels={name: paid[nodes] for name, paid in rewarded.channels.items()},
-        estimates={name: thought[words] for name, thought in rewarded.estimates.items()},
+        estimates={name: estimate[tokens] for name, estimate in rewarded.estimates.items()},
         end_values={name: value[nodes] for name, value in rewarded.end_values.items()},
     )
 
 
 def mark_replayed(rewarded: Rewarded) -> Rewarded:
-    """The same tree, marked as one that an earlier step grew."""
+    """Returns the tree, marked as sampled in an earlier step."""
     tree = rewarded.tree
     return replace(rewarded, tree=replace(tree, info=({**tree.info[0], REPLAYED: True}, *tree.info[1:])))
 
 
 def is_replayed(tree: Tree) -> bool:
-    """Whether an earlier step grew this tree: it says nothing about what the policy does now."""
+    """Whether the tree was sampled in an earlier step, so its statistics do not describe the current policy."""
     return REPLAYED in tree.info[0]

@@ -1,4 +1,4 @@
-"""From advantages of turns, paths or nodes to `Credited`: the helpers that credit rules end with."""
+"""Conversion of advantages of turns, paths or nodes to `Credited`, the last step of credit rules."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,7 +14,7 @@ NO_TARGETS: Mapping[str, Floats] = {}
 
 
 def spread_turns(view: PathView, advantage: Floats, value_targets: Mapping[str, Floats] = NO_TARGETS) -> list[Credited]:
-    """Assign to every token of a turn the advantage of the turn.
+    """Assigns to every token of a turn the advantage of the turn.
 
     Args:
         view: The batch by turns, or its `by_node` or `by_fork`.
@@ -29,7 +29,7 @@ def spread_turns(view: PathView, advantage: Floats, value_targets: Mapping[str, 
 def spread_tokens(
     view: PathView, advantage: Floats, value_targets: Mapping[str, Floats] = NO_TARGETS
 ) -> list[Credited]:
-    """Assign advantages to the tokens of each path.
+    """Assigns advantages to the tokens of each path.
 
     Args:
         view: The batch.
@@ -39,7 +39,7 @@ def spread_tokens(
     token, step = view.path_tokens.token, view.path_tokens.step
     if advantage.shape != token.shape:
         raise ValueError(f"spread_tokens: got shape {advantage.shape}; need one for each of {len(token)} tokens")
-    # `+ 0.0` turns a minus zero into a zero, so that equal credits are equal bit for bit.
+    # `+ 0.0` turns minus zero into zero, so equal credits are equal bit for bit.
     of_entries = advantage.astype(np.float64) + 0.0
     trained = view.sampled & np.repeat(view.through > 0, view.lengths)
     of_tokens = {name: np.where(trained, each, np.nan).astype(np.float32) for name, each in value_targets.items()}
@@ -64,13 +64,13 @@ def mean_over_paths(view: PathView, token: Ints, value: Floats) -> Floats:
     Args:
         view: The batch.
         token: [n] int64, index of a token of the batch.
-        value: [n], the value that some path has there.
+        value: [n], the value of a path at this token.
     """
     return mean_at(view, token, value, nothing=np.nan)
 
 
 def spread_paths(rewarded: Rewarded, advantage: Floats) -> Credited:
-    """Assign to every token of a path the advantage of the path.
+    """Assigns to every token of a path the advantage of the path.
 
     Args:
         rewarded: The tree.
@@ -85,21 +85,21 @@ def spread_paths(rewarded: Rewarded, advantage: Floats) -> Credited:
 
 
 def spread_nodes(rewarded: Rewarded, advantage: Floats) -> Credited:
-    """Assign to every token of a node the advantage of the node, the same on all paths through it.
+    """Assigns to every token of a node the advantage of the node, the same on all paths through it.
 
     Args:
         rewarded: The tree.
-        advantage: [N]; read at `ACTION` nodes only.
+        advantage: [N]; used at `ACTION` nodes only.
     """
     view = path_view([rewarded]).by_node
     return spread_turns(view, advantage[view.node])[0]
 
 
 def exclude_leaves(credited: Credited, leaves: Ints) -> Credited:
-    """The same credit with more paths excluded.
+    """Returns the same credit with more paths excluded.
 
     Args:
         credited: The tree.
-        leaves: The leaves of the paths, besides those that are excluded already.
+        leaves: The leaves of the paths, in addition to those already excluded.
     """
     return replace(credited, excluded_leaves=np.union1d(credited.excluded_leaves, leaves).astype(np.int64))

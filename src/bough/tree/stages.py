@@ -1,4 +1,4 @@
-"""The rewarded tree, and the error of a piece that returns what the next stage cannot take."""
+"""The rewarded tree, and the error for a piece whose return value does not fit the next stage."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from bough.tree.walk import counted, sum_to_root
 
 
 class StageError(ValueError):
-    """A piece returned what the next stage cannot take. The message names the piece, or the field."""
+    """The return value of a piece does not fit the next stage. The message names the piece, or the field."""
 
 
 def is_column(value: object, size: int) -> TypeGuard[NDArray[Any]]:
@@ -24,7 +24,7 @@ def is_column(value: object, size: int) -> TypeGuard[NDArray[Any]]:
 
 
 def describe(value: object) -> str:
-    """A value for an error: shape and dtype of an array, the type of anything else."""
+    """Describes a value for an error: shape and dtype of an array, the type of anything else."""
     if not isinstance(value, np.ndarray):
         return type(value).__name__
     column = cast("NDArray[Any]", value)
@@ -33,15 +33,15 @@ def describe(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rewarded:
-    """A tree with rewards, kept by name.
+    """A tree with named rewards.
 
     Attributes:
-        tree: What was grown.
-        channels: Per reward piece, what it paid at each node, [N] float64, already weighted. A node's reward is the
+        tree: The trajectory tree.
+        channels: The rewards of each reward piece at each node, [N] float64, already weighted. A node's reward is the
             sum over channels; a path's return is the sum over its nodes.
-        estimates: What models other than the policy think, by name, [T] float: the values that heads of a critic give
-            to what was read before each token of an `ACTION` node, log-probabilities of a "reference" policy at such
-            tokens; nan elsewhere.
+        estimates: Outputs of models other than the policy, by name, [T] float; nan where there is none. A value head
+            of a critic gives the value of the context before each token of an `ACTION` node; a "reference" policy gives
+            log-probabilities of such tokens.
         end_values: By the name of a critic's head, [N] float: the value of the final state of each truncated path, at
             its leaf; nan elsewhere.
 
@@ -64,10 +64,10 @@ class Rewarded:
                     f"need {self.tree.nodes} finite numbers, one a node (task {self.tree.task.id})"
                 )
         tokens = len(self.tree.token)
-        for name, thought in self.estimates.items():
-            if not is_column(thought, tokens) or np.any(np.isinf(thought)):
+        for name, estimate in self.estimates.items():
+            if not is_column(estimate, tokens) or np.any(np.isinf(estimate)):
                 raise StageError(
-                    f"Rewarded.estimates[{name!r}]: got {describe(thought)}, or an infinite value; need {tokens} "
+                    f"Rewarded.estimates[{name!r}]: got {describe(estimate)}, or an infinite value; need {tokens} "
                     f"numbers, finite or nan, one a token (task {self.tree.task.id})"
                 )
         for name, value in self.end_values.items():

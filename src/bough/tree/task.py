@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 BEGUN = " after "
-"""Stands between the id of a task and what names the actions that were taken before the agent begins."""
+"""Separates the id of a task from the hash of the actions executed before the agent's first turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,10 +18,10 @@ class Task:
         >>> Task(id="frozenlake-1f09", data={"rows": ["SFFF", "FHFH", "FFFH", "HFFG"]})
 
     Attributes:
-        id: Names the task in groups, metrics and files. Trees of one task have the same id.
-        seed: Drives whatever the environment draws at random after the start.
-        data: What the environment needs to start; values that JSON can write.
-        start: Actions that were taken before the agent begins. They are played again, and nothing is learned from them.
+        id: Name of the task in groups, metrics and files. Trees of one task have the same id.
+        seed: Seed of the environment's random choices after the start.
+        data: The environment's data for the start; values that JSON can write.
+        start: Actions executed before the agent's first turn. They are replayed and have no loss.
     """
 
     id: str
@@ -34,9 +34,9 @@ class Task:
             raise ValueError("Task.id: got an empty string; need a name that no other task has")
 
     def after(self, actions: Sequence[str]) -> "Task":
-        """The same task from another place: after `actions`, counted from where this one begins.
+        """Returns the same task from a later start: after `actions`, appended to its own start actions.
 
-        It has an id of its own, so that its paths are compared among themselves; the same actions make the same id.
+        It has its own id, so its paths form their own group; the same actions give the same id.
         """
         start = (*self.start, *actions)
         if not actions:
@@ -46,12 +46,12 @@ class Task:
         return replace(self, id=f"{base}{BEGUN}{len(start)}-{name}", start=start)
 
     def record(self) -> dict[str, object]:
-        """The task as JSON writes it; `start` only where there is one."""
+        """Returns the task as JSON data; `start` only where it is not empty."""
         row: dict[str, object] = {"id": self.id, "seed": self.seed, "data": self.data}
         return row | ({"start": list(self.start)} if self.start else {})
 
     @classmethod
     def read(cls, row: Mapping[str, object]) -> "Task":
-        """The task that `record` made the row of."""
+        """Returns the task of a row that `record` made."""
         fields = {name: tuple(cast("list[str]", value)) if name == "start" else value for name, value in row.items()}
         return cls(**fields)  # pyright: ignore[reportArgumentType]

@@ -33,7 +33,7 @@ DTYPES: Mapping[str, np.dtype[np.generic]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tree:
-    """A frozen trajectory tree with N nodes and T tokens. Each token is stored once; a branch is a walk to the root.
+    """A frozen trajectory tree with N nodes and T tokens. Each token is stored once; a branch is a path from the root.
 
     Nodes stand in depth-first pre-order: node 0 is the `PROMPT`, and every parent comes before its children.
     Two chains of one task, the first of which succeeds in one turn:
@@ -45,20 +45,20 @@ class Tree:
         3      0      ACTION       9:11     TRUNCATED   0
 
     Attributes:
-        task: What was asked.
+        task: The task.
         parent: [N] int32; -1 at the root.
         kind: [N] int8, a `Kind`.
         span: [N + 1] int64; the tokens of node i are `token[span[i] : span[i + 1]]`.
         token: [T] int32, vocabulary ids.
-        logprob: [T] float32, natural log of the probability under the distribution that was really sampled from
-            (temperature and top-p included); nan where not sampled.
-        entropy: [T] float32, nats, of that distribution; nan where not sampled or not asked for.
+        logprob: [T] float32, natural log of the probability under the sampling distribution (temperature and top-p
+            included); nan where not sampled.
+        entropy: [T] float32, nats, of that distribution; nan where not sampled or not requested.
         outcome: [N] int8, an `Outcome`; other than `OPEN` only where a path ends.
-        env_reward: [N] float64, what the environment paid for the action of an `ACTION` node; 0 elsewhere.
+        env_reward: [N] float64, the environment's reward for the action of an `ACTION` node; 0 elsewhere.
         state_key: [N] int64, hash of the environment state that a `PROMPT`, `OBSERVATION` or `EDIT` node shows;
-            equal keys mean the same situation, 0 means unknown.
+            equal keys mean the same state, 0 means unknown.
         source: [N] int8, a `Source`.
-        policy_version: [N] int32, number of weight updates the sampling policy had seen; -1 where not sampled.
+        policy_version: [N] int32, number of weight updates of the sampling policy; -1 where not sampled.
         info: N small mappings of values that JSON can write: text, tool calls, decisions, provenance.
 
     Raises:

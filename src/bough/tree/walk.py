@@ -1,4 +1,4 @@
-"""Walks over a tree: leaves, paths, depths, contexts."""
+"""Traversals of a tree: leaves, paths, depths, contexts."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ def leaves(tree: Tree) -> Ints:
 
 
 def counted(tree: Tree) -> Ints:
-    """[P] int64: the leaves whose paths count in statistics and in the loss (outcomes in `COUNTED`)."""
+    """[P] int64: the leaves of the paths in statistics and losses (outcomes in `COUNTED`)."""
     ends = leaves(tree)
     return ends[np.isin(tree.outcome[ends], COUNTED)]
 
@@ -30,7 +30,7 @@ def path(tree: Tree, node: int) -> Ints:
 
 
 def levels(tree: Tree) -> Iterator[Ints]:
-    """The nodes by depth, root first, each level ascending: for recursions that take a whole level at once."""
+    """Yields the nodes by depth, root first, each level ascending: for recursions over whole levels."""
     depth, parent = [0] * tree.nodes, tree.parent.tolist()
     for node in range(1, tree.nodes):
         depth[node] = depth[parent[node]] + 1
@@ -38,8 +38,8 @@ def levels(tree: Tree) -> Iterator[Ints]:
     yield from np.split(order, np.cumsum(np.bincount(depth))[:-1])
 
 
-# Parents come before children, so one pass forth carries from parents and one pass back from children. Trees are
-# narrow and deep: passes over lists beat array operations on many small levels.
+# Parents come before children, so one pass in node order propagates from parents, one in reverse from children.
+# Trees are narrow and deep: passes over lists are faster than array operations on many small levels.
 
 
 def sum_to_root(tree: Tree, value: Floats) -> Floats:
@@ -59,19 +59,19 @@ def sum_of_subtree(tree: Tree, value: Floats) -> Floats:
 
 
 def sum_at(index: Ints, value: Floats, count: int) -> Floats:
-    """[count] float64: at i, the sum of `value` where `index` is i, added up in order."""
+    """[count] float64: entry i is the sum of `value` where `index` is i, added in order."""
     return np.bincount(index, value, minlength=count).astype(np.float64, copy=False)
 
 
 def paths_through(tree: Tree) -> Ints:
-    """[N] int64: how many counted paths run through each node."""
+    """[N] int64: number of counted paths through each node."""
     ends = np.zeros(tree.nodes, dtype=np.float64)
     ends[counted(tree)] = 1.0
     return sum_of_subtree(tree, ends).astype(np.int64)
 
 
 def count_path_tokens(tree: Tree) -> int:
-    """E: how many tokens the `ACTION` nodes of all counted paths have, a shared token once for each path."""
+    """E: number of tokens in the `ACTION` nodes of all counted paths, a shared token once for each path."""
     return int((np.diff(tree.span) * paths_through(tree))[tree.kind == Kind.ACTION].sum())
 
 
@@ -95,7 +95,7 @@ def turn_start(tree: Tree) -> Ints:
 
 
 def text_start(tree: Tree) -> Ints:
-    """[N] int64: the node at which the text that each node continues begins (the root, or the last `EDIT`)."""
+    """[N] int64: the first node of each node's text (the root, or the last `EDIT`)."""
     start, parent = list(range(tree.nodes)), tree.parent.tolist()
     for node in np.flatnonzero(tree.kind != Kind.EDIT).tolist():
         if node > 0:
@@ -104,7 +104,7 @@ def text_start(tree: Tree) -> Ints:
 
 
 def context(tree: Tree, node: int) -> Ints:
-    """The tokens that the engine read before it wrote `node`, int32: from the start of the text to the parent."""
+    """The context tokens of `node`, int32: from the start of its text to its parent."""
     start = int(text_start(tree)[node])
     walk = path(tree, node)
     read = walk[(walk >= start) & (walk != node)]
@@ -112,9 +112,9 @@ def context(tree: Tree, node: int) -> Ints:
 
 
 def truncated_states(tree: Tree) -> dict[int, Ints]:
-    """By leaf of each truncated path, the tokens of the next context, int32.
+    """Returns by leaf of each truncated path the tokens of the next context, int32.
 
-    A leaf without tokens after an action is missing: its state did not fit the model's context.
+    A leaf without tokens after an action is missing: its state exceeds the model's context.
     """
     ends = leaves(tree)
     ends = ends[tree.outcome[ends] == Outcome.TRUNCATED]
@@ -123,10 +123,10 @@ def truncated_states(tree: Tree) -> dict[int, Ints]:
 
 
 def token_node(tree: Tree) -> Ints:
-    """[T] int64: the node each token belongs to."""
+    """[T] int64: the node of each token."""
     return np.repeat(np.arange(tree.nodes, dtype=np.int64), np.diff(tree.span))
 
 
 def trained(tree: Tree) -> Bools:
-    """[T] bool: sampled tokens on at least one counted path, the ones a policy loss may touch."""
+    """[T] bool: sampled tokens on at least one counted path, the tokens of the policy loss."""
     return tree.sampled & (paths_through(tree)[token_node(tree)] > 0)

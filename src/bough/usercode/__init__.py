@@ -1,4 +1,4 @@
-"""A user's Python files: importing them, and the place of an exception in them."""
+"""A user's Python files: imports them, and finds the position of an exception in them."""
 
 from bough.usercode.load import load_module
 

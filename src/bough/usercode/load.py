@@ -1,4 +1,4 @@
-"""Python files that are no importable module: a user's recipe or environment, loaded by path in every process alike."""
+"""Loads Python files outside of installed packages by path, such as a user's recipe, equally in every process."""
 
 import importlib
 import importlib.util
@@ -20,8 +20,8 @@ MAINS = ("__main__", "__mp_main__")
 def load_module(path: Path) -> ModuleType:
     """Run a Python file once, as a module whose name follows from its absolute path.
 
-    The module can be found in `sys.modules` from then on, so what it defines can be pickled; the file's folder goes to
-    the end of `sys.path`, so it can import its neighbours.
+    The module is added to `sys.modules`, so that its classes can be pickled. The file's folder is appended to
+    `sys.path`, so that it can import neighbouring files.
 
     Raises:
         ValueError: when there is no such Python file.
@@ -65,14 +65,14 @@ def import_from(name: str, folder: Path | None) -> ModuleType:
 
 
 def loaded_files() -> dict[str, str]:
-    """The files that another process needs to unpickle what this one pickled: name of the module -> path."""
+    """The files that another process needs to unpickle this process's objects: name of the module -> path."""
     names = [name for name in sys.modules if name.startswith(PREFIX)]
     files = {name: getattr(sys.modules[name], "__file__", None) for name in ["__main__", *names]}
     return {name: str(Path(file).resolve()) for name, file in files.items() if file is not None}
 
 
 def unpickle(blob: bytes, files: Mapping[str, str]) -> object:
-    """What another process pickled; its modules are loaded from `files` as they are needed."""
+    """Unpickle another process's object; its modules are loaded from `files` as needed."""
     return _Unpickler(BytesIO(blob), files).load()
 
 
@@ -89,7 +89,7 @@ class _Unpickler(pickle.Unpickler):
         return super().find_class(module_name, global_name)
 
     def _load_main(self) -> None:
-        """Load the other process's script the way `multiprocessing` does: its `__name__` is not `__main__`."""
+        """Load the other process's script as `multiprocessing` does: its `__name__` is not `__main__`."""
         if "__mp_main__" not in sys.modules and "__main__" in self._files:
             sys.modules["__main__"] = _run("__mp_main__", Path(self._files["__main__"]))
 

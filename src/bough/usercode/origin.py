@@ -1,4 +1,4 @@
-"""Where an exception was raised: its class, its text, and the file and line of the user's code."""
+"""Describes where an exception was raised: its class, its text, and the file and line of the user's code."""
 
 import os
 import sysconfig
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 MOST_CHARACTERS = 2000
-"""Longer texts of exceptions are cut."""
+"""Maximum length of the text of an exception."""
 
 MOST_CAUSES = 3
 
@@ -38,15 +38,15 @@ def describe(error: BaseException) -> str:
     With the environment variable BOUGH_DEBUG the whole traceback follows. Worker processes call it before they send
     an error, since tracebacks are not pickled.
     """
-    told = "; caused by ".join(_line(each) for each in _chain(error))
+    texts = "; caused by ".join(_line(each) for each in _chain(error))
     if not os.environ.get("BOUGH_DEBUG"):
-        return told
+        return texts
     trace = "".join(traceback.format_exception(error))
-    return f"{told}\n{shorten(trace, 20 * MOST_CHARACTERS)}"
+    return f"{texts}\n{shorten(trace, 20 * MOST_CHARACTERS)}"
 
 
 def shorten(text: str, most: int = MOST_CHARACTERS) -> str:
-    """The first `most` characters of a longer text, and its length; shorter texts unchanged."""
+    """A text cut to `most` characters with a note of its length; shorter texts are unchanged."""
     return text if len(text) <= most else f"{text[:most]}... (cut: {len(text):,} characters)"
 
 

@@ -1,4 +1,4 @@
-"""Looking: progress while a run goes on, its report, groups as text, and the intervals they show."""
+"""Views of a run: progress display, report, groups as text, and confidence intervals."""
 
 from bough.view.choose import Chosen, choose_groups
 from bough.view.counter import counter

@@ -1,4 +1,4 @@
-"""A tree as a person follows it: branches of turns, each turn an action and what came back."""
+"""A tree as branches of turns, each turn an action and the environment's response."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ ENDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """An action and what came back.
+    """An action and the environment's response.
 
     Attributes:
-        action: What was done; None where a branch begins with the environment's answer.
-        written: The assistant's message; differs from `action` where the parser took a part of it.
-        source: Who wrote the action: "sampled", "forced", "teacher", "replayed".
-        valid: Whether the environment understood the action.
-        answer: What came back; "" when nothing did.
+        action: The parsed action; None where a branch begins with the environment's response.
+        written: The assistant's message; differs from `action` where the parser extracts a part of it.
+        source: Source of the action: "sampled", "forced", "teacher", "replayed".
+        valid: Whether the environment accepted the action.
+        answer: The response; "" without one.
         rebuilt: The new context, when it was rebuilt after this turn; else "".
-        rewards: What each channel paid, where it paid anything.
+        rewards: The reward of each channel with a non-zero reward.
         positive: Mean positive advantage of the trained tokens, >= 0.
         negative: Mean negative advantage of the trained tokens, <= 0.
-        logprob: Log-probability of the action, nats; None when nothing was sampled.
+        logprob: Log-probability of the action, nats; None without sampled tokens.
         entropy: Mean over the sampled tokens, nats; None when it was not recorded.
     """
 
@@ -58,7 +58,7 @@ class End:
     """How a path ended.
 
     Attributes:
-        outcome: In words.
+        outcome: A description of the outcome.
         success: Whether the task was solved.
         value: The return of the path.
     """
@@ -70,7 +70,7 @@ class End:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Turns without a choice between them, and what follows: an end, or further branches.
+    """A sequence of turns without alternatives, followed by an end, or by further branches.
 
     Attributes:
         turns: In order.
@@ -95,7 +95,7 @@ _Sides: TypeAlias = tuple[Floats, Floats]
 
 
 def text_of(credited: Credited, node: int) -> str:
-    """What a node says; its number of tokens when no text was kept."""
+    """The text of a node; its number of tokens without a stored text."""
     tree = credited.tree
     text = tree.info[node].get("text")
     return text if isinstance(text, str) else f"[{len(tree.tokens_of(node))} tokens]"
@@ -107,14 +107,14 @@ def instructions(credited: Credited) -> str:
 
 
 def branches(credited: Credited) -> tuple[Branch, ...]:
-    """What grows from the prompt."""
+    """The branches from the prompt."""
     tree = credited.tree
     children: list[list[int]] = [[] for _ in range(tree.nodes)]
     for node in range(1, tree.nodes):
         children[int(tree.parent[node])].append(node)
     total = sum_to_root(tree, credited.rewarded.reward)
     learn = trained(tree)
-    # Means over the trained tokens of a turn read these for every turn.
+    # Computed once, because means over the trained tokens use these for every turn.
     sides = credited.positive, credited.negative
     return tuple(_branch(credited, node, children, total, learn, sides) for node in children[0])
 
@@ -152,15 +152,15 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> 
     entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
     paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
     action = text_of(credited, last) if acts else None
-    said = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
+    texts = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
     positive, negative = (float(side[tokens][learns].mean()) if learns.any() else 0.0 for side in sides)
     return Turn(
         action=action,
         written=str(tree.info[last].get("raw", action or "")),
         source=Source(int(tree.source[last])).name.lower(),
         valid=bool(tree.info[last].get("valid", True)),
-        answer="\n".join(said[Kind.OBSERVATION]),
-        rebuilt="\n".join(said[Kind.EDIT]),
+        answer="\n".join(texts[Kind.OBSERVATION]),
+        rebuilt="\n".join(texts[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},
         positive=positive,
         negative=negative,

@@ -15,7 +15,7 @@ GAP, LETTER = 8, 7
 """Space between the labels of the y axis and the drawing; width of one letter of a label."""
 SIZE, WIDE_SIZE = (500, 200), (1040, 290)
 SMOOTH_FROM = 40
-"""Points from which on a line is drawn as a running mean, with the points behind it."""
+"""Number of points from which a line is drawn as a running mean, with the points behind it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,22 +40,22 @@ class Series:
 
     @property
     def window(self) -> int:
-        """How many points a running mean takes; 1 for none."""
+        """The number of points of a running mean; 1 for none."""
         return 1 if self.marked or len(self.x) < SMOOTH_FROM else math.ceil(len(self.x) / 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Some series over the same steps.
+    """A chart of several series over the same steps.
 
     Attributes:
-        title: What is shown, with its unit.
+        title: The title, with the unit.
         series: At least one, each with at least one point.
-        share: Whether values are shares, written in percent.
-        full: Whether the axis runs from 0 to 1 whatever the values.
+        share: Whether values are fractions, written in percent.
+        full: Whether the axis runs from 0 to 1 for any values.
         wide: Whether it takes the width of the page.
-        span: First and last step of the axis; those of the series when not given.
-        warmup: The last step of the warm-up, where a running mean starts anew.
+        span: First and last step of the axis; those of the series by default.
+        warmup: The last step of the warm-up, after which a running mean restarts.
     """
 
     title: str
@@ -69,7 +69,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where values lie in the drawing."""
+    """Maps values to positions in the drawing."""
 
     size: tuple[int, int]
     left: int
@@ -94,7 +94,7 @@ class _Frame:
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round numbers 1, 2 or 5 times a power of ten apart that cover `low` to `high`, two at least."""
+    """Round numbers 1, 2 or 5 times a power of ten apart that cover `low` to `high`, at least two."""
     span = (high - low) or abs(high) or 1.0
     power = 10.0 ** math.floor(math.log10(span / about))
     step = next(power * times for times in (1, 2, 5, 10) if span / (power * times) <= about)
@@ -112,7 +112,7 @@ def running_mean(values: Sequence[float], window: int) -> list[float]:
 def figure(chart: Chart) -> str:
     """The chart as an HTML figure: title, newest values, drawing, and its numbers for the page's script.
 
-    A chart of single points is its values; there is nothing to draw.
+    A chart of single points shows only its values, without a drawing.
     """
     write = percent if chart.share else _short
     newest = "".join(
@@ -143,7 +143,7 @@ def figure(chart: Chart) -> str:
 
 
 def _frame(chart: Chart) -> tuple[_Frame, list[float]]:
-    """Where values lie, and the marks of the y axis, whose ends are the ends of the frame."""
+    """The mapping of values, and the ticks of the y axis, whose ends are the ends of the frame."""
     xs = [*(chart.span or ()), *(x for each in chart.series for x in each.x)]
     values = [y for each in chart.series for y in each.y] + [
         end for each in chart.series for b in each.band for end in b
@@ -213,7 +213,7 @@ def _value(each: Series, at: int, write: Callable[[float], str]) -> str:
 
 
 def _data(chart: Chart, frame: _Frame, write: Callable[[float], str]) -> str:
-    """What the script needs to follow the pointer."""
+    """Data of the page's script for the pointer."""
     data = {
         "box": [frame.left, frame.right, TOP, frame.floor],
         "x": frame.x,

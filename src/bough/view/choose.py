@@ -1,4 +1,4 @@
-"""Which groups a person should look at: the best, the worst, and the one that is most of two minds."""
+"""Chooses groups for the report: the best, the worst, and the most divided one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Chosen:
     Attributes:
         best: The highest mean return.
         worst: The lowest mean return.
-        divided: The share of successes nearest to a half.
+        divided: The success rate nearest to one half.
     """
 
     best: Group
@@ -26,10 +26,10 @@ class Chosen:
 
 
 def choose_groups(groups: Sequence[Group]) -> Chosen | None:
-    """The groups to look at; None when no group has a path that counts.
+    """The chosen groups; None when no group has a counted path.
 
-    Means and shares are over the counted paths. Of groups that tie, the one with more counted paths is taken, then
-    the earliest.
+    Means and rates are over the counted paths. Of equal groups, the one with more counted paths is taken, then the
+    earliest.
     """
     seen = [group for group in groups if returns(group)]
     if not seen:

@@ -1,4 +1,4 @@
-"""How far a list of things is done."""
+"""Shows the progress of a list of items."""
 
 import sys
 from collections.abc import Callable, Generator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def counter(title: str, terminal: bool | None = None) -> Generator[Callable[[int, int], None], None, None]:
-    """Show how many of how many are done: a bar on a terminal, a plain line for each tenth anywhere else.
+    """Show the number of finished items: a bar on a terminal, else a plain line for each tenth.
 
     Args:
-        title: What is being done.
-        terminal: Whether to draw a bar; whether standard output is a terminal, when not given.
+        title: The operation.
+        terminal: Whether to draw a bar; detects a terminal on standard output by default.
     """
     if sys.stdout.isatty() if terminal is None else terminal:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn

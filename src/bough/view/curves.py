@@ -1,4 +1,4 @@
-"""Which curves a report shows, made from the rows of `metrics.jsonl`."""
+"""Builds the charts of a report from the rows of `metrics.jsonl`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ Row: TypeAlias = Mapping[str, Value]
 
 
 def curves(rows: Sequence[Row]) -> list[Chart]:
-    """The charts for which there is anything to show.
+    """The charts with at least one value.
 
     Args:
         rows: One a step, with "step", "phase" ("warmup" or "rl") and metrics by name; steps ascend over the run.
@@ -23,21 +23,21 @@ def curves(rows: Sequence[Row]) -> list[Chart]:
         ("Reward, mean per path", {"reward/mean": "reward"}, False),
         ("Entropy, nats per token", {"policy/entropy": "entropy"}, False),
         ("KL divergence", {"policy/kl_behaviour": "KL"}, False),
-        ("Clipped tokens", {"policy/clip_high": "gains", "policy/clip_low": "losses"}, True),
+        ("Clipped tokens", {"policy/clip_high": "advantage > 0", "policy/clip_low": "advantage < 0"}, True),
         ("Turns, mean per path", {"heldout/turns": "held-out", "train/turns": "train"}, False),
-        ("Tokens, mean per path", {"train/read_tokens": "read", "train/written_tokens": "written"}, False),
+        ("Tokens, mean per path", {"train/read_tokens": "context", "train/written_tokens": "sampled"}, False),
         ("Paths without a regular end", {"train/truncated": "truncated", "train/failed": "failed"}, True),
         ("Gradient norm", {"optimizer/gradient_norm": "before clipping"}, False),
         ("Memory of the process, GiB", {"memory/process_gib": "resident"}, False),
         ("Tokens per second", {"speed/tokens_per_s": "tokens/s"}, False),
     ):
         charts.append(_chart(title, rows, names, share=share, warmup=warmup))
-    # The losses of imitation and of policy optimization have nothing in common, so they do not share an axis.
+    # The losses of imitation and of policy optimization are not comparable, so they do not share an axis.
     for phase, title in (("warmup", "Loss of the warm-up"), ("rl", "Loss of reinforcement learning")):
         charts.append(_chart(title, [row for row in rows if row.get("phase") == phase], {"loss/total": "loss"}))
     lost = {"groups/dropped": "groups dropped", "paths/failed": "paths failed"}
     if any(y for name in lost for y in _points(rows, name)[1]):
-        charts.append(_chart("Left out", rows, lost, warmup=warmup))
+        charts.append(_chart("Dropped groups and failed paths", rows, lost, warmup=warmup))
     return [chart for chart in charts if chart.series]
 
 

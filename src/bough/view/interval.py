@@ -15,7 +15,7 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
         The ends of the interval, low and high; (0, 1) without trials.
 
     Raises:
-        ValueError: when successes are not among the trials, or the level is not between 0 and 1.
+        ValueError: when successes exceed trials, or the level is not between 0 and 1.
     """
     if not 0 <= successes <= trials or not 0 < level < 1:
         raise ValueError(
@@ -28,23 +28,23 @@ def wilson(successes: int, trials: int, level: float = 0.95) -> tuple[float, flo
     rate = successes / trials
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z * math.sqrt(rate * (1 - rate) / trials + (z / (2 * trials)) ** 2) / (1 + z * z / trials)
-    # The rate is in it, also where rounding says otherwise.
+    # Rounding must not put the rate outside of the interval.
     return max(0.0, min(rate, middle - half)), min(1.0, max(rate, middle + half))
 
 
 def paired(before: Sequence[bool], after: Sequence[bool], level: float = 0.95) -> tuple[float, float]:
     """The interval of the difference of two rates, after minus before, measured on the same tasks.
 
-    Tasks that are easy both times, or hard both times, say nothing about the difference; an interval that knows the
-    pairs is narrower than one for two separate samples. This one adds the two Wilson intervals at right angles,
-    turned by the correlation phi of the pairs: method 10 (square-and-add, phi with continuity correction) of Newcombe,
+    Tasks with the same result both times contain no information about the difference. An interval that uses the pairs
+    is narrower than one for two separate samples. This one adds the two Wilson intervals at right angles,
+    rotated by the correlation phi of the pairs: method 10 (square-and-add, phi with continuity correction) of Newcombe,
     "Improved confidence intervals for the difference between binomial proportions based on paired data", Statistics
     in Medicine 17 (1998) 2635-2650.
 
     Args:
         before: Success on each task.
         after: Success on each task, tasks in the same order.
-        level: Of confidence.
+        level: Confidence level.
 
     Returns:
         The ends of the interval, low and high, within [-1, 1]; (-1, 1) without tasks.
@@ -71,7 +71,7 @@ def _turned_sum(one: float, other: float, phi: float) -> float:
 
 
 def _correlation(before: Sequence[bool], after: Sequence[bool]) -> float:
-    """Phi of the table of pairs, a positive one pulled towards 0 by half a trial; 0 when a margin is empty."""
+    """Phi of the table of pairs; a positive one is shrunk towards 0 by half a trial; 0 when a margin is empty."""
     trials, was, now = len(before), sum(before), sum(after)
     margins = was * (trials - was) * now * (trials - now)
     if margins == 0:

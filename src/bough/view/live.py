@@ -1,4 +1,4 @@
-"""Progress while a run goes on: a panel on a terminal, one plain line a step anywhere else."""
+"""Live progress of a run: a panel on a terminal, else one plain line a step."""
 
 import os
 import sys
@@ -22,10 +22,10 @@ class Live:
             live.say("saved checkpoints/step_000001")
 
     Args:
-        title: Of the run.
-        steps: Steps to do, shown before the first progress.
-        terminal: Whether to draw a panel; whether standard output is a terminal, when not given.
-        clock: Seconds that never go backwards.
+        title: Title of the run.
+        steps: Total steps, shown before the first progress.
+        terminal: Whether to draw a panel; detects a terminal on standard output by default.
+        clock: Monotonic time in seconds.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class Live:
             self._print(text)
 
     def _print(self, text: str) -> None:
-        """Print a line; where standard output is closed or full, once a note on standard error, and no more lines."""
+        """Print a line; if standard output is closed or full, print one note on standard error, and no more lines."""
         try:
             print(text, flush=True)
         except OSError as error:
-            # The run is worth more than its lines; metrics.jsonl has the same numbers.
+            # A failed print must not stop the run; metrics.jsonl has the same values.
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of the process
             with suppress(OSError):
-                print(f"standard output cannot be written ({error}); the run goes on without lines", file=sys.stderr)
+                print(f"standard output cannot be written ({error}); the run continues without it", file=sys.stderr)
 
     def _panel(self) -> "rich.panel.Panel":
         from bough.view.panel import panel

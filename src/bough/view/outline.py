@@ -8,7 +8,7 @@ from bough.view.choose import Group, returns, successes
 from bough.view.numbers import short, signed, typeset
 
 CHIP_LETTERS, CHIPS, TEXT_LETTERS = 24, 40, 4000
-"""How much of an action stands on a chip, how many chips on a line, how much of a text in a report."""
+"""Maximum length of an action on a chip, number of chips on a line, length of a text in a report."""
 
 
 def outline(name: str, why: str, group: Group) -> str:
@@ -72,7 +72,7 @@ def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
     rows = "".join(_row(at, turn, strongest) for at, turn in enumerate(turns, start=done + 1))
     return (
         '<div class="scroll"><table class="turns"><thead><tr><th>turn</th>'
-        '<th title="written by the policy">assistant</th><th title="written by the environment">user</th>'
+        '<th title="sampled by the policy">assistant</th><th title="from the environment">user</th>'
         '<th>reward</th><th>advantage</th><th title="log-probability of the action, nats">log p</th>'
         '<th title="mean over the tokens of the action, nats">entropy</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div>"
@@ -80,7 +80,7 @@ def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
 
 
 def _row(at: int, turn: Turn, strongest: float) -> str:
-    tags = [] if turn.valid else ["not understood"]
+    tags = [] if turn.valid else ["invalid"]
     tags += [] if turn.source == "sampled" or turn.action is None else [turn.source]
     tags += [] if turn.written.strip() == (turn.action or "") else [f"action: {turn.action or '(empty)'}"]
     marks = "".join(f'<span class="tag">{_text(tag)}</span>' for tag in tags)
@@ -88,7 +88,7 @@ def _row(at: int, turn: Turn, strongest: float) -> str:
     rebuilt = f'<p class="tag">context rebuilt</p><pre>{_text(turn.rebuilt)}</pre>' if turn.rebuilt else ""
     answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
     paid = "".join(f"<div>{escape(name)} {typeset(signed(value))}</div>" for name, value in turn.rewards.items())
-    # Branches that disagree at shared tokens are told apart: their mean may be 0 while both sides pull.
+    # Opposite advantages at shared tokens are shown separately: their mean may be 0.
     sides = (
         f"<small>{typeset(f'{signed(turn.positive)} / {signed(turn.negative)}')}</small>"
         if turn.positive and turn.negative

@@ -1,4 +1,4 @@
-"""The panel that a terminal shows while a run goes on."""
+"""The live panel of a run on a terminal."""
 
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ BAR_CELLS = 40
 
 
 def panel(title: str, steps: int, told: Told, now_s: float) -> "rich.panel.Panel":
-    """What to draw at a moment."""
+    """Draw the panel for a point in time."""
     from rich.console import Group
     from rich.panel import Panel
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""What a run has told so far, as the live display needs it."""
+"""The progress of a run, for the live display."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -13,25 +13,25 @@ PLAIN = {
     "policy/kl_behaviour": "kl",
     "speed/tokens_per_s": "tokens/s",
 }
-"""The metrics shown as they are, with what they are called."""
+"""The metrics shown as values, with their labels."""
 
 SHARES = (
     ("train/failed", "failed", 0.0),
     ("train/cut_actions", "cut off", 0.0),
     ("train/valid_actions", "valid", 1.0),
 )
-"""Shares shown when they differ from their normal value: metric, label, normal value."""
+"""Rates shown when they differ from their normal value: metric, label, normal value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """What a run tells after a step.
+    """The progress after a step.
 
     Attributes:
-        step: Steps done, of this phase.
-        steps: Steps to do, of this phase.
-        metrics: Numbers by name, such as "train/success"; whatever is missing is not shown.
-        phase: What the run is doing: "warmup", "rl".
+        step: Finished steps of this phase.
+        steps: Total steps of this phase.
+        metrics: Values by name, such as "train/success"; missing ones are not shown.
+        phase: The phase: "warmup", "rl".
     """
 
     step: int
@@ -42,15 +42,15 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """All that was told until a moment.
+    """The progress until now.
 
     Attributes:
         last: The newest progress; None before the first.
-        at_s: When it came, on the display's clock.
-        recent_s: How long each of the last steps of this phase took, newest last.
-        newest: For each metric the value last told, and the step.
+        at_s: Time of the newest progress, on the display's clock.
+        recent_s: Durations of the last steps of this phase, newest last.
+        newest: For each metric its newest value, and the step.
         spent_s: The sum of each `time/NAME_s` over the steps, without those of a part of a stage, `time/NAME/PART_s`.
-        messages: The last texts, newest last.
+        messages: The last messages, newest last.
     """
 
     at_s: float
@@ -61,7 +61,7 @@ class Told:
     messages: tuple[str, ...] = ()
 
     def after(self, progress: Progress, now_s: float) -> "Told":
-        """With one more step."""
+        """A copy with one more step."""
         same_phase = self.last is not None and self.last.phase == progress.phase
         told = {name: (float(value), progress.step) for name, value in progress.metrics.items()}
         spent = dict(self.spent_s)
@@ -79,7 +79,7 @@ class Told:
         )
 
     def saying(self, text: str) -> "Told":
-        """With one more message."""
+        """A copy with one more message."""
         return replace(self, messages=(*self.messages, text)[-RECENT_MESSAGES:])
 
     def left_s(self, now_s: float) -> float | None:
@@ -95,6 +95,6 @@ class Told:
 
 
 def interval(told: Told) -> str:
-    """The interval of the newest held-out success, " (46.0-56.3)"; empty where it is not known."""
+    """The interval of the newest held-out success, " (46.0-56.3)"; empty without one."""
     low, high = told.value("heldout/low"), told.value("heldout/high")
     return f" ({100 * low:.1f}-{100 * high:.1f})" if low is not None and high is not None else ""

@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing else."""
+"""The report of a run: one self-contained HTML file."""
 
 import json
 import os
@@ -18,18 +18,18 @@ from bough.view.results import Panel, headline, results
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What there is to tell about a run.
+    """The content of a report.
 
     Attributes:
-        name: Of the run.
-        recipe: That it followed.
+        name: Name of the run.
+        recipe: Its method and world.
         config: Every setting; values that JSON can write.
-        manifest: What the run was made from and on.
+        manifest: Versions, machine, and checksums; see `bough.store.describe`.
         metrics: The rows of `metrics.jsonl`: "step" ascending over the whole run, "phase" ("warmup" or "rl"), and
             numbers by name.
-        panels: Held-out results, earliest first; the last two are what the report's headline compares.
-        groups: The groups to choose three from, usually those of the last steps.
-        notes: What a reader should know: an early stop, say.
+        panels: Held-out results, earliest first; the report's headline compares the last two.
+        groups: Groups from which the report chooses three, usually those of the last steps.
+        notes: Notes at the top, such as an early stop.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Report:
 
 
 def write_report(path: Path, report: Report) -> None:
-    """Write the report as HTML to `path`, whole or not at all. The page loads nothing from anywhere."""
+    """Write the report as HTML to `path`, completely or not at all. The page loads no other resources."""
     temporary = path.with_name(f"{path.name}.tmp-{os.getpid()}")
     try:
         temporary.write_text(page(report), encoding="utf-8")
@@ -96,7 +96,7 @@ def _curves(rows: Sequence[Row]) -> str:
 
 
 def _spent(rows: Sequence[Row]) -> dict[str, float]:
-    """Seconds spent in each stage; what is a part of another, `time/NAME/PART_s`, is left out."""
+    """Seconds spent in each stage, without the parts of stages, `time/NAME/PART_s`."""
     spent: dict[str, float] = {}
     for row in rows:
         for name, value in row.items():
@@ -149,7 +149,7 @@ def _groups(groups: Sequence[Group]) -> str:
     count = f"{len(groups):,} group{'s' if len(groups) > 1 else ''}"
     return (
         f'<section><h2>Trees</h2><p class="lead">Chosen from {count}. Each line is a path: its actions in order, green '
-        "where the credit pushes them up, red where it pushes them down. Unfold a line to follow it turn by turn.</p>"
+        "for a positive advantage, red for a negative one. Unfold a line to see it turn by turn.</p>"
         f"{''.join(drawn)}</section>"
     )
 

@@ -1,4 +1,4 @@
-"""Held-out results before and after: the table and the headline of a report."""
+"""Held-out results before and after training: the table and the headline of a report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from bough.view.numbers import percent, points, typeset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """How a policy did on a set of held-out tasks, one trial each.
+    """The result of a policy on a set of held-out tasks, one path each.
 
     Attributes:
-        label: When it was measured: "untrained", "after warm-up", "after training".
+        label: Time of the evaluation: "untrained", "after warm-up", "after training".
         task_ids: The tasks.
         successes: Whether each was solved.
 
     Raises:
-        ValueError: when there is no task, the two differ in length, or a task is there twice.
+        ValueError: when there is no task, the two differ in length, or a task occurs twice.
     """
 
     label: str
@@ -35,11 +35,11 @@ class Panel:
 
     @property
     def rate(self) -> float:
-        """Normalizer of tasks solved."""
+        """Fraction of solved tasks, in [0, 1]."""
         return sum(self.successes) / len(self.successes)
 
     def gain_over(self, earlier: "Panel") -> tuple[float, float, float] | None:
-        """Difference of rates and its paired interval, (difference, low, high); None when the tasks are others."""
+        """Difference of rates and its paired interval, (difference, low, high); None when the tasks differ."""
         if set(self.task_ids) != set(earlier.task_ids):
             return None
         was = dict(zip(earlier.task_ids, earlier.successes, strict=True))
@@ -47,7 +47,7 @@ class Panel:
 
 
 def headline(panels: Sequence[Panel]) -> str:
-    """What came out, in a sentence: the last panel against the one before."""
+    """The result in a sentence: the last panel against the one before."""
     if not panels:
         return "No held-out tasks were evaluated."
     last = panels[-1]
@@ -76,11 +76,11 @@ def results(panels: Sequence[Panel]) -> str:
     if not panels:
         return ""
     changes = [_change(after, before) for before, after in pairwise(panels)]
-    titles, told = "", "Intervals are Wilson's."
+    titles, note = "", "Intervals are Wilson's."
     if changes:
         changes.insert(0, '<td class="none">\u2013</td><td></td>')
         titles = "<th>change</th><th>95% interval</th>"
-        told = (
+        note = (
             "Intervals of rates are Wilson's. Changes are from the row above, on the same tasks, with Newcombe's "
             "interval for paired proportions."
         )
@@ -88,7 +88,7 @@ def results(panels: Sequence[Panel]) -> str:
     return (
         '<section><h2>Held-out success</h2><div class="scroll"><table class="results"><thead><tr><th></th>'
         '<th>solved</th><th>success</th><th>95% interval</th><th class="whisker"><span>0%</span><span>100%</span></th>'
-        f'{titles}</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">{told}</p></section>'
+        f'{titles}</tr></thead><tbody>{rows}</tbody></table></div><p class="lead">{note}</p></section>'
     )
 
 

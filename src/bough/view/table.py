@@ -8,7 +8,7 @@ from bough.view.numbers import short
 from bough.view.progress import PLAIN
 
 SHOWN = ("step", "phase", "train/success", "heldout/success", *PLAIN)
-"""The columns that a notebook displays; a run has dozens."""
+"""Columns displayed in a notebook; a run has dozens."""
 
 SHOWN_ROWS = 20
 """Longer tables are displayed without their middle rows."""

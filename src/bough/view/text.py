@@ -44,4 +44,4 @@ def _turn(turn: Turn) -> str:
     action = " ".join((turn.action if turn.action is not None else "...").split())
     clipped = action if len(action) <= ACTION_LETTERS else f"{action[: ACTION_LETTERS - 3]}..."
     paid = f"  reward {short(sum(turn.rewards.values()))}" if turn.rewards else ""
-    return f"{clipped:20}  {signed(turn.advantage):>5}{paid}{'' if turn.valid else '  not understood'}"
+    return f"{clipped:20}  {signed(turn.advantage):>5}{paid}{'' if turn.valid else '  invalid'}"

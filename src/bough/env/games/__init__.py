@@ -1,4 +1,4 @@
-"""Packs of TextWorld games: which games there are, their splits, and where their files lie."""
+"""Packs of TextWorld games: their names, splits and files."""
 
 import hashlib
 import json
@@ -17,22 +17,22 @@ from bough.env import Split
 from bough.env.splits import split_of
 
 SHIPPED = Path(__file__).parent
-"""The pack that comes with Bough, made by `scripts/make_textworld_games.py`."""
+"""The pack shipped with Bough, made by `scripts/make_textworld_games.py`."""
 
 SUFFIXES = (".z8", ".json")
-"""What a game consists of: the compiled story, and TextWorld's description of its world."""
+"""The files of a game: the compiled story, and TextWorld's description of its world."""
 
 
 class Entry(TypedDict):
-    """What `index.json` says of one game.
+    """The entry of one game in `index.json`.
 
     Attributes:
-        split: The only split it is in.
-        level: How hard it is, from 1; 0 when unknown.
-        rooms: How many rooms it has; 0 when unknown.
-        steps: How many commands TextWorld's expert needs; 0 when unknown.
-        archive: The file that holds it; "" when its files lie loose in the folder.
-        sha256: Of its files, the story first.
+        split: The only split with this game.
+        level: Difficulty, from 1; 0 when unknown.
+        rooms: Number of rooms; 0 when unknown.
+        steps: Number of commands in TextWorld's demonstration; 0 when unknown.
+        archive: The archive of the game's files; "" when they are plain files in the folder.
+        sha256: Hash of the files, the story first.
     """
 
     split: Split
@@ -48,9 +48,9 @@ class Pack:
     """A set of games.
 
     Attributes:
-        folder: Where it lies.
-        rules: What every player of these games is told.
-        games: Name -> entry, in the order of the names.
+        folder: The folder of the pack.
+        rules: The instructions shared by all games.
+        games: Name -> entry, sorted by name.
         data_hash: SHA-256 over the index, and so over every file of every game.
     """
 
@@ -60,13 +60,13 @@ class Pack:
     data_hash: str
 
     def story(self, name: str) -> Path:
-        """The compiled story of a game, its description beside it, unpacked when needed.
+        """Returns the path of a game's compiled story, unpacked when needed, with its description beside it.
 
         Archives are unpacked once into the user's cache (`XDG_CACHE_HOME`, otherwise `~/.cache`): 40 MB for each 100
-        games. Any number of processes may do so at the same time.
+        games. Several processes may unpack at the same time.
 
         Raises:
-            ValueError: when the pack has no such game, or the files are not those the index was written for.
+            ValueError: when the pack has no such game, or the hash of the files differs from the index.
             OSError: when a file is missing, or the cache cannot be written.
         """
         if name not in self.games:
@@ -92,7 +92,7 @@ class Pack:
 
 @lru_cache(maxsize=8)
 def open_pack(folder: Path) -> Pack:
-    """The pack in a folder: one with an `index.json`, or any folder of `.z8` games with their `.json` beside them.
+    """Opens the pack in a folder with an `index.json`, or with `.z8` games and their `.json` beside them.
 
     Without an index, the hash of a game's files decides its split.
 
@@ -132,7 +132,7 @@ def _loose(folder: Path) -> Pack:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack beside, then rename: whoever looks finds all of it or nothing."""
+    """Unpacks beside, then renames, so other processes see a complete folder or none."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(dir=folder.parent))
@@ -145,7 +145,7 @@ def _unpack(archive: Path, folder: Path) -> None:
     except (tarfile.TarError, lzma.LZMAError, EOFError) as error:
         raise ValueError(f"TextWorld: got a damaged archive, {archive} ({error}); restore the pack") from error
     except OSError as error:
-        # Another process may have been faster, with the same files.
+        # Another process may have unpacked the same files first.
         if not folder.exists():
             raise OSError(
                 f"TextWorld: cannot unpack {archive} into {folder} ({error}); need 40 MB there, or XDG_CACHE_HOME set "
@@ -154,5 +154,5 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _sha256(story: Path) -> str:
-    """Over both files of a game."""
+    """Hashes both files of a game."""
     return hashlib.sha256(b"".join(story.with_suffix(suffix).read_bytes() for suffix in SUFFIXES)).hexdigest()

@@ -1,4 +1,4 @@
-"""One TextWorld game in the interpreter, with a memory that can be kept and put back."""
+"""One TextWorld game in the interpreter, with a memory that can be saved and restored."""
 
 import importlib
 import re
@@ -22,13 +22,13 @@ WON, LOST = "*** The End ***", "*** You lost! ***"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """The interpreter's memory, as what differs from the game's start: some hundred bytes instead of 37 kB.
+    """The interpreter's memory as a difference from the game's start: some hundred bytes instead of 37 kB.
 
     Attributes:
-        changes: Memory and stack, exclusive-or those at the start, compressed.
+        changes: Memory and stack, exclusive-or with those at the start, compressed.
         registers: Program counter, stack pointer, frame pointer, frame count and opcode.
         luck: The state of the random-number generator.
-        text: What the interpreter last wrote.
+        text: The interpreter's last output.
     """
 
     changes: bytes
@@ -39,12 +39,12 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """What can be done where certain facts hold.
+    """The available commands under a set of facts.
 
     Attributes:
         actions: Command -> the action of TextWorld's logic.
         changing: The commands that change the facts, in order.
-        key: Names the facts.
+        key: Hash of the facts.
     """
 
     actions: Mapping[str, Any]
@@ -54,13 +54,13 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the game did with a command.
+    """The game's response to a command.
 
     Attributes:
-        text: What the player reads, made compact.
-        memory: The interpreter, and `facts` the logic, after the command.
-        facts: In order.
-        score: The game's points so far; None when the game keeps none.
+        text: The response text, made compact.
+        memory: The interpreter after the command.
+        facts: The logic's facts after the command, in order.
+        score: The game's points so far; None for a game without points.
         won: Whether the game is won.
         lost: Whether the game is lost.
     """
@@ -74,17 +74,17 @@ class Answer:
 
 
 class Story:
-    """A compiled game: Frotz plays it and writes the text, TextWorld's logic says what can be done.
+    """A compiled game: Frotz runs it and writes the text, TextWorld's logic lists the available commands.
 
-    It has no situation of its own: each command comes with the memory and the facts it acts on. Not thread-safe.
+    It has no state: each command comes with the memory and the facts it acts on. Not thread-safe.
 
     Attributes:
-        task: What the game asks for.
-        opening: The task and the first room, made compact.
+        task: The game's objective, as text.
+        opening: The objective and the first room, made compact.
         memory: The interpreter at the start.
-        facts: What is true at the start.
-        max_score: The points of the game, at least 1.
-        scene: What can be done where some facts hold; remembered, because branches meet in the same scenes.
+        facts: The facts at the start.
+        max_score: Maximum points of the game, at least 1.
+        scene: The available commands under given facts; cached, because branches reach the same scenes.
 
     Raises:
         ImportError: when TextWorld is not installed.
@@ -96,7 +96,7 @@ class Story:
         self._name, self._game = path.stem, game_module.Game.load(str(path.with_suffix(".json")))
         self._wording = module("textworld.generator.inform7").Inform7Game(self._game)
         with warnings.catch_warnings():
-            # Frotz cannot tell score and score limit of games it does not know; TextWorld's games write them.
+            # Frotz has no score or score limit for games it does not know; TextWorld's games write them.
             warnings.simplefilter("ignore")
             self._frotz = module("jericho").FrotzEnv(str(path), seed=1)
         banner, _ = self._frotz.reset()
@@ -106,21 +106,21 @@ class Story:
         self._ram_size = len(ram)
         self.task = str(self._game.objective).strip()
         self.opening = f"{self.task}\n{compact(banner.rpartition(self.task)[2])}"
-        self.memory = self._remember()
+        self.memory = self._save()
         self.facts = _plain(self._game.world.state.facts)
         self.max_score = max(1, int(self._game.max_score))
         self.scene: Callable[[tuple[Fact, ...]], Scene] = lru_cache(maxsize=256)(self._scene)
 
     def command(self, memory: Memory, facts: tuple[Fact, ...], command: str) -> Answer:
-        """Carry out one of the scene's commands."""
-        self._put_back(memory)
+        """Executes one of the scene's commands."""
+        self._restore(memory)
         written = str(self._frotz.step(command)[0])
         world = self._world(facts)
         world.apply(self.scene(facts).actions[command])
         score = re.search(r"<score>\s*(-?\d+)", written)
         return Answer(
             text=compact(written),
-            memory=self._remember(),
+            memory=self._save(),
             facts=_plain(world.facts),
             score=int(score[1]) if score else None,
             won=WON in written,
@@ -128,7 +128,7 @@ class Story:
         )
 
     def expert(self, commands: Iterable[str]) -> tuple[str, ...] | None:
-        """How TextWorld's quest tracker would go on after these commands; None when it knows no way."""
+        """Returns the plan of TextWorld's quest tracker after these commands; None when there is none."""
         progress = self._progression(self._game, track_quests=True)
         for command in commands:
             progress.update(self.scene(_plain(progress.state.facts)).actions[command])
@@ -150,7 +150,7 @@ class Story:
         named = [proposition(name, [variable(*argument) for argument in arguments]) for name, arguments in facts]
         return self._logic.State(self._game.kb.logic, named)
 
-    def _remember(self) -> Memory:
+    def _save(self) -> Memory:
         ram, stack, pc, sp, fp, frames, opcode, luck, text = self._frotz.get_state()
         return Memory(
             changes=zlib.compress((np.concatenate([ram, stack]) ^ self._start).tobytes(), 1),
@@ -159,14 +159,14 @@ class Story:
             text=text,
         )
 
-    def _put_back(self, memory: Memory) -> None:
+    def _restore(self, memory: Memory) -> None:
         whole = np.frombuffer(zlib.decompress(memory.changes), np.uint8) ^ self._start
         ram, stack = whole[: self._ram_size].copy(), whole[self._ram_size :].copy()
         self._frotz.set_state((ram, stack, *memory.registers, memory.luck, memory.text))
 
 
 def module(name: str) -> Any:
-    """A module of the extra `textworld`, imported when first needed: importing Bough works without it.
+    """Returns a module of the extra `textworld`, imported when first needed: importing Bough works without it.
 
     Raises:
         ImportError: when it is not installed.
@@ -181,7 +181,7 @@ def module(name: str) -> Any:
 
 
 def compact(written: str) -> str:
-    r"""What the interpreter wrote, without prompt, status line, tags, decoration and line breaks.
+    r"""Strips prompt, status line, tags, decoration and line breaks from the interpreter's output.
 
     Example:
         >>> compact("\n\n-= Hall =-\nExits: south.\n\n<moves>\n3\n</moves>\n>          -= Hall =-0/4")

@@ -1,0 +1,268 @@
+"""Needs and gives: typed values that the pieces of a run declare, and that are compared before the run is built."""
+
+import inspect
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from typing import Protocol, TypeVar, cast, runtime_checkable
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a piece can need and another can give. Equal by class, text and name.
+
+    Attributes:
+        text: What it is, as an error names it after "needs".
+        remedy: What the user changes where it is missing.
+        sources: The fields of the run that give it, such as "parser" or "sampling.entropies"; empty when any may.
+        name: Of the head, estimate, annotation or channel; "" for other needs.
+    """
+
+    text: str
+    remedy: str = field(default="", compare=False)
+    sources: tuple[str, ...] = field(default=(), compare=False)
+    name: str = ""
+
+    def or_else(self, alternative: str) -> "Need":
+        """The same need, with a second remedy that only the declaring piece has."""
+        return replace(self, remedy=f"{self.remedy}, or {alternative}")
+
+
+class NeedsError(TypeError):
+    """A piece declares something else than a set of `Need`, or a need a field that no run has."""
+
+
+class Head(Need):
+    """A head of a critic."""
+
+    __slots__ = ()
+
+
+class Estimate(Need):
+    """An estimate that a hook adds to trees."""
+
+    __slots__ = ()
+
+
+class Annotation(Need):
+    """An annotation of turns by a parser."""
+
+    __slots__ = ()
+
+
+class Channel(Need):
+    """A channel of rewards."""
+
+    __slots__ = ()
+
+
+STATE_KEYS = Need(
+    "states with keys", "set State.key in the environment, or take a piece that compares no states", sources=("env",)
+)
+FORKS = Need(
+    "an environment that steps a state more than once",
+    "set env=Replay(env=...), or explorer=Chains()",
+    sources=("env",),
+)
+ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
+ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", sources=("sampling.entropies",))
+MEAN_TURN_ENTROPY = Need(
+    "mean entropies of earlier steps at the same turn", "set sampling.entropies=true", sources=("sampling.entropies",)
+)
+CRITIC = Need("a critic", "set critic=ValueHead() and an objective with ValueClip", sources=("critic",))
+FINAL_VALUES = Need("a critic's values of the final states of truncated paths", "set critic=ValueHead()", ("critic",))
+CANDIDATE_SCORES = Need(
+    "scores of actions before they are executed", "set explorer=Slate(quality=...)", sources=("explorer",)
+)
+BATCH_INVARIANCE = Need(
+    "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", ("engine",)
+)
+ON_POLICY = Need("rollouts of the current weights", "set staleness=0", sources=("staleness",))
+DEMONSTRATIONS = Need(
+    "demonstrations beside samples",
+    "set demonstrations.count, demonstrations.revise, or with a teacher in the explorer demonstrations.from_trees",
+    sources=("demonstrations.count",),
+)
+SEPARATE_DEMONSTRATIONS = Need(
+    "an objective that separates demonstrations from samples, for demonstrations.count",
+    "set objective=Chord(...) or SftMix(...), or warmup.demonstrations",
+    sources=("objective", "regularizers"),
+)
+TEACHER_TURNS = Need(
+    "an objective that learns from a teacher's turns, for demonstrations.from_trees",
+    "set objective=Dpo() or Imitation(), or one that separates demonstrations (Chord, SftMix)",
+    sources=("objective", "regularizers"),
+)
+REVISED_PATHS = Need(
+    "an objective that learns from revised paths, for demonstrations.revise",
+    "set objective=Imitation(), or one that separates demonstrations (Chord, SftMix)",
+    sources=("objective", "regularizers"),
+)
+KL_IN_REWARD = Need(
+    "a KL in the reward, which gives each token its own advantage",
+    "put the KL into the loss (regularizers=(Kl(...),))",
+    sources=("credit",),
+)
+PATHS = Need("the path view")
+ENTROPY = Need("the policy's entropy at each token")
+REFERENCE = Need("log-probabilities of a reference policy")
+OLD_LOGPROBS = Need("log-probabilities of the weights before the update")
+
+OF_EVERY_RUN = frozenset({PATHS, ENTROPY, REFERENCE, OLD_LOGPROBS})
+"""Computed for any piece that needs them."""
+
+
+def value_head(name: str) -> Head:
+    """A head of the critic."""
+    remedy = f"set critic=ValueHead(heads=(..., {name!r})) and an objective with ValueClip"
+    return Head(f"the head {name!r} of a critic", remedy, ("critic",), name)
+
+
+def annotation(name: str) -> Annotation:
+    """An annotation that a parser finds in a turn: a key of `Parsed.marks` and `Parsed.spans`."""
+    return Annotation(f"turns annotated with {name!r}", "set a parser that finds it", ("parser",), name)
+
+
+def estimate(name: str) -> Estimate:
+    """An estimate that a hook adds to `Rewarded.estimates`."""
+    return Estimate(f"the estimate {name!r} of a hook", "add a hook that gives it to hooks=(...)", ("hooks",), name)
+
+
+def channel(name: str) -> Channel:
+    """A channel of `Rewarded.channels`."""
+    return Channel(f"the reward channel {name!r}", "add a reward that pays it to rewards=(...)", ("rewards",), name)
+
+
+@runtime_checkable
+class Needs(Protocol):
+    """A piece that needs more than every run has."""
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What it needs itself, without the needs of the pieces in its fields."""
+        ...
+
+
+@runtime_checkable
+class Gives(Protocol):
+    """A piece that meets needs of other pieces. A wrapper gives what it passes on from the piece inside it."""
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """What the rest of the run can rely on."""
+        ...
+
+
+@runtime_checkable
+class Conflicts(Protocol):
+    """A piece that works only in a run that lacks something."""
+
+    @property
+    def conflicts(self) -> frozenset[Need]:
+        """What no other piece may give."""
+        ...
+
+
+@runtime_checkable
+class Shields(Protocol):
+    """A wrapper that meets needs of the pieces inside it."""
+
+    @property
+    def shields(self) -> frozenset[Need]:
+        """Needs of the pieces inside it that the rest of the run need not meet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A piece at its place in a run.
+
+    Attributes:
+        place: Its field, such as "explorer.evaluate" or "rewards[1]".
+        value: The piece.
+        shielded: The needs that a wrapper around it meets.
+    """
+
+    place: str
+    value: object
+    shielded: frozenset[Need] = frozenset()
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """What it needs of the run."""
+        return _declared(self.value, "needs") - self.shielded
+
+
+def pieces(value: object, place: str = "") -> Iterator[Piece]:
+    """A piece and all pieces inside it, through the fields of dataclasses and through tuples.
+
+    Args:
+        value: The piece.
+        place: Its field.
+    """
+    return _pieces(Piece(place=place, value=value))
+
+
+def _pieces(piece: Piece) -> Iterator[Piece]:
+    value = piece.value
+    if isinstance(value, tuple | list):
+        inner = [(f"[{number}]", each) for number, each in enumerate(cast("Iterable[object]", value))]
+    elif isinstance(value, type | str | int | float | None):
+        return
+    else:
+        yield piece
+        own = fields(value) if is_dataclass(value) else ()
+        inner = [(f".{each.name}", getattr(value, each.name)) for each in own if each.init]
+    shielded = piece.shielded | _declared(piece.value, "shields")
+    for name, each in inner:
+        yield from _pieces(Piece(place=f"{piece.place}{name}", value=each, shielded=shielded))
+
+
+def needs_of(value: object) -> frozenset[Need]:
+    """What a piece and the pieces inside it need.
+
+    Raises:
+        NeedsError: when a piece declares something else than a set of `Need`.
+    """
+    return frozenset[Need]().union(*(piece.needs for piece in pieces(value)))
+
+
+def gives_of(value: object) -> frozenset[Need]:
+    """What a piece gives; nothing for a piece that declares nothing.
+
+    Raises:
+        NeedsError: when it declares something else than a set of `Need`.
+    """
+    return _declared(value, "gives")
+
+
+def conflicts_of(value: object) -> frozenset[Need]:
+    """What may not be in a piece's run.
+
+    Raises:
+        NeedsError: when it declares something else than a set of `Need`.
+    """
+    return _declared(value, "conflicts")
+
+
+Kind = TypeVar("Kind", bound=Need)
+
+
+def names_of(needs: Iterable[Need], kind: type[Kind]) -> list[str]:
+    """The names of the needs of one kind, such as `Head`, sorted."""
+    return sorted(each.name for each in needs if isinstance(each, kind))
+
+
+def _declared(piece: object, member: str) -> frozenset[Need]:
+    """What a piece declares in a member of `Needs`, `Gives`, `Conflicts` or `Shields`; nothing without the member."""
+    # Before Python 3.12 isinstance hides an AttributeError of a property: a typo in it.
+    if inspect.getattr_static(piece, member, MISSING) is MISSING:
+        return frozenset()
+    value = getattr(piece, member)
+    needs = cast("AbstractSet[object]", value) if isinstance(value, AbstractSet) else {None}
+    if not all(isinstance(each, Need) for each in needs):
+        raise NeedsError(
+            f"{type(piece).__name__}.{member}: got {value!r}; need a frozenset of values of bough.tree.needs, such as "
+            "frozenset({STATE_KEYS})"
+        )
+    return frozenset(cast("AbstractSet[Need]", value))
