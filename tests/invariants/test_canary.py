@@ -12,10 +12,10 @@ from tests.small import run as small
 
 from bough.batch import pack
 from bough.engine import Engine
+from bough.reward import reward_trees
 from bough.rollout import Deadlines
 from bough.store import read_metrics
 from bough.train import NoLearningSignal, Run, Runtime, start
-from bough.train.loop import reward
 
 
 async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
@@ -24,7 +24,7 @@ async def two_syncs(run: Run, folder: Path) -> tuple[float, float]:
     try:
         before = await runtime.sync(moved=False)
         grown = await runtime.rollouts.run(run.method.explorer, runtime.train_tasks[:2], seed=0)
-        batch = pack(run.method.credit(reward(grown.trees, run.world.rewards)))
+        batch = pack(run.method.credit(reward_trees(grown.trees, run.world.rewards)))
         runtime.learner.step(replace(batch, positive=torch.ones(len(batch.at))), run.loss, run.method.normalizer)
         after = await runtime.sync(moved=True)
         if run.name == "twice":

@@ -13,9 +13,9 @@ from tests.small import run as small
 
 from bough.batch import Batch, pack
 from bough.context import Context, Full, Window
+from bough.reward import reward_trees
 from bough.rollout import Deadlines
 from bough.train import Runtime
-from bough.train.loop import reward
 from bough.tree import Credited, Kind, Tree, counted
 
 Read = tuple[tuple[int, ...], int, float]
@@ -55,7 +55,7 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
                 run.method.explorer, await runtime.tasks_from(seed * run.world.schedule.batch_tasks), seed=seed
             )
         ).trees
-        return run.method.credit(reward(trees, run.world.rewards)), trees
+        return run.method.credit(reward_trees(trees, run.world.rewards)), trees
 
     async def main() -> None:
         runtime = Runtime(run, tmp_path, Deadlines())

@@ -13,11 +13,10 @@ from bough.engine import InjectedFault, Request, Scripted
 from bough.engine.scripted import Reply
 from bough.env import Workers
 from bough.explore import Chains
-from bough.reward import EnvReward
+from bough.reward import EnvReward, reward_trees
 from bough.rollout import Rollouts
 from bough.train import NoLearningSignal
 from bough.train.health import check_paths
-from bough.train.loop import reward
 from bough.train.summary import summarize
 from bough.tree import Outcome, Source, Tree, counted, leaves, path
 from bough.usercode import load_module
@@ -27,7 +26,7 @@ stage = load_module(Path(__file__).parents[1] / "explore" / "stage.py")
 
 def check(grown: Rollouts, chains: int, faults: tuple[str, ...]) -> None:
     """Nothing that failed counts; everything that counts is as if nothing had failed."""
-    credited = Grpo()(reward(grown.trees, (EnvReward(),)))
+    credited = Grpo()(reward_trees(grown.trees, (EnvReward(),)))
     failures = 0
     for one in credited:
         tree = one.tree
@@ -94,7 +93,7 @@ def test_a_chain_that_fails_for_good_is_missing_and_the_others_are_not() -> None
     grown = grow(runner(Scripted(script=script)), Chains(n=12, retries=0))
     (tree,) = grown.trees
     assert 0 < len(counted(tree)) < 12
-    (credited,) = Grpo()(reward(grown.trees, (EnvReward(),)))
+    (credited,) = Grpo()(reward_trees(grown.trees, (EnvReward(),)))
     assert not credited.advantage.any(), "all that count earn the same"
 
 

@@ -8,6 +8,7 @@ from tests.trees import chains, credited, random_tree, rewarded
 
 from bough.batch import pack
 from bough.credit import Grpo
+from bough.curate import apply_filters
 from bough.learner import Diverged, Learner, Optimizer
 from bough.learner.learning_rate import scale
 from bough.learner.loss_inputs import ObjectiveContext
@@ -15,7 +16,6 @@ from bough.objective import Entropy, Kl, Loss, LossInputs, Need, Normalizer, Ppo
 from bough.policy import Tiny
 from bough.train import Health, NoLearningSignal
 from bough.train.health import HealthState, check_gap, check_paths, check_signal, is_flat, is_solved, next_health
-from bough.train.loop import apply_filters
 from bough.train.summary import summarize
 from bough.tree import Outcome
 

@@ -33,6 +33,21 @@ def select(rule: Filter, credited: Sequence[Credited]) -> FilterResult:
     return _checked(f"filters={type(rule).__name__}", credited, rule(credited))
 
 
+def apply_filters(credited: Sequence[Credited], filters: Sequence[Filter]) -> tuple[list[Credited], dict[str, int]]:
+    """Apply filters in order; returns the kept trees, and the number of dropped groups by reason.
+
+    Raises:
+        StageError: as `select`.
+    """
+    kept, dropped = list(credited), dict[str, int]()
+    for rule in filters:
+        result = select(rule, kept)
+        kept = list(result.trees)
+        for reason, count in result.dropped.items():
+            dropped[reason] = dropped.get(reason, 0) + count
+    return kept, dropped
+
+
 def _checked(piece: str, credited: Sequence[Credited], returned: object) -> FilterResult:
     need = "FilterResult(trees=..., dropped=...) with some of the given trees, in their order"
     if not isinstance(returned, FilterResult):
@@ -60,5 +75,6 @@ __all__ = [
     "FilterResult",
     "NonZeroAdvantage",
     "SmallAdvantage",
+    "apply_filters",
     "select",
 ]

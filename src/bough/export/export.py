@@ -145,10 +145,11 @@ def _files(place: Path) -> list[Path]:
 def _filtered(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
     """The credited trees of a file that pass the run's filters, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
-    from bough.train.loop import apply_filters, reward
+    from bough.curate import apply_filters
+    from bough.reward import reward_trees
 
     stages = read_trees(file)
-    bare = reward([each for each in stages if isinstance(each, Tree)], run.world.rewards)
+    bare = reward_trees([each for each in stages if isinstance(each, Tree)], run.world.rewards)
     rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
         credited = compute_credit(run.method.credit, [*rewarded, *bare])

@@ -10,9 +10,19 @@ from bough.reward.invalid import InvalidAction
 from bough.reward.length import Length
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
-from bough.tree import Floats, Rewarded, StageError, Tree, describe, is_column
+from bough.tree import Floats, Rewarded, StageError, Tree, describe, groups, is_column
 
-__all__ = ["EnvReward", "Format", "InvalidAction", "Length", "Overlong", "Reward", "Success", "compute_rewards"]
+__all__ = [
+    "EnvReward",
+    "Format",
+    "InvalidAction",
+    "Length",
+    "Overlong",
+    "Reward",
+    "Success",
+    "compute_rewards",
+    "reward_trees",
+]
 
 
 @runtime_checkable
@@ -42,6 +52,11 @@ def compute_rewards(group: Sequence[Tree], rewards: Sequence[Reward]) -> list[Re
                 )
             merged.update(paid)
     return [Rewarded(tree=tree, channels=merged) for tree, merged in zip(group, channels, strict=True)]
+
+
+def reward_trees(trees: Sequence[Tree], rewards: Sequence[Reward]) -> list[Rewarded]:
+    """Computes the rewards of trees, those of one task together; raises as `compute_rewards`."""
+    return [rewarded for group in groups(trees) for rewarded in compute_rewards(group, rewards)]
 
 
 def _checked(reward: Reward, group: Sequence[Tree], returned: object) -> list[Mapping[str, Floats]]:

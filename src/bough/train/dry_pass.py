@@ -12,11 +12,12 @@ from bough.batch import pack
 from bough.config.config import ConfigError
 from bough.context import PromptedParser
 from bough.credit import compute_credit
+from bough.curate import apply_filters
 from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
+from bough.reward import reward_trees
 from bough.rollout import paths_of
-from bough.train.loop import apply_filters, reward
 from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
@@ -67,7 +68,7 @@ async def dry_pass(runtime: Runtime) -> None:
             # Every path failed; the first step raises the error.
             return
         generator = np.random.default_rng(derive(run.seed, "dry pass"))
-        paid = reward([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
+        paid = reward_trees([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
         check_channels(run, frozenset(paid[0].channels))
         rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
         credited = compute_credit(run.method.credit, rewarded)

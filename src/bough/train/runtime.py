@@ -146,9 +146,10 @@ class Runtime:
         return self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
 
     def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The trees that are credited, with what the run's rule needs to know from models other than the policy.
+        """Trees for credit: after the hooks, with critic values and reference log-probabilities where the rule needs
+        them.
 
-        The advisers come first: those that put other paths into the batch do so before these are looked at.
+        Hooks run first, since a hook may put other paths into the batch.
         """
         rewarded = self.hooks.advise(rewarded, seed)
         needs = needs_of(self.run.method.credit)
@@ -171,7 +172,7 @@ class Runtime:
         return await self.demonstrate(count, "demonstrations.count") if count else []
 
     async def demonstrate(self, count: int, field: str) -> list[Tree]:
-        """The oracle's demonstrations of the first training tasks, without those that fail in all retries.
+        """The oracle's demonstrations of the first training tasks, without the tasks that fail in all retries.
 
         Args:
             count: Number of tasks.
@@ -199,10 +200,10 @@ class Runtime:
         return [] if rule is None else rule(rewarded, reader)
 
     async def tasks_from(self, first: int) -> list[Task]:
-        """The next batch of training tasks after `first`: the pool in a new order whenever it was gone through.
+        """The next batch of training tasks after `first`; every pass over the pool has its own order.
 
-        Where an adviser weighs tasks, they are drawn by its weights instead, each at most once. Then advisers may have
-        them begin elsewhere, or put others in their place.
+        With task weights from a hook, tasks are drawn by these weights, each at most once. Then hooks may rewrite
+        tasks: another start, or another task.
         """
         return await self.hooks.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
@@ -240,7 +241,7 @@ class Runtime:
 
         Returns:
             "env/replaced", the workers that hung or died, and "env/faults", the faults outside of trees: before the
-            first step, and in the oracle's demonstrations for advisers.
+            first step, and in the oracle's demonstrations for hooks.
         """
         now = {"env/faults": len(self.timed.faults), "env/replaced": self.host.replaced}
         new = {name: float(count - self._counted[name]) for name, count in now.items()}
