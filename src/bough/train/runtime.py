@@ -146,8 +146,7 @@ class Runtime:
         return self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
 
     def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Trees for credit: after the hooks, with critic values and reference log-probabilities where the rule needs
-        them.
+        """Trees for credit, with the critic's values and reference log-probabilities where the rule needs them.
 
         Hooks run first, since a hook may put other paths into the batch.
         """
