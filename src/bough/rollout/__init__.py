@@ -7,7 +7,7 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import DeadlineExceeded, Deadlines, Wait
 from bough.rollout.rollout import Rollout
-from bough.rollout.runner import Explorer, PartialTrees, RolloutRunner, Rollouts, paths_of
+from bough.rollout.runner import Explorer, RolloutRunner, Rollouts, TreeStore, paths_of
 
 __all__ = [
     "Agent",
@@ -24,7 +24,7 @@ __all__ = [
     "Limits",
     "NodeDraft",
     "Rollout",
-    "PartialTrees",
+    "TreeStore",
     "BudgetExceeded",
     "DeadlineExceeded",
     "Wait",

@@ -39,7 +39,7 @@ def paths_of(explorer: Explorer) -> int | None:
 
 
 @runtime_checkable
-class PartialTrees(Protocol):
+class TreeStore(Protocol):
     """Stores the trees of a list of tasks as they finish."""
 
     def get(self, place: int, task: Task) -> Tree | None:
@@ -92,7 +92,7 @@ class RolloutRunner:
     start_retries: int = 2
 
     async def run(
-        self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: PartialTrees | None = None
+        self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: TreeStore | None = None
     ) -> Rollouts:
         """Grow one tree for each task, up to `max_concurrent` at a time.
 
