@@ -28,7 +28,7 @@ class Empg:
 
     By design, confident mistakes are penalised more than uncertain ones. The last step can change the sign of small
     advantages, and gives credit to paths without an advantage: tied ones, or those alone in their task.
-    One outlier stretches the scale of the whole batch. Turns that the policy did not sample are outside every mean.
+    One outlier widens the scale of the whole batch. Turns that the policy did not sample are outside every mean.
 
     The authors' code was not found; the numbers agree with a re-implementation in ARLArena. On a tree, a turn shared
     by paths counts once for each of them.

@@ -110,8 +110,8 @@ class Candidates:
     ) -> Bool[Tensor, " r"]:
         """[r]: the rivals with one of the two best over one of the two worst; four where the other side has one.
 
-        With `ends` the best are chosen among the candidates that lead to a success, else among those with a worse
-        rival; the worst among those that lead to a failure, or have a better rival.
+        With `ends` the best are chosen among the candidates that lead to a success, else among candidates with a
+        worse rival; the worst among candidates that lead to a failure, or have a better rival.
         """
         beats = self.score[won] - self.score[lost] > gap
         if ends:
@@ -223,7 +223,7 @@ class Pairs:
 
     The last takes the two best of those with a worse rival and the two worst of those with a better one, four where the
     other side has only one, and pairs each of the best with each of the worst that is worse. With `ends` the best are
-    among the responses that lead to a success, the worst among those that lead to a failure; a response may do both
+    among the responses that lead to a success, the worst among responses that lead to a failure; one may be both
     (rStar-Math, arXiv 2501.04519).
 
     Of two paths, only the turns after the shared ones are compared. A pair with an empty side is dropped. Without
