@@ -1,4 +1,4 @@
-"""Calls to a server: so many at a time, each with a deadline, made again when that may help, and counted."""
+"""HTTP calls to a server, with a concurrency limit, a deadline per attempt, retries and usage counts."""
 
 import asyncio
 import random
@@ -15,28 +15,28 @@ from bough.engine import EngineFault
 from bough.engine.openai import OpenAi, Usage
 
 PASSING = (408, 409, 429)
-"""Statuses that may be others a moment later, besides 500 and above."""
+"""Transient HTTP statuses, besides 500 and above."""
 
 SHOWN = 300
-"""Most characters of what a server said that a message repeats."""
+"""Most characters of a server's error text in an error message."""
 
 
 class Message(BaseModel):
-    """What was written in the chat."""
+    """The assistant's message of a chat completion."""
 
     content: str | None = None
     refusal: str | None = None
 
 
 class Logprobs(BaseModel):
-    """Tokens and their log-probabilities; those of a prompt's first token are null."""
+    """Tokens and their log-probabilities; null for the first token of a prompt."""
 
     tokens: list[str] | None = None
     token_logprobs: list[float | None] | None = None
 
 
 class Choice(BaseModel):
-    """One completion, of whichever kind."""
+    """One completion, of either API."""
 
     index: int = 0
     finish_reason: str | None = None
@@ -46,25 +46,25 @@ class Choice(BaseModel):
 
 
 class Counts(BaseModel):
-    """What the server counted."""
+    """Token counts of a response."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
 
 class Answer(BaseModel):
-    """What is read of an answer."""
+    """The parsed fields of a response."""
 
     choices: list[Choice] = Field(min_length=1)
     usage: Counts | None = None
 
 
 class Trouble(Exception):
-    """An attempt that failed.
+    """A failed attempt.
 
     Attributes:
         passing: Whether another attempt may succeed.
-        wait_s: How long the server asks to be left alone.
+        wait_s: The wait before the next attempt, from the Retry-After header.
     """
 
     def __init__(self, text: str, *, passing: bool = True, wait_s: float = 0.0) -> None:
@@ -73,17 +73,17 @@ class Trouble(Exception):
 
 
 class Calls:
-    """Makes calls and counts them.
+    """Makes calls and counts their usage.
 
     Attributes:
-        usage: What was asked so far.
+        usage: Total usage so far.
     """
 
     def __init__(self, config: OpenAi, key: str) -> None:
-        """Make no call yet; `key` is "" where none is needed."""
+        """Store the settings; `key` is "" for a server without keys."""
         self.usage = Usage(money=None if config.price_per_million is None else 0.0)
         self._config, self._key = config, key
-        # The retries and deadlines of the client cannot be had from a seed, or bound a whole attempt.
+        # The client's retries have no seed, and its timeout does not bound a whole attempt.
         self._client = AsyncOpenAI(api_key=key or "none", base_url=config.base_url, max_retries=0, timeout=None)
         self._places = asyncio.Semaphore(config.concurrency)
         self._running: set[asyncio.Task[list[Choice]]] = set()
@@ -94,10 +94,10 @@ class Calls:
         return (await self.ask_each(path, body, seed=seed))[0]
 
     async def ask_each(self, path: str, body: dict[str, object], *, seed: int) -> list[Choice]:
-        """Post `body` to `path` below the server's address within the concurrency limit; return completions by index.
+        """Post `body` to `path` below `base_url`, within the concurrency limit; return the completions by index.
 
         Raises:
-            EngineFault: when the server refused or kept failing, or `close` was called.
+            EngineFault: when the server rejects the request or all attempts fail, or `close` was called.
         """
         if self._closed:
             raise EngineFault("the engine is closed; make a new one")
@@ -115,7 +115,7 @@ class Calls:
             self._running.discard(task)
 
     async def close(self) -> None:
-        """Cancel what is in flight and let go of the connections. Safe to call twice."""
+        """Cancel the calls in flight and close the connections. Safe to call twice."""
         self._closed = True
         running = list(self._running)
         for task in running:
@@ -173,7 +173,7 @@ class Calls:
         )
 
     def _refused(self, error: APIStatusError) -> Trouble:
-        """What a status means."""
+        """Classify an HTTP error: transient or permanent, with its wait and a remedy."""
         status, said = error.status_code, self._said(error)
         wait_s = _retry_after_s(error.response.headers.get("retry-after", ""))
         text = f"status {status}: {said}"
@@ -187,7 +187,7 @@ class Calls:
         return Trouble(text, passing=passing, wait_s=wait_s)
 
     def _said(self, error: APIStatusError) -> str:
-        """The server's own words, without the key."""
+        """The server's error text, with the key masked."""
         said = error.body
         if isinstance(said, dict):
             said = cast("dict[str, object]", said).get("message") or error.message
@@ -207,7 +207,7 @@ class Calls:
 
 
 def _retry_after_s(header: str) -> float:
-    """Seconds that a Retry-After header asks for, as a number or a date; 0 when it asks for none."""
+    """Seconds of a Retry-After header, a number or a date; 0 for neither."""
     try:
         return max(0.0, float(header))
     except ValueError:

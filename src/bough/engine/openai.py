@@ -1,4 +1,4 @@
-"""Generation by a server that speaks OpenAI's protocol: what a run says about it, and the engine."""
+"""Generation by an OpenAI-compatible server: the settings and the engine."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -20,52 +20,52 @@ FINISHES = {
     "abort": FinishReason.ABORTED,
     "error": FinishReason.ABORTED,
 }
-"""What servers say of why a completion ended."""
+"""The finish reason for each `finish_reason` of a response."""
 
 PLAIN = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-"""A server takes what a request leaves open from the model's own settings; these leave the distribution alone."""
+"""Values that turn off sampling settings which the server otherwise takes from the model's configuration."""
 
 SEEDS = 2**31
-"""Every server takes seeds below this."""
+"""Upper bound of the seeds that every server accepts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAi:
-    """Any OpenAI-compatible server: vLLM, SGLang, llama.cpp, Ollama, OpenAI. Its weights stay as they are.
+    """Any OpenAI-compatible server: vLLM, SGLang, llama.cpp, Ollama, OpenAI. Its weights are fixed.
 
-    With `api="completions"` tokens go out and come back as ids (vLLM from 0.10.2, SGLang from July 2026), with their
-    log-probabilities: what is sampled can be trained on. With `api="chat"` messages go out and text comes back, which
-    every server can do: what is written has no log-probabilities and can be searched and imitated, not reinforced. The
-    agent then uses the engine's own `renderer`, in which a token is a byte of text or the edge of a message. That is
-    what `context_tokens`, `Sampling.max_tokens` and every budget count; the server is asked for at most as many tokens
-    of its own, and what it writes beyond is cut off. A model that thinks first needs more
+    With `api="completions"` requests and responses are token ids (vLLM from 0.10.2, SGLang from July 2026), with
+    log-probabilities: the completions can be trained on. With `api="chat"`, which every server supports, requests are
+    messages and responses are text without log-probabilities: they can be searched and imitated, not reinforced.
+
+    In the chat the agent uses the engine's own `renderer`, in which a token is a byte of text or a mark around a
+    message. `context_tokens`, `Sampling.max_tokens` and every budget count these tokens. A request limits the server
+    to the same number of its own tokens; longer text is cut off. A reasoning model needs more
     (`extra={"max_tokens": 4096}`).
 
-    A call that fails for a passing reason (a broken connection, no answer in time, a broken answer, status 408, 409,
-    429 or 5xx) is made again after `backoff_s`, then twice that, and so on, each time varied by up to half as the
-    request's seed says, and never before the server's Retry-After. It keeps its place among the `concurrency`
-    meanwhile, so that a busy server gets fewer calls.
+    A transient failure (a broken connection, a timeout, a malformed response, status 408, 409, 429 or 5xx) is retried
+    after `backoff_s`, then twice that, and so on. Each wait varies by up to half, from the request's seed, and is at
+    least the server's Retry-After. A waiting call still counts against `concurrency`, so a busy server gets fewer.
 
     Example:
         `OpenAi(model="gpt-5-mini", key_env="OPENAI_API_KEY", base_url="https://api.openai.com/v1",
         limit="max_completion_tokens", extra={"temperature": None, "top_p": None})`
 
     Attributes:
-        model: What the server calls the model.
-        base_url: Where the server is, as a rule up to and with /v1.
-        api: Which of its two ways of completing is used.
-        key_env: The environment variable with the key; None sends none, which is what most local servers need.
+        model: The model's name on the server.
+        base_url: The server's address, as a rule up to and with /v1.
+        api: The endpoint: chat completions or completions.
+        key_env: The environment variable with the API key; None for a server without keys, as most local ones.
         context_tokens: Most tokens of prompt and completion together; about four bytes of text are one of the server's.
-        concurrency: Most calls in flight; others wait in order of arrival.
-        retries: How often a call is made again.
-        backoff_s: The wait before a call is made again for the first time.
-        deadline_s: How long one attempt may take. A server that asks for a longer wait than this has failed.
-        logprobs: Of which distribution the server gives log-probabilities: that of the logits as they are (vLLM), of
-            logits divided by the temperature (SGLang), or the one really sampled from (vLLM with
-            --logprobs-mode processed_logprobs). Where it is not the one sampled from, completions have none.
-        limit: What the server calls the most tokens in the chat.
-        extra: What each request says besides, over what the engine would say; None leaves a setting out.
-        price_per_million: What a million prompt and a million completion tokens cost; for `usage`.
+        concurrency: Most calls in flight; the others wait in order of arrival.
+        retries: Most retries of a call.
+        backoff_s: The wait before the first retry.
+        deadline_s: The deadline of one attempt. A longer Retry-After counts as a failure.
+        logprobs: The distribution of the server's log-probabilities: "raw" logits (vLLM), logits divided by the
+            temperature (SGLang), or the sampling distribution (vLLM with --logprobs-mode processed_logprobs).
+            Completions have log-probabilities only where it equals the sampling distribution.
+        limit: The chat API's name for the maximum number of completion tokens.
+        extra: Further fields of each request, which override the engine's; None removes a field.
+        price_per_million: The price of a million prompt tokens and of a million completion tokens; for `usage`.
     """
 
     model: str
@@ -104,10 +104,10 @@ class OpenAi:
             raise ValueError(f"OpenAi.price_per_million: got {self.price_per_million}; need prices of 0 or more")
 
     def build(self, model: object = None) -> "OpenAiEngine":
-        """An engine that calls the server; no call is made yet.
+        """Build an engine that calls the server, without a first call.
 
         Args:
-            model: What a training run hands to its engine. A server has its own, so there must be none.
+            model: The policy of a training run. Must be None: the server has its own weights.
 
         Raises:
             ImportError: when the openai package is not installed.
@@ -135,14 +135,14 @@ class OpenAi:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was asked of a server so far.
+    """Total usage of a server.
 
     Attributes:
-        requests: Calls, however often each was made again.
-        retries: How often one was made again.
-        prompt_tokens: Tokens read, as the server counts them.
-        completion_tokens: Tokens written, as the server counts them.
-        money: What they cost; None without `OpenAi.price_per_million`.
+        requests: Calls; retries do not count.
+        retries: Retries of all calls.
+        prompt_tokens: Prompt tokens, as counted by the server.
+        completion_tokens: Completion tokens, as counted by the server.
+        money: Their price; None without `OpenAi.price_per_million`.
     """
 
     requests: int = 0
@@ -153,14 +153,14 @@ class Usage:
 
 
 class OpenAiEngine:
-    """Completes by calling a server. Belongs to the event loop in which it is first used."""
+    """An engine that calls a server. Belongs to the event loop of its first call."""
 
     def __init__(self, config: OpenAi, calls: "Calls") -> None:
         self._config, self._calls = config, calls
 
     @property
     def policy_version(self) -> int:
-        """Always 0: the server's weights stay as they are."""
+        """Always 0: the server's weights are fixed."""
         return 0
 
     @property
@@ -170,7 +170,7 @@ class OpenAiEngine:
 
     @property
     def usage(self) -> Usage:
-        """What was asked of the server so far."""
+        """Total usage so far."""
         return self._calls.usage
 
     @property
@@ -191,9 +191,8 @@ class OpenAiEngine:
         """See `Engine.generate`.
 
         Raises:
-            ValueError: when the prompt leaves no room for a token, or is not in the form that the server is sent; when
-                asked for top_probs.
-            EngineFault: when the server refused or kept failing; says what to mend.
+            ValueError: when the prompt leaves no room for a token or does not fit the API, or for top_probs.
+            EngineFault: when the server rejects the request or all attempts fail; the message has a remedy.
         """
         prompt_tokens, context_tokens = len(request.prompt_tokens), self._config.context_tokens
         if not 0 < prompt_tokens < context_tokens:
@@ -222,8 +221,8 @@ class OpenAiEngine:
         """See `Engine.score_each`. Servers support temperature 1 only, and only with `api="completions"`.
 
         Raises:
-            ValueError: when asked for what servers do not say.
-            EngineFault: when this server does not say it, refused or kept failing.
+            ValueError: for a temperature or an API without scores.
+            EngineFault: when the server returns no scores or rejects the request, or all attempts fail.
         """
         if self._config.api == "chat":
             raise ValueError("score: got api='chat', which says nothing of given tokens; need api='completions'")
@@ -264,10 +263,10 @@ class OpenAiEngine:
         return _known(given[start:stop])
 
     def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
-        """Refused: a server keeps the weights with which it was started.
+        """Raise: a server's weights are fixed.
 
         Raises:
-            RuntimeError: always; says what to do.
+            RuntimeError: always; the message has a remedy.
         """
         del weights
         raise RuntimeError(
@@ -276,14 +275,14 @@ class OpenAiEngine:
         )
 
     def reset_cache(self) -> None:
-        """Nothing is cached here; what the server caches is its own."""
+        """Do nothing: the engine has no cache."""
 
     async def close(self) -> None:
         """See `Engine.close`. Calls in flight are cancelled and fail."""
         await self._calls.close()
 
     async def _chat(self, request: Request) -> Completion:
-        """Messages out, text back."""
+        """Complete by the chat API: the request has messages, the response text."""
         if request.stop_tokens != (END,):
             raise ValueError(
                 f"generate: got stop tokens {request.stop_tokens}; need {(END,)}, the end of a message: take the "
@@ -308,7 +307,7 @@ class OpenAiEngine:
         elif finish is FinishReason.STOP and len(tokens) < most:
             tokens = (*tokens, END)
         elif len(tokens) >= most:
-            # At the last whole character.
+            # Cut at the last whole character.
             tokens, finish = tuple(bytes(tokens[:most]).decode("utf-8", "ignore").encode()), FinishReason.LENGTH
         if finish is FinishReason.LENGTH and not tokens:
             raise EngineFault(
@@ -318,7 +317,7 @@ class OpenAiEngine:
         return Completion(tokens=tokens, logprobs=None, entropies=None, finish=finish, policy_version=0)
 
     async def _complete(self, request: Request) -> Completion:
-        """Tokens out, tokens back."""
+        """Complete by the completions API: request and response have token ids."""
         sampling = request.sampling
         asked: dict[str, object] = {
             "prompt": list(request.prompt_tokens),
@@ -347,7 +346,7 @@ class OpenAiEngine:
         )
 
     def _most(self, request: Request) -> int:
-        """How many tokens may be written."""
+        """The maximum number of completion tokens."""
         return min(request.sampling.max_tokens, self._config.context_tokens - len(request.prompt_tokens))
 
     def _body(self, asked: Mapping[str, object]) -> dict[str, object]:
@@ -363,7 +362,7 @@ class OpenAiEngine:
         return finish
 
     def _ids(self, choice: "Choice") -> tuple[int, ...]:
-        """The ids of what was written, as the server says; never those of its text."""
+        """The completion's token ids from the response; text is never tokenised."""
         if choice.token_ids is not None:
             return tuple(choice.token_ids)
         names = (choice.logprobs.tokens if choice.logprobs else None) or []
@@ -376,7 +375,7 @@ class OpenAiEngine:
         return tuple(map(int, ids))
 
     def _logprobs(self, request: Request, choice: "Choice", tokens: tuple[int, ...]) -> tuple[float, ...] | None:
-        """Under the distribution really sampled from, where the server's are."""
+        """Log-probabilities under the sampling distribution; None where the server's have another one."""
         sampling, kind = request.sampling, self._config.logprobs
         if sampling.temperature == 0:
             return (0.0,) * len(tokens)

@@ -1,4 +1,4 @@
-"""An engine that writes what it is told to: for tests, examples and dry runs."""
+"""An engine with scripted completions: for tests, examples and dry runs."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 
 class InjectedFault(StrEnum):
-    """What can go wrong with a request, on purpose."""
+    """Faults that a script can inject."""
 
     FAULT = "fault"
     """`EngineFault` is raised."""
     ABORTED = "aborted"
     """The completion is empty and finished `ABORTED`."""
     SILENCE = "silence"
-    """No answer ever comes."""
+    """The request never completes."""
 
 
 Reply: TypeAlias = Sequence[int] | InjectedFault
-"""The tokens to write, or what goes wrong."""
+"""The tokens of a completion, or an injected fault."""
 
 Script: TypeAlias = Callable[[Request], Reply] | Mapping[tuple[int, ...], Sequence[Reply]]
 """What to reply to a request: a function of it, or a table from prompts to replies, of which the seed picks one."""
@@ -124,7 +124,7 @@ class Scripted:
         return tuple([await self.score(prompt_tokens, each, temperature) for each in continuations])
 
     def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
-        """Take the new version; weights change nothing else here.
+        """Store the new version. The weights are ignored.
 
         Raises:
             RuntimeError: when requests are in flight.
@@ -138,7 +138,7 @@ class Scripted:
         self._policy_version = policy_version
 
     def reset_cache(self) -> None:
-        """Nothing is cached here."""
+        """Do nothing: the engine has no cache."""
 
     async def close(self) -> None:
         """See `Engine.close`."""
@@ -180,7 +180,7 @@ class Scripted:
         self, prompt: tuple[int, ...], tokens: tuple[int, ...], temperature: float
     ) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Log-probabilities and entropies of `tokens`: between 0 and -3 or 3 at temperature 1, nearer to 0 below it."""
-        # A checksum of all tokens so far stands for the text; it starts at the version, so that syncing moves it.
+        # A checksum of all tokens so far, seeded with the version, so that new weights change the values.
         text = self._policy_version
         drawn: list[tuple[float, float]] = []
         for place, token in enumerate((*prompt, *tokens)):
@@ -191,7 +191,7 @@ class Scripted:
         return tuple(logprob for logprob, _ in drawn), tuple(entropy for _, entropy in drawn)
 
     def _others(self, request: Request, tokens: tuple[int, ...]) -> tuple[tuple[tuple[int, float], ...], ...]:
-        """What else might have been written: each token itself and the ids that follow it, the most likely first."""
+        """Top tokens at each position: the token itself and the ids that follow it, the most likely first."""
         logprobs, _ = self._made_up(request.prompt_tokens, tokens, 1.0)
         said: list[tuple[tuple[int, float], ...]] = []
         for token, logprob in zip(tokens, logprobs, strict=True):

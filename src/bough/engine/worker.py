@@ -39,7 +39,7 @@ class Job:
     future: "asyncio.Future[Completion | tuple[float, ...]]"
 
     def fail(self, error: Exception) -> None:
-        """Raise in the caller, if it still waits."""
+        """Raise `error` in the caller, if it still waits."""
         if not self.future.done():
             self.future.set_exception(error)
 
@@ -55,7 +55,7 @@ class EngineWorker:
         ready: Whether it has built its engine.
         stats: Its counts, as last reported.
         busy_s: Its seconds of passes, as last reported.
-        wrong: The error that keeps it from working, if known.
+        wrong: The error of its start, if any.
     """
 
     process: BaseProcess
@@ -110,18 +110,18 @@ class EngineWorker:
         self.ready = True
 
     def send(self, message: Message) -> None:
-        """Tell the process.
+        """Send a message to the process.
 
         Raises:
-            OSError: when it is gone.
+            OSError: when the process has ended.
         """
         self.connection.send(message)
 
     def receive(self) -> Report | None:
-        """What it has to say; None when all it says is that it is ready.
+        """Return its next report; None for the message that it is ready.
 
         Raises:
-            EOFError, OSError: when it is gone.
+            EOFError, OSError: when the process has ended.
         """
         said: Report | str | None = self.connection.recv()
         if isinstance(said, str):

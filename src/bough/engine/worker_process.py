@@ -46,7 +46,7 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renew:
-    """Resets the KV cache; the shared weights have a new version, or None for the same."""
+    """Resets the KV cache; `None` keeps the version of the shared weights."""
 
     policy_version: int | None
 
@@ -61,12 +61,12 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Results, and the engine's counts.
+    """Results and the engine's counts.
 
     Attributes:
-        answers: To calls, in no order.
-        stats: What was done since the engine was built.
-        busy_s: For how long passes have run.
+        answers: Results of calls, in any order.
+        stats: Counts since the engine was built.
+        busy_s: Total seconds of passes.
     """
 
     answers: Sequence[Answer]
@@ -80,7 +80,7 @@ Message: TypeAlias = Sequence[Call] | Cancel | Renew | Literal["end"]
 def serve(connection: Connection, config: Local, model: Model, policy_version: int, threads: int) -> None:
     """Build an engine, send None (or the error), then serve calls until the connection closes.
 
-    The weights of the model lie in memory that the other side changes before it says `Renew`.
+    The weights lie in shared memory; the parent changes them before it sends `Renew`.
     """
     # Ctrl-C is for the parent, which closes the connection.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -92,12 +92,12 @@ def serve(connection: Connection, config: Local, model: Model, policy_version: i
         return
     assert isinstance(engine, LocalEngine)
     engine.renew(policy_version)
-    # What is here by now stays: nothing is gained by looking through it for garbage again and again.
+    # All objects so far live as long as the process, so garbage collection can skip them.
     gc.freeze()
     with suppress(ConnectionError):
         connection.send(None)
         asyncio.run(_Desk(connection, engine).serve())
-    # Libraries leave threads behind that would keep the process.
+    # Threads of libraries would keep the process alive.
     os._exit(0)
 
 
@@ -112,7 +112,7 @@ class _Desk:
         loop, inbox = asyncio.get_running_loop(), asyncio.Queue[Message]()
 
         def read() -> None:
-            # In a thread, so that nobody who writes ever waits for the end of a pass.
+            # In a thread, so that a writer never waits for the end of a pass.
             message: Message = []
             while message != "end":
                 try:
@@ -150,12 +150,12 @@ class _Desk:
         finally:
             del self.running[call.number]
         if not self.done:
-            # What one pass has completed goes together.
+            # One message has all completions of a pass.
             asyncio.get_running_loop().call_soon(self._report)
         self.done.append(Answer(number=call.number, result=result))
 
     def _report(self) -> None:
         answers, self.done = self.done, []
-        # A parent that is gone is noticed where its messages are read.
+        # The reading thread handles the end of the parent.
         with suppress(ConnectionError):
             self.connection.send(Report(answers=answers, stats=self.engine.stats, busy_s=self.engine.busy_s))

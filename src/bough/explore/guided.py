@@ -23,7 +23,7 @@ class Guided:
 
     The tree does not hold the hint: the paths read as if the policy had acted without it. So their tokens have no
     log-probabilities, and their actions count as a teacher's. Losses over samples skip them, while their returns are in
-    the baseline of the failed attempts. `demonstrations.from_trees=true` learns from those that succeeded: a preference
+    the baseline of the failed attempts. `demonstrations.from_trees=true` learns from the successful ones: a preference
     loss such as `Dpo` prefers them to the attempts that failed, as in the paper; `Imitation` and `SftMix` imitate them.
 
     Written from the abstract and a summary. The paper's guidance comes from a teacher with access to tests and plans;

@@ -1,4 +1,4 @@
-"""Writes conversations in a chat template, piece by piece, around the tokens that were sampled."""
+"""Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -17,50 +17,50 @@ ROLES = ("user", "assistant")
 
 @runtime_checkable
 class PastTurn(Protocol):
-    """One past turn: what was read, and what was written as sampled (with the stop token, where one was sampled)."""
+    """One past turn: the observation and the action's tokens as sampled, with the stop token if one was sampled."""
 
     @property
     def observation(self) -> str:
-        """What was read."""
+        """The observation."""
         ...
 
     @property
     def tokens(self) -> Tokens:
-        """What was written."""
+        """The action's tokens."""
         ...
 
 
 class ChatRenderer:
     """Renders a system prompt, past turns and an observation as a chat: system, user, assistant, user, ...
 
-    What was sampled is never rendered again: the template writes the text around it, which is tokenised by itself, and
-    the sampled tokens are spliced in. The one exception is a template that rewrites what the assistant said earlier
-    (Qwen3's drops the thinking): such a conversation can't be extended, only rendered anew, and what the template
-    rewrote is then tokenised from the template's text. Blanks that a template trims around a message are no rewriting.
+    Sampled tokens are never tokenised again: only the template's text around them is tokenised, and the sampled tokens
+    are spliced in. The one exception is a template that rewrites earlier assistant messages (Qwen3's drops the
+    thinking). Such a conversation can't be extended, only rendered again, and the rewritten messages are tokenised from
+    the template's text. Blanks that a template trims around a message do not count as rewriting.
 
-    A system prompt that the template does not take becomes the beginning of the first user message.
+    A template without a system role gets the system prompt at the beginning of the first user message.
 
-    Only the template writes special tokens: their texts in a system prompt, an observation or an action are encoded as
+    Only the template adds special tokens: their texts in a system prompt, an observation or an action are encoded as
     plain text (`LiteralEncoder`).
 
     Attributes:
-        stop_tokens: What ends an action: first the token with which the template ends an assistant's message, then
-            the other end tokens of the tokenizer and the model.
+        stop_tokens: Tokens that end an action: first the template's end of an assistant message, then the other end
+            tokens of the tokenizer and the model.
     """
 
     def __init__(
         self, tokenizer: "PreTrainedTokenizerBase", *, template: Mapping[str, object], end_tokens: Sequence[int] = ()
     ) -> None:
-        """Look at how the template writes.
+        """Derive the stop tokens and the special tokens from the template.
 
         Args:
             tokenizer: With a chat template.
-            template: What the template is told besides the messages, such as {"enable_thinking": False}.
+            template: Arguments of the template besides the messages, such as {"enable_thinking": False}.
             end_tokens: End tokens that the model's own configuration names.
 
         Raises:
-            ValueError: when there is no template, it fails, does not write what the assistant said, or puts no special
-                token after it.
+            ValueError: when there is no template, it fails, or it omits the assistant's messages or the special token
+                after them.
         """
         self._tokenizer: Any = tokenizer
         if not self._tokenizer.chat_template:
@@ -68,7 +68,7 @@ class ChatRenderer:
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
         self._template = dict(template)
-        # What is written at one turn is the beginning of what is written at the next.
+        # `extend` also renders the chat of the turn before, which is cached.
         self._chat = lru_cache(maxsize=1024)(self._write_chat)
         self._spoken = lru_cache(maxsize=65536)(self._decode)
         self._system_role = True
@@ -78,7 +78,7 @@ class ChatRenderer:
         self._encoder = LiteralEncoder(tokenizer, edges=self._edges(between))
 
     def render(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens:
-        """A whole context anew, up to the point where the policy writes."""
+        """Render a whole context, up to the generation prompt."""
         system, contents = self._hidden(system, past, observation)
         text = self._chat(system, contents)
         frame = self._frame(system, contents)
@@ -99,9 +99,9 @@ class ChatRenderer:
         return (*read, *self._follow(last, pending)) if not rest else self._encoder.encode(text)
 
     def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens | None:
-        """What follows the last action of `past` when `observation` is read next, up to where the policy writes.
+        """The tokens from the last action of `past` to the generation prompt, with `observation` in between.
 
-        Closes the action first when it has no stop token. None when the template rewrites what is there already.
+        Adds a stop token to an action without one. None when the template rewrites earlier messages.
         """
         system, contents = self._hidden(system, past, observation)
         read = self._chat(system, contents[:-2]) + contents[-2]
@@ -109,24 +109,24 @@ class ChatRenderer:
         return self._follow(past[-1].tokens, text[len(read) :]) if text.startswith(read) else None
 
     def write(self, action: str) -> Tokens:
-        """The tokens of an action that someone else than the policy wrote (a teacher), with a stop token."""
+        """The tokens of an action that the policy did not sample (a teacher's), with a stop token."""
         return (*self._encoder.literal(action), self.stop_tokens[0])
 
     def text(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, without stop tokens and special marks."""
+        """The text of tokens, without stop tokens and special tokens."""
         kept = [token for token in tokens if token not in self.stop_tokens]
         return self._tokenizer.decode(kept, skip_special_tokens=True, clean_up_tokenization_spaces=False)
 
     def verbatim(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, stop tokens and marks included: what is read when they are."""
+        """The text of tokens, with stop tokens and special tokens."""
         return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     def messages(self, system: str, past: Sequence[PastTurn], observation: str) -> list[dict[str, str]]:
-        """The messages, each with a role and a content, of which `render` makes a context."""
+        """The messages that `render` turns into a context, each with a role and a content."""
         return self._messages(system, self._contents(past, observation))
 
     def _contents(self, past: Sequence[PastTurn], observation: str) -> tuple[str, ...]:
-        """What user and assistant said in turn, the user first and last."""
+        """The contents of user and assistant in turn, the user's first and last."""
         said = [text for turn in past for text in (turn.observation, self._spoken(turn.tokens))]
         return (*said, observation)
 
@@ -155,7 +155,7 @@ class ChatRenderer:
             raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
 
     def _frame(self, system: str, contents: tuple[str, ...]) -> list[str] | None:
-        """What the template writes before, between and after the assistant's contents; None when it drops one."""
+        """The template's text before, between and after the assistant's contents; None when it drops one."""
         salt = next(salt for salt in count() if not any(f"[[{salt}." in text for text in (system, *contents)))
         marked = tuple(f"[[{salt}.{i}]]" if i % 2 else text for i, text in enumerate(contents))
         rest = self._write_chat(system, marked)
@@ -168,7 +168,7 @@ class ChatRenderer:
         return [*frame, rest]
 
     def _follow(self, tokens: Tokens, text: str) -> Tokens:
-        """The tokens of `text`, which begins with the end of a message, after `tokens`, which may have ended it."""
+        """The tokens of `text` after `tokens`, without its leading end of message where `tokens` have one."""
         following = self._encoder.encode(text)
         ends = [i for i, token in enumerate(following) if token in self.stop_tokens]
         closed = tokens and tokens[-1] in self.stop_tokens
@@ -182,7 +182,7 @@ class ChatRenderer:
             return False
 
     def _between(self) -> str:
-        """The template's text from the end of an assistant's message to the next, with "[[user]]" for the user's."""
+        """The template's text between two assistant messages, with "[[user]]" for the user's message."""
         frame = self._frame("", ("a", "b", "[[user]]"))
         if frame is None:
             raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
@@ -201,7 +201,7 @@ class ChatRenderer:
         return tuple(dict.fromkeys([*ends, *([] if eos is None else [eos]), *end_tokens]))
 
     def _edges(self, between: str) -> set[str]:
-        """Added tokens that end an action or a message, or begin a user's; some tokenizers mark none as special."""
+        """Added tokens that end an action or a message, or begin a user message; some tokenizers mark none as special."""
         added = {token: each.content for token, each in self._tokenizer.added_tokens_decoder.items()}
         before, _, after = between.partition("[[user]]")
         found: list[list[int]] = [self._tokenizer.encode(text, add_special_tokens=False) for text in (before, after)]

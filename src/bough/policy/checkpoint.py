@@ -1,4 +1,4 @@
-"""Reads and writes a model and a tokenizer in the format of transformers, and says what is wrong with them."""
+"""Loads and saves a model and a tokenizer in the format of transformers."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -31,7 +31,7 @@ def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
 
     Raises:
         OSError: when a file is missing or can't be read.
-        ValueError: when the weights are not all there, or not of the shapes that the config says.
+        ValueError: when weights are missing, or their shapes differ from the config's.
     """
     options = {"dtype": getattr(torch, dtype), "attn_implementation": "sdpa", "output_loading_info": True}
     model, report = _load("model", _find(path), AutoModelForCausalLM, **options)
@@ -45,7 +45,7 @@ def load_model(path: str, dtype: str, device: str) -> PreTrainedModel:
 
 
 def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, directory: Path) -> None:
-    """Write both to `directory`, which is made when it does not exist."""
+    """Write model and tokenizer to `directory`, which is created if missing."""
     parts: list[Any] = [model, tokenizer]
     with _quiet():
         for part in parts:
@@ -54,7 +54,7 @@ def save(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, directory: 
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """No progress bars: a run has its own."""
+    """Turn off progress bars: a run has its own."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -103,7 +103,7 @@ def _load(what: str, path: str, kind: Any, **options: object) -> Any:
     try:
         with _quiet():
             return kind.from_pretrained(path, **options)
-    # Broken files raise whatever their parsers raise.
+    # Parsers of broken files raise errors of many types.
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise OSError(

@@ -22,11 +22,11 @@ from bough.policy.replica import Replica, check
 
 
 class Policy:
-    """A causal language model that is being trained. Made by `Tiny.build` and `Pretrained.build`.
+    """A trainable causal language model. Built by `Tiny.build` and `Pretrained.build`.
 
     Attributes:
         renderer: Turns text into tokens in the model's own format.
-        context_tokens: Most positions the policy reads.
+        context_tokens: Most positions of a sequence.
     """
 
     def __init__(
@@ -53,12 +53,12 @@ class Policy:
         template: Mapping[str, object] | None = None,
         lora: Lora | None = None,
     ) -> "Policy":
-        """Make a policy of a transformers model, which the policy takes over, and its tokenizer.
+        """Make a policy of a transformers model and its tokenizer. The policy owns the model.
 
         Args:
             model: On its device, in its dtype.
             tokenizer: With a chat template.
-            context_tokens: Most positions to read; None means as many as the model can.
+            context_tokens: Most positions of a sequence; None is the model's limit.
             template: Arguments of the chat template besides the messages.
             lora: Adapters to train; None trains every weight.
 
@@ -86,12 +86,12 @@ class Policy:
 
     @property
     def device(self) -> torch.device:
-        """Where the weights live."""
+        """The device of the weights."""
         return self._model.device
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the weights, and of hidden states; adapters are float32 all the same."""
+        """The dtype of weights and hidden states; adapters are always float32."""
         return self._model.dtype
 
     def hidden(
@@ -106,8 +106,8 @@ class Policy:
 
         Args:
             tokens: [U], ids below `vocab_tokens`.
-            positions: [U], the number of tokens before each in its own text; below `context_tokens`.
-            attend: Computes the attention, and so decides which token sees which.
+            positions: [U], the number of tokens before each in its own sequence; below `context_tokens`.
+            attend: Computes the attention, and so determines which token sees which.
             rows: [m], the tokens whose states are returned; None is all. The last layer skips most work on the others.
             attend_last: Replaces `attend` in the last layer where it runs for `rows` alone; returns their rows.
         """
@@ -123,7 +123,7 @@ class Policy:
         return self._model.head()
 
     def shadow(self) -> "Policy":
-        """The same policy, weights and all, but with gradients of its own."""
+        """A policy with the same weights and separate gradients."""
         again = copy.copy(self)
         again._model = self._model.shadow()
         return again
@@ -137,7 +137,7 @@ class Policy:
         self._model.recompute(on)
 
     def arithmetic(self) -> Arithmetic:
-        """The operations of an update. Of a mixture's experts only those that a token is routed to count."""
+        """The operations of an update. Of a mixture's experts only the routed ones count."""
         head, shape = self.head()[0], self._shape
         met = sum(
             weight.numel() * share
@@ -178,7 +178,7 @@ class Policy:
         return merged(self._model.model)
 
     def replica(self, dtype: torch.dtype | None = None) -> Replica:
-        """An independent frozen copy of the policy as it is now, in `dtype` if given."""
+        """An independent frozen copy of the current policy, in `dtype` if given."""
         model = self._copy()
         for parameter in model.parameters():
             # Buffers keep their dtype: rotary frequencies are float32 in every model.
@@ -189,7 +189,7 @@ class Policy:
         """Write config, weights (adapters merged in) and tokenizer as transformers reads them, and `Pretrained` too.
 
         Args:
-            directory: Made when it does not exist; files of the same names are overwritten.
+            directory: Created if missing; files of the same names are overwritten.
         """
         save(self._copy(), self._tokenizer, directory)
 
@@ -203,7 +203,7 @@ class Policy:
 
 
 def _met(model: PreTrainedModel) -> Iterator[tuple[str, Tensor, float]]:
-    """Every weight, and the share of the tokens that pass through it."""
+    """Yield every weight with the fraction of tokens that pass through it."""
     config: Any = model.config
     experts = getattr(config, "num_experts", None) or getattr(config, "num_local_experts", None) or 1
     share = (getattr(config, "num_experts_per_tok", None) or 1) / experts

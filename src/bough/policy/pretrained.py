@@ -1,4 +1,4 @@
-"""A model that someone trained."""
+"""Settings of a pretrained model."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,12 +20,12 @@ class Pretrained:
     Attributes:
         path: A folder with config.json, weights and tokenizer (as `Policy.save` writes), or the Hugging Face id of a
             model in the local cache (`hf download`). Nothing is downloaded.
-        lora: Adapters to train; None trains every weight, for which float32 is advised: the steps of policy
-            optimization are smaller than what bfloat16 weights can take.
-        dtype: Of the weights.
+        lora: Adapters to train; None trains every weight. Use float32 then: the updates of policy optimization are
+            smaller than the precision of bfloat16 weights.
+        dtype: The dtype of the weights.
         device: "auto", "cpu", "cuda", ...
-        context_tokens: Most positions to read; None means as many as the model can.
-        template: What the chat template is told besides the messages, such as {"enable_thinking": False}.
+        context_tokens: Most positions of a sequence; None is the model's limit.
+        template: Arguments of the chat template besides the messages, such as {"enable_thinking": False}.
     """
 
     path: str
@@ -40,7 +40,7 @@ class Pretrained:
             raise ValueError("Pretrained.path: got an empty string; need a folder with a model, or the hub id of one")
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
-        """How it writes and reads, without the model; `assets` is not needed.
+        """The chat renderer, without the model; `assets` is not used.
 
         Raises:
             OSError: when there is no tokenizer at `path`.
@@ -56,13 +56,13 @@ class Pretrained:
         """Load the model.
 
         Args:
-            texts: Not needed: the model has its tokenizer. Here so that `Tiny` and `Pretrained` are built alike.
-            assets: Not needed either; nothing is kept.
+            texts: Not used: the model has its tokenizer. `Tiny.build` has the same arguments.
+            assets: Not used.
 
         Raises:
-            OSError: when there is nothing to load at `path`, or it can't be read; says what is missing.
-            ValueError: when what is there does not fit together, has no usable chat template, or is of an architecture
-                that Bough can't train; see `Policy.assemble`.
+            OSError: when the model at `path` is missing, incomplete or can't be read; the message has the missing part.
+            ValueError: when model and tokenizer do not fit, there is no usable chat template, or Bough can't train the
+                architecture; see `Policy.assemble`.
             ImportError: when `lora` is given and peft is not installed.
         """
         del texts, assets

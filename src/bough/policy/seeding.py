@@ -1,4 +1,4 @@
-"""Random weights that depend on a seed alone."""
+"""Seeded random weights."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import torch
 
 @contextmanager
 def seeded(seed: int) -> Generator[None]:
-    """What is drawn inside depends on `seed` alone, and leaves what is drawn outside as it was."""
+    """Seed PyTorch's generators inside the block; restore their state after it."""
     random: Any = torch.random
     with random.fork_rng():
         random.manual_seed(seed)

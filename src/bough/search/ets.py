@@ -50,7 +50,7 @@ class Sparse:
     and in one cluster, .5 under another: all three are kept with spread 1.4, the first two with 0.
 
     The result is exact: choices are combined from the leaves up, and one is dropped only where another is at least as
-    good whatever is chosen elsewhere. If a node has more than 256 such choices (it takes nine clusters below it), only
+    good for every choice elsewhere. If a node has more than 256 such choices (it takes nine clusters below it), only
     the best of them are kept.
 
     Attributes:
