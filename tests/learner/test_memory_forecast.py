@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
 from bough.learner import Learner, Optimizer
-from bough.learner.memory_forecast import GIB, LEAST_TOKENS, Extent, _held, _Watch, appetite, foresee, nbytes
+from bough.learner.memory_forecast import GIB, LEAST_TOKENS, Extent, _held, _Probe, appetite, foresee, nbytes
 from bough.learner.memory_meter import Gauge, return_freed
 from bough.objective import Loss, LossInputs, Normalizer, PpoClip
 from bough.policy.policy import Policy
@@ -121,7 +121,7 @@ def test_what_a_long_stretch_takes_is_known_from_short_ones(windows: bool, recom
     found = appetite(model)
     assert all(weight.grad is None for weight in model.parameters().values())
     assert len(found.whole.held) == len(found.narrow.held) == 3 + windows
-    watch = _Watch()
+    watch = _Probe()
     _held(model, 64, watch)
     for trained, narrow in ((1, True), (200, True), (500, False)):
         longer = _held(model, 640, watch, trained=trained, narrow=narrow)[0].max()

@@ -251,7 +251,7 @@ FITS = [
 ]
 
 
-@pytest.mark.parametrize("changes", FITS, ids=str)
+@pytest.mark.parametrize("changes", FITS, ids=[", ".join(changes) for changes in FITS])
 def test_fits(changes: dict[str, object]) -> None:
     check(small().replace(**changes))
 
