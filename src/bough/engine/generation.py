@@ -1,4 +1,4 @@
-"""The local engine: an asyncio front of the decoder.
+"""The local engine: an asyncio interface to the decoder.
 
     generate, score --> waiting --admit--> running --step, step, ...--> result
 
@@ -85,8 +85,8 @@ class LocalEngine:
         """See `Engine.score`.
 
         Raises:
-            ValueError: when the two do not fit the context together, or the temperature is not above 0.
-            EngineFault: when the engine broke.
+            ValueError: when prompt and continuation exceed the context, or the temperature is not above 0.
+            EngineFault: when the engine fails.
         """
         prompt = self._tokens("score", "prompt", prompt_tokens)
         targets = self._tokens("score", "continuation", continuation_tokens)
@@ -120,7 +120,7 @@ class LocalEngine:
         self._decoder.load(weights, policy_version)
 
     def renew(self, policy_version: int | None) -> None:
-        """The weights were changed where they lie: drop what was computed with the old ones. None leaves the version.
+        """Drop the KV cache after an in-place change of the weights. None keeps the version.
 
         Raises:
             RuntimeError: when requests are in flight.
@@ -139,7 +139,7 @@ class LocalEngine:
         self._decoder.reset()
 
     async def close(self) -> None:
-        """See `Engine.close`. What is in flight fails with an `EngineFault`."""
+        """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
         self._closed = True
         self._fail("the engine was closed")
 

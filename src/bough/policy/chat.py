@@ -201,7 +201,7 @@ class ChatRenderer:
         return tuple(dict.fromkeys([*ends, *([] if eos is None else [eos]), *end_tokens]))
 
     def _edges(self, between: str) -> set[str]:
-        """Added tokens that end an action or a message, or begin a user message; some tokenizers mark none as special."""
+        """Added tokens that end an action or a message, or begin a user message; some are not marked as special."""
         added = {token: each.content for token, each in self._tokenizer.added_tokens_decoder.items()}
         before, _, after = between.partition("[[user]]")
         found: list[list[int]] = [self._tokenizer.encode(text, add_special_tokens=False) for text in (before, after)]
