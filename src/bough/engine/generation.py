@@ -71,7 +71,7 @@ class LocalEngine:
         if len(prompt) >= self.context_tokens:
             raise ValueError(
                 f"generate: got a prompt of {len(prompt)} tokens; need fewer than the context of {self.context_tokens} "
-                "tokens; read less (a Window context) or take a model, or Local.context_tokens, with more room"
+                "tokens; read less (a Window context), or raise Local.context_tokens up to the model's limit"
             )
         self._check_room("generate", min(len(prompt) + request.sampling.max_tokens, self.context_tokens))
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
@@ -151,7 +151,7 @@ class LocalEngine:
         if tokens > self._decoder.cache_tokens:
             raise ValueError(
                 f"{call}: got up to {tokens} tokens of prompt and completion; need at most "
-                f"{self._decoder.cache_tokens}, what the cache holds; raise Local.cache_tokens or ask for fewer"
+                f"{self._decoder.cache_tokens}, the cache's capacity; raise Local.cache_tokens or ask for fewer"
             )
 
     def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:

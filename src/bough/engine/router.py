@@ -25,8 +25,8 @@ class Router:
     """Routes requests to P processes by their cached prefixes.
 
     A burst of requests is routed together: requests with one prefix go to one process, up to its fair share of the
-    requests in flight. Beyond it a request stays with the process that holds its prefix as long as another process
-    would have to compute more tokens than it waits for:
+    requests in flight. Above this share, a request still goes to the process with its prefix while recomputing the
+    prefix elsewhere costs more tokens than waiting:
 
         known tokens >= new tokens x (requests there - requests at the least loaded process)
 

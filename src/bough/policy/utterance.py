@@ -21,8 +21,8 @@ class UtteranceCritic:
         copy      <- polyak * critic + (1 - polyak) * copy  after every gradient step
 
     r is the reward from this action to the next. d is 1 where the environment ended the episode and 0 where a budget
-    cut it short. The tree has no state after such a cut. There V' is taken of the text up to the end of the action; V
-    learns the value of such a text wherever the episode did go on:
+    cut it short. The tree has no state after such a cut. There the target uses V' of the text up to the end of the action.
+    V learns the value of such texts from turns with a next turn:
 
         V_i(s a) -> V'_i(s')
 

@@ -94,12 +94,10 @@ def _read(file: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises plain exceptions
-        raise ValueError(f"{file}: got {error}; need a tokenizer: delete the file to have it trained anew") from error
+        raise ValueError(f"{file}: got {error}; need a tokenizer: delete the file to train it again") from error
     missing = [mark for mark in MARKS if tokenizer.token_to_id(mark) is None]
     if missing:
-        raise ValueError(
-            f"{file}: got no token {missing[0]}; need Tiny's tokenizer: delete the file to have it trained"
-        )
+        raise ValueError(f"{file}: got no token {missing[0]}; need Tiny's tokenizer: delete the file to train it again")
     return tokenizer
 
 
