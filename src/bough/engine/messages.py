@@ -84,7 +84,7 @@ def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
         begin = end + 1
     if not messages or tuple(tokens[begin:]) != (ASSISTANT,):
         raise ValueError(
-            f"generate: got tokens that are not a conversation from position {begin} on; need messages that end with "
+            f"generate: got tokens that are no conversation from position {begin} on; need messages that end with "
             "the start of an assistant message: take the engine's own renderer, Agent(renderer=engine.renderer, ...), "
             "and an explorer that writes whole actions"
         )

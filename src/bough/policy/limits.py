@@ -23,9 +23,7 @@ def context_limit(config: PreTrainedConfig, asked: int | None) -> int:
         limit = rope.get("original_max_position_embeddings") or limit
     tokens = limit if asked is None else asked
     if tokens is None:
-        raise ValueError(
-            f"context_tokens: got None; need a number: the {config.model_type} config has no limit"
-        )
+        raise ValueError(f"context_tokens: got None; need a number: the {config.model_type} config has no limit")
     if tokens < 1 or (limit is not None and tokens > limit):
         raise ValueError(f"context_tokens: got {tokens}; need at least 1 and at most {limit}, the model's limit")
     return tokens

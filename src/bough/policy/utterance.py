@@ -21,7 +21,7 @@ class UtteranceCritic:
         copy      <- polyak * critic + (1 - polyak) * copy  after every gradient step
 
     r is the reward from this action to the next. d is 1 where the environment ended the episode and 0 where a budget
-    cut it short. The tree has no state after such a cut. There the target uses V' of the text up to the end of the action.
+    cut it short. The tree has no state after such a cut. There the target uses V' of the text up to the action's end.
     V learns the value of such texts from turns with a next turn:
 
         V_i(s a) -> V'_i(s')
