@@ -1,4 +1,4 @@
-"""Engines: tokens in, tokens out."""
+"""Engines: generate completions and score tokens."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class FinishReason(StrEnum):
     LENGTH = "length"
     """`max_tokens`, or the end of the model's context, was reached."""
     ABORTED = "aborted"
-    """The engine gave up on the request."""
+    """The engine aborted the request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +31,8 @@ class Sampling:
         temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
         top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
         entropies: Whether completions carry entropies.
-        top_probs: How many of the most likely tokens a completion lists at each position, with their probabilities;
-            some engines support 0 alone.
+        top_probs: Number of most likely tokens that a completion lists at each position, with their probabilities;
+            some engines support only 0.
     """
 
     max_tokens: int = 32
@@ -59,13 +59,13 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """One completion to make.
+    """A request for one completion.
 
     Attributes:
         prompt_tokens: The prompt, at least one token.
         sampling: How tokens are sampled.
         stop_tokens: Tokens that end the completion and are kept as its last token.
-        seed: The completion depends on the seed, the prompt and the weights alone, not on other requests.
+        seed: The completion depends only on the seed, the prompt and the weights, not on other requests.
     """
 
     prompt_tokens: tuple[int, ...]
@@ -80,10 +80,10 @@ class Completion:
 
     Attributes:
         tokens: n vocabulary ids.
-        logprobs: n natural logs of the probability under the distribution really sampled from (temperature, top-p);
+        logprobs: n natural logs of the probability under the sampling distribution (after temperature and top-p);
             None when the engine does not compute them: such a path can be searched and imitated, not reinforced.
         entropies: n entropies of that distribution in nats; None when not requested, or not computed.
-        finish: Why it ended.
+        finish: Why the completion ended.
         policy_version: The number of weight updates of the sampling weights.
         top_probs: For each of the n positions the most likely tokens, most likely first, each with its probability
             under the raw distribution: temperature 1, no top-p. None when not requested.
@@ -98,7 +98,7 @@ class Completion:
 
 
 class EngineFault(Exception):
-    """The engine broke on a request. The path becomes `FAILED`; the episode is retried."""
+    """An engine failed on a request. The path becomes `FAILED`; the episode is retried."""
 
 
 @runtime_checkable
@@ -121,7 +121,7 @@ class Engine(Protocol):
         Raises:
             ValueError: when the prompt leaves no room for a token; the message has both lengths. When the engine does
                 not support `top_probs`.
-            EngineFault: when the engine broke.
+            EngineFault: when the engine fails.
         """
         ...
 
@@ -165,7 +165,7 @@ class Caching(Protocol):
         ...
 
 
-# Last, because every engine imports the protocol from above. None imports torch before it is built.
+# Last, because every engine imports the protocol above. No engine imports torch before `build`.
 from bough.engine.local import Local  # noqa: E402
 from bough.engine.openai import OpenAi  # noqa: E402
 from bough.engine.scripted import InjectedFault, Scripted  # noqa: E402

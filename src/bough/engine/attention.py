@@ -29,10 +29,10 @@ class PagedAttention(ABC):
 
         Args:
             cache: Keys and values, large enough.
-            pages: With room for the new tokens.
-            slots: [B], in the order in which their tokens lie end to end.
+            pages: The page table, with pages for the new tokens.
+            slots: [B], in the order of their concatenated tokens.
             first: [B], the position of each slot's first new token.
-            count: [B], how many new tokens each slot reads, > 0.
+            count: [B], the number of new tokens of each slot, > 0.
         """
         self._cache, self._pages = cache, pages
         self._slots, self._first, self._count = slots, first, count
@@ -70,14 +70,14 @@ class PagedAttention(ABC):
 
     @abstractmethod
     def advance(self) -> bool:
-        """Move on to a pass in which each slot, having read one token, reads one more, without a new plan.
+        """Move on to a pass with one more token per slot, without a new plan. This pass must have one token per slot.
 
-        False when a new plan is needed; this object is then useless. Pages must not have changed in between.
+        Returns False when a new plan is needed; discard this object then. Pages must not have changed in between.
         """
 
     @abstractmethod
     def _for(self, slots: Ints, first: Ints, count: Ints) -> "PagedAttention":
-        """The same kind for another pass over the same pages."""
+        """Attention of the same class for another pass over the same pages."""
 
     @abstractmethod
     def _write(self, layer: int, key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]) -> None:
@@ -104,14 +104,14 @@ def attention_for(model: Model) -> MakeAttention:
 
 
 class KernelAttention(PagedAttention):
-    """Attention by the C++ kernel: pages that slots share are read once, by the queries of all of them."""
+    """Attention by the C++ kernel: it loads a shared page once, for the queries of all its slots."""
 
     def __init__(self, code: ctypes.CDLL, cache: KVCache, pages: Pages, slots: Ints, first: Ints, count: Ints) -> None:
         """See `PagedAttention`; the kernel must have been compiled for such a cache."""
         super().__init__(cache, pages, slots, first, count)
         self._code, self._runs = code, page_runs(pages, slots, first, count)
         self._kernel = PagedKernel(code, {name: getattr(self._runs, name) for name in ARRAYS})
-        # In how many further passes every slot stays on its last page.
+        # Number of further passes in which every slot stays on its last page.
         self._passes = int(self._runs.rest.min()) if bool((count == 1).all()) else 0
 
     def advance(self) -> bool:
@@ -136,7 +136,7 @@ class KernelAttention(PagedAttention):
 class TorchAttention(PagedAttention):
     """Attention by PyTorch's operations, on any device: pages are gathered, and scores masked.
 
-    Slots that read one token are one call, padded to the longest; every other slot is a call of its own.
+    Slots with one new token share one call, padded to the longest; every other slot has its own call.
     """
 
     def __init__(self, cache: KVCache, pages: Pages, slots: Ints, first: Ints, count: Ints) -> None:
@@ -182,7 +182,7 @@ class TorchAttention(PagedAttention):
         for slots in ([one] if one else []) + [[slot] for slot in more]:
             position: Ints = np.stack([self._positions[slot] for slot in slots])[:, None, :, None]
             pages = np.zeros((len(slots), max(len(self._held[slot]) for slot in slots)), dtype=np.int64)
-            # [N, P]: the first position of each page, and the last that the slot reads there: none of the padding.
+            # [N, P]: the first position of each page, and the slot's last position there; none on padding.
             start, until = np.zeros_like(pages), np.full_like(pages, -1)
             for row, slot in enumerate(slots):
                 held = self._held[slot]

@@ -1,6 +1,6 @@
 """Continuous batching: admits jobs to slots, runs forward passes over all of them, and samples tokens.
 
-A pass computes the next tokens of every busy slot: the token just sampled of a slot that decodes, else a piece of its
+A pass computes the next tokens of every busy slot: the sampled token of a decoding slot, else a chunk of its
 prompt. A slot whose tokens are all computed samples one token, until its completion ends.
 """
 
@@ -30,7 +30,7 @@ SCORED_NUMBERS = 1 << 24
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Generate:
-    """A completion to make.
+    """A completion job.
 
     Attributes:
         tokens: The prompt.
@@ -47,14 +47,14 @@ class Generate:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Score:
-    """A continuation to score.
+    """A scoring job.
 
     Attributes:
         tokens: The prompt, and the continuation without its last token.
         targets: The continuation; it follows the last len(targets) of `tokens`.
         temperature: Divides the logits.
         future: Receives the log-probabilities.
-        logprobs: Those computed so far.
+        logprobs: The log-probabilities computed so far.
     """
 
     tokens: Ints
@@ -71,7 +71,7 @@ class Stats:
     Attributes:
         passes: Forward passes.
         prompt_tokens: Prompt tokens of all jobs.
-        cached_prompt_tokens: Those found in the KV cache.
+        cached_prompt_tokens: Prompt tokens found in the KV cache.
         generated_tokens: Sampled tokens.
     """
 
@@ -126,7 +126,7 @@ class Decoder:
         self._slots = Slots(rows=slots, most_tokens=self.context_tokens)
         self._pages = Pages(rows=slots, most_pages=pages)
         self._cache = KVCache(self._model)
-        # Slots, pages' changes and attention of the last pass, if all only decoded.
+        # Slots, page changes and attention of the last pass, if every slot decoded.
         self._decoded: tuple[Ints, int, PagedAttention] | None = None
 
     def load(self, weights: Mapping[str, Tensor], policy_version: int) -> None:
@@ -137,13 +137,13 @@ class Decoder:
 
     @torch.inference_mode()
     def admit(self, job: Generate | Score) -> bool:
-        """Give a job a slot. There must be `room`.
+        """Assign a slot to a job. There must be `room`.
 
         False when the job must wait: a running job is computing a prefix that it can share, or the cache is full of
         pages that running jobs need. In the second case `room` is 0 until a job ends, so that no job starves.
         """
         if self._config.deterministic:
-            # Every job then finds the same memory, independent of the jobs before it.
+            # Every job then starts from the same memory, independent of earlier jobs.
             self.reset()
         # The tokens after the prompt must be computed again to be scored.
         prompt = job.tokens if isinstance(job, Generate) else job.tokens[: len(job.tokens) - len(job.targets) + 1]
@@ -167,7 +167,7 @@ class Decoder:
         if isinstance(job, Generate):
             self._slots.aim(slot, job.request)
         self.running[slot] = job
-        # All pages that it may need: a running request never waits for memory.
+        # Reserve the maximum number of pages: a running request never waits for memory.
         self._evict(self._pages.missing(slot, end))
         self._pages.extend(slot, end)
         self._cache.reserve(len(self._pages.readers) * PAGE_TOKENS)
@@ -176,7 +176,7 @@ class Decoder:
         return True
 
     def _reusable(self, reuse: Reuse, slot: int, end: int) -> int | None:
-        """How many tokens a job that ends at `end` can share; None when it must wait for free pages."""
+        """The number of tokens that a job of length `end` can share; None when it must wait for free pages."""
         pages = self._pages
         whole = slot == reuse.slot and self._slots.read[slot] == reuse.tokens
         missing = max(-(-(end - (int(pages.end[slot]) if whole else reuse.tokens)) // PAGE_TOKENS), 0)
@@ -186,7 +186,7 @@ class Decoder:
         needed = np.unique(np.concatenate([*kept, pages.held(reuse.slot, reuse.tokens)]))
         if len(needed) + missing <= pages.most_pages:
             return reuse.tokens
-        # Alone it fits without sharing.
+        # An idle cache has pages for the job without sharing.
         return None if self.running else 0
 
     def _evict(self, missing: int) -> None:
@@ -205,7 +205,7 @@ class Decoder:
 
     @torch.inference_mode()
     def step(self) -> None:
-        """One pass. Some job must be running."""
+        """Run one forward pass. At least one job must be running."""
         slots, count = self._next_pieces()
         first = self._slots.read[slots]
         row, offset = ragged(count)
@@ -234,7 +234,7 @@ class Decoder:
             self._sample(slots[sampling], hidden)
 
     def _attention(self, slots: Ints, first: Ints, count: Ints) -> PagedAttention:
-        """The attention of the next pass; that of the last one where every slot reads one more token."""
+        """The attention of the next pass: the last pass's, advanced, where every slot adds one token."""
         decodes = bool((count == 1).all())
         if decodes and self._decoded is not None:
             before, changes, attention = self._decoded
@@ -248,7 +248,7 @@ class Decoder:
         """[B] slots, and the number of tokens that each computes."""
         slots = np.fromiter(self.running, dtype=np.int64, count=len(self.running))
         count = self._slots.known[slots] - self._slots.read[slots]
-        # Single tokens always run; prompts share the budget, first come first served.
+        # Single tokens always run; prompts share the token limit in order of arrival.
         long = np.where(count > 1, count, 0)
         count = np.minimum(count, np.maximum(self._config.prefill_tokens - (np.cumsum(long) - long), count == 1))
         return slots[count > 0], count[count > 0]

@@ -1,4 +1,4 @@
-"""The local engine: an asyncio front of the decoder.
+"""The local engine: an asyncio interface to the decoder.
 
     generate, score --> waiting --admit--> running --step, step, ...--> result
 
@@ -71,7 +71,7 @@ class LocalEngine:
         if len(prompt) >= self.context_tokens:
             raise ValueError(
                 f"generate: got a prompt of {len(prompt)} tokens; need fewer than the context of {self.context_tokens} "
-                "tokens; read less (a Window context) or take a model, or Local.context_tokens, with more room"
+                "tokens; read less (a Window context), or raise Local.context_tokens up to the model's limit"
             )
         self._check_room("generate", min(len(prompt) + request.sampling.max_tokens, self.context_tokens))
         future: asyncio.Future[Completion] = asyncio.get_running_loop().create_future()
@@ -85,8 +85,8 @@ class LocalEngine:
         """See `Engine.score`.
 
         Raises:
-            ValueError: when the two do not fit the context together, or the temperature is not above 0.
-            EngineFault: when the engine broke.
+            ValueError: when prompt and continuation exceed the context, or the temperature is not above 0.
+            EngineFault: when the engine fails.
         """
         prompt = self._tokens("score", "prompt", prompt_tokens)
         targets = self._tokens("score", "continuation", continuation_tokens)
@@ -120,7 +120,7 @@ class LocalEngine:
         self._decoder.load(weights, policy_version)
 
     def renew(self, policy_version: int | None) -> None:
-        """The weights were changed where they lie: drop what was computed with the old ones. None leaves the version.
+        """Drop the KV cache after an in-place change of the weights. None keeps the version.
 
         Raises:
             RuntimeError: when requests are in flight.
@@ -139,7 +139,7 @@ class LocalEngine:
         self._decoder.reset()
 
     async def close(self) -> None:
-        """See `Engine.close`. What is in flight fails with an `EngineFault`."""
+        """See `Engine.close`. Requests in flight fail with an `EngineFault`."""
         self._closed = True
         self._fail("the engine was closed")
 
@@ -151,7 +151,7 @@ class LocalEngine:
         if tokens > self._decoder.cache_tokens:
             raise ValueError(
                 f"{call}: got up to {tokens} tokens of prompt and completion; need at most "
-                f"{self._decoder.cache_tokens}, what the cache holds; raise Local.cache_tokens or ask for fewer"
+                f"{self._decoder.cache_tokens}, the cache's capacity; raise Local.cache_tokens or ask for fewer"
             )
 
     def _tokens(self, call: str, name: str, tokens: tuple[int, ...]) -> Ints:

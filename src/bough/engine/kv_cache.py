@@ -1,4 +1,4 @@
-"""Keys and values of the tokens that the slots have read."""
+"""The KV cache: keys and values of the slots' tokens."""
 
 import torch
 from jaxtyping import Float, Int
@@ -8,9 +8,9 @@ from bough.engine.model import Model
 
 
 class KVCache:
-    """T tokens of every layer, in pages.
+    """Keys and values of T tokens in every layer, in pages.
 
-    Memory is zero until it is written: masked attention multiplies it by zero, which a nan would survive.
+    Unused memory is zero: masked attention multiplies it by zero, and a nan would stay a nan.
 
     Attributes:
         keys: Per layer, [K, T, D]; the C++ kernel stores the keys of a page transposed, [D, PAGE_TOKENS].
@@ -41,6 +41,6 @@ class KVCache:
     def write(
         self, layer: int, places: Int[Tensor, " U"], key: Float[Tensor, "K U D"], value: Float[Tensor, "K U D"]
     ) -> None:
-        """Write U tokens' keys and values at their places."""
+        """Write keys and values of U tokens at the cache positions `places`."""
         self.keys[layer].index_copy_(1, places, key)
         self.values[layer].index_copy_(1, places, value)

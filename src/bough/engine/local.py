@@ -17,15 +17,15 @@ class Local:
     """PyTorch generation on this machine, on CPU or CUDA. All requests in flight are decoded together.
 
     Attributes:
-        slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is taken as
-            needed.
+        slots: Most requests decoded at once, and most sequences whose keys and values are kept; memory is allocated on
+            demand.
         context_tokens: Most tokens of prompt and completion together; None is the model's own limit.
         cache_tokens: Most tokens in the KV cache, in pages of 64; a shared prefix counts once. Sequences that no
             running request needs are evicted, the oldest first; requests that do not fit beside others wait. None is
             slots times context.
         prefill_tokens: Most prompt tokens in one pass; bounds the memory of a pass.
-        deterministic: Compute each request alone and share no cached prefix, so that completions are the same bit for
-            bit in any order of requests. Slower by about the number of requests in flight. Without it completions
+        deterministic: Compute each request alone, without cached prefixes, so that completions are bit-equal in any
+            order of requests. Slower by about the number of requests in flight. Without it completions
             differ by the rounding of differently shaped matrix products.
         processes: Worker processes for generation, on a CPU; 0 generates in the calling process. With one, rendering
             and the environment overlap with generation. A pass of a small model keeps one core busy, so one process a

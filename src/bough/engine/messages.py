@@ -1,4 +1,4 @@
-"""Conversations as tokens for servers of text: UTF-8 bytes, and marks around the messages."""
+"""Tokens of a conversation for a chat server: UTF-8 bytes, and marks around the messages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ ROLES = {SYSTEM: "system", USER: "user", ASSISTANT: "assistant"}
 
 @runtime_checkable
 class PastTurn(Protocol):
-    """One past turn: the observation, and the action (with END, where it was finished)."""
+    """One past turn: the observation, and the action (with END if it is complete)."""
 
     @property
     def observation(self) -> str:
@@ -27,9 +27,9 @@ class PastTurn(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Messages:
-    """Renders a conversation as bytes and marks, from which `conversation` makes the messages of a request again.
+    """Renders a conversation as bytes and marks; `conversation` decodes them to the messages of a request.
 
-    Any text is representable, whatever the server's model; contexts append, cut and rebuild it like any other.
+    Any text is representable, for any server model. Contexts append, truncate and rebuild these tokens as usual.
 
     Example:
         >>> Messages().render("Go.", (), "up?")
@@ -44,19 +44,19 @@ class Messages:
     stop_tokens: tuple[int, ...] = (END,)
 
     def render(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:
-        """A whole context, up to the point where the policy writes."""
+        """Render a whole context, up to the generation prompt."""
         tokens = list(_message(SYSTEM, system)) if system else []
         for turn in past:
             tokens += [*_message(USER, turn.observation), ASSISTANT, *_closed(turn.tokens)]
         return (*tokens, *_message(USER, observation), ASSISTANT)
 
     def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:  # noqa: ARG002
-        """The tokens from the last action of `past` to where the policy writes, with `observation` in between."""
+        """The tokens from the last action of `past` to the generation prompt, with `observation` in between."""
         written = past[-1].tokens
         return (*_closed(written)[len(written) :], *_message(USER, observation), ASSISTANT)
 
     def write(self, action: str) -> tuple[int, ...]:
-        """The tokens of an action that the policy did not write, with a stop token."""
+        """The tokens of an action that the policy did not sample, with a stop token."""
         return (*_bytes(action), END)
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -65,10 +65,10 @@ class Messages:
 
 
 def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
-    """The messages of tokens, without the assistant message that is to be written.
+    """The messages of tokens, without the assistant message to generate.
 
     Raises:
-        ValueError: when the tokens are not those of a conversation in which the assistant writes next.
+        ValueError: when the tokens are not a conversation that ends with the start of an assistant message.
     """
     messages: list[dict[str, str]] = []
     begin = 0
@@ -84,8 +84,8 @@ def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
         begin = end + 1
     if not messages or tuple(tokens[begin:]) != (ASSISTANT,):
         raise ValueError(
-            f"generate: got tokens that are no conversation from place {begin} on; need messages of which the "
-            "assistant's is still to be begun: take the engine's own renderer, Agent(renderer=engine.renderer, ...), "
+            f"generate: got tokens that are no conversation from position {begin} on; need messages that end with "
+            "the start of an assistant message: take the engine's own renderer, Agent(renderer=engine.renderer, ...), "
             "and an explorer that writes whole actions"
         )
     return messages
@@ -96,7 +96,7 @@ def _message(role: int, text: str) -> tuple[int, ...]:
 
 
 def _bytes(text: str) -> bytes:
-    # A lone surrogate is no text and has no bytes.
+    # A lone surrogate has no UTF-8 encoding.
     return text.encode("utf-8", "replace")
 
 

@@ -1,4 +1,4 @@
-"""The model that an engine runs: a causal model whose caller computes the attention."""
+"""The protocol of an engine's model: a causal model whose caller computes the attention."""
 
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
@@ -17,7 +17,7 @@ class Attend(Protocol):
     ) -> Tensor:
         """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D]; after the rotary embedding.
 
-        A query sees the last `window` tokens of its text, itself included, or all.
+        A query sees the last `window` tokens of its sequence, itself included, or all.
         """
         ...
 
@@ -38,7 +38,7 @@ class Model(Protocol):
 
     @property
     def layers(self) -> int:
-        """How many times a forward pass calls `attend`, with layer 0, 1, ..."""
+        """The number of calls of `attend` in a forward pass, with layer 0, 1, ..."""
         ...
 
     @property
@@ -69,7 +69,7 @@ class Model(Protocol):
         rows: Int[Tensor, " m"] | None = None,
         attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
-        """Final hidden states of U tokens of any number of sequences laid end to end, or of the tokens `rows`.
+        """Final hidden states of U tokens of concatenated sequences, or of the tokens `rows`.
 
         A model whose last layer can run for `rows` alone may call `attend_last` there in place of `attend`, with the
         queries, keys and values of all tokens; it returns [H, m, D].
@@ -84,6 +84,6 @@ class Model(Protocol):
         """Copy new weights in.
 
         Raises:
-            ValueError: when names or shapes differ from the model's; names them.
+            ValueError: when names or shapes differ from the model's; the message has them.
         """
         ...

@@ -36,9 +36,9 @@ class MultiProcessEngine:
         """Start the processes and wait until they are ready; no other object may change the model.
 
         Raises:
-            ValueError: when the model is not on the CPU, cannot be sent to processes or does not fit the memory that
-                they share, or when they cannot build an engine.
-            RuntimeError: when a process dies as it starts.
+            ValueError: when the model is not on the CPU, cannot be pickled or does not fit the shared memory, or a
+                process cannot build an engine.
+            RuntimeError: when a process dies during its start.
         """
         if model.device.type != "cpu":
             raise ValueError(
@@ -183,7 +183,7 @@ class MultiProcessEngine:
 
     async def _deal(self) -> None:
         """Send the waiting requests to the processes."""
-        # Requests of the same moment are dealt out together.
+        # Requests of one event-loop iteration are routed together.
         for _ in range(ROUNDS):
             await asyncio.sleep(0)
         waiting, self._waiting = self._waiting, []
@@ -209,7 +209,7 @@ class MultiProcessEngine:
             self._replace(place)
 
     def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read results in this event loop; an engine may outlive several."""
+        """Read results in this event loop; an engine may be used in several, one after the other."""
         if loop is self._loop:
             return
         self._mute()
@@ -255,7 +255,7 @@ class MultiProcessEngine:
         try:
             fresh = self._start()
         except ValueError as error:
-            # The error is raised by the next request.
+            # The next request raises the error.
             hand.ready, hand.wrong = False, str(error)
             return
         fresh.stats, fresh.busy_s = hand.stats, hand.busy_s

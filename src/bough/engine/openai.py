@@ -227,7 +227,7 @@ class OpenAiEngine:
         if self._config.api == "chat":
             raise ValueError("score: got api='chat', which says nothing of given tokens; need api='completions'")
         if temperature != 1:
-            raise ValueError(f"score: got temperature {temperature}; need 1, of which alone servers say it")
+            raise ValueError(f"score: got temperature {temperature}; need 1, as servers score at temperature 1 only")
         if not prompt_tokens:
             raise ValueError("score: got a prompt of 0 tokens; need at least 1")
         reads = [[*prompt_tokens, *each] for each in continuations]
@@ -311,7 +311,7 @@ class OpenAiEngine:
             tokens, finish = tuple(bytes(tokens[:most]).decode("utf-8", "ignore").encode()), FinishReason.LENGTH
         if finish is FinishReason.LENGTH and not tokens:
             raise EngineFault(
-                f"{self._config.model} wrote no text within {most} tokens; a model that thinks before it answers needs "
+                f"{self._config.model} wrote no text within {most} tokens; a reasoning model needs "
                 f"more: OpenAi.extra={{{self._config.limit!r}: 4096}}"
             )
         return Completion(tokens=tokens, logprobs=None, entropies=None, finish=finish, policy_version=0)

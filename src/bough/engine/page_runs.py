@@ -1,4 +1,4 @@
-"""Groups the cache pages of one forward pass into runs that the same slots read, once for all layers."""
+"""Groups the cache pages of one forward pass into runs with the same slots, once for all layers."""
 
 from dataclasses import dataclass
 
@@ -8,31 +8,30 @@ from bough.engine.pages import PAGE_TOKENS, Pages
 from bough.engine.slots import Ints
 
 QUERY_TOKENS = 256
-"""A slot's queries are split into pieces of this size: a longer piece reads more pages that its first queries cannot
-see."""
+"""Most queries of a slot in one run: a longer chunk loads more pages that are masked for its first queries."""
 
 LAST_PAGE = 1 << 62
-"""`until` on a slot's last page, which the slot goes on to fill."""
+"""`until` on a slot's last page, which has no end yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PageRuns:
-    """S runs of pages, E pages in all, read by Q queries, which belong to the U tokens of a pass.
+    """S runs of E pages in all, attended by Q queries of the U tokens of a pass.
 
-    A run is attended once, by the queries of all slots that share its pages. The arrays of all runs lie end to end:
-    those of run s are [begin[s], begin[s + 1]).
+    A run is attended once, by the queries of all slots that share its pages. The arrays of all runs are concatenated:
+    run s has the entries [begin[s], begin[s + 1]).
 
     Attributes:
         place: [U], the cache position of each new token.
-        position: [U], its position in the text.
-        rest: [U], how many more tokens of its slot fit on its page.
+        position: [U], its position in the sequence.
+        rest: [U], the number of further tokens that fit on its page.
         page_begin: [S + 1].
         page: [E].
-        start: [E], the text position of a page's first token.
-        filled: [E], how many of its tokens are read before the next page begins; `PAGE_TOKENS` for a run's last page.
+        start: [E], the sequence position of a page's first token.
+        filled: [E], the number of its tokens before the next page begins; `PAGE_TOKENS` for a run's last page.
         query_begin: [S + 1].
         token: [Q], the query's index among the U tokens, ascending within a run.
-        until: [Q], the last position that its slot reads in the run.
+        until: [Q], the last position of its slot in the run.
     """
 
     place: Ints
@@ -51,10 +50,10 @@ def page_runs(pages: Pages, slots: Ints, first: Ints, count: Ints) -> PageRuns:
     """Compute the runs of a pass.
 
     Args:
-        pages: With room for the new tokens.
-        slots: [B], in the order in which their tokens lie end to end.
+        pages: The page table, with pages for the new tokens.
+        slots: [B], in the order of their concatenated tokens.
         first: [B], the position of each slot's first new token.
-        count: [B], how many new tokens each slot reads, > 0.
+        count: [B], the number of new tokens of each slot, > 0.
     """
     piece, offset = ragged(-(-count // QUERY_TOKENS))
     skipped = offset * QUERY_TOKENS
@@ -97,14 +96,14 @@ def page_runs(pages: Pages, slots: Ints, first: Ints, count: Ints) -> PageRuns:
 
 
 def ragged(count: Ints) -> tuple[Ints, Ints]:
-    """The row, and the index in its row, of each of sum(count) tokens laid end to end."""
+    """The row, and the index in its row, of each of sum(count) concatenated tokens."""
     row = np.repeat(np.arange(len(count)), count)
     return row, np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
 
 
 def _run_begins(page: Ints, row: Ints) -> Ints:
     """Indices at which runs begin: the first page of a row, and pages with fewer readers than the page before."""
-    # Readers only get fewer along a path, so an equal number means the same readers.
+    # The readers of a page are a subset of its predecessor's, so an equal count means equal readers.
     readers = np.bincount(page)[page]
     return np.flatnonzero(np.append(True, (row[1:] != row[:-1]) | (readers[1:] != readers[:-1])))
 

@@ -1,11 +1,11 @@
-"""The page table of the KV cache: forks share their parent's pages, and each page counts its readers."""
+"""The page table of the KV cache: forks share their parent's pages, with a reference count per page."""
 
 import numpy as np
 
 from bough.engine.slots import Ints
 
 PAGE_TOKENS = 64
-"""Tokens of a page. A fork continues on a page of its own, so it wastes less than one page of memory."""
+"""Tokens of a page. A fork continues on its own page, so it wastes less than one page of memory."""
 
 FIRST_PAGES = 32
 
@@ -13,20 +13,20 @@ FIRST_PAGES = 32
 class Pages:
     """P pages, allocated to R slots.
 
-    The pages of a slot, in order, are the path from the root of a tree to its last token. A page begins at some
-    position of the text and holds up to `PAGE_TOKENS` tokens. A slot reads a page up to where its own next page begins,
-    so slots that part in the middle of a page share it up to there:
+    The pages of a slot, in order, are the path from the root of a tree to its last token. A page begins at any
+    position of the sequence and holds up to `PAGE_TOKENS` tokens. A slot uses a page up to the begin of its next page,
+    so slots that diverge within a page share it up to the fork:
 
         page 7: 0 .. 31 | page 2: 32 .. 63 | page 9: 64 .. 95    slot 0
         page 7: 0 .. 31 | page 2: 32 .. 39 | page 4: 40 .. 71    slot 1, forked at 40
 
-    Only one slot writes to a page, behind the tokens that other slots read there.
+    Only one slot writes to a page, after the tokens that other slots use.
 
     Attributes:
-        readers: [P], how many slots hold a page.
+        readers: [P], the number of slots that hold a page.
         start: [P], the position of its first token.
         table: [R, M], the pages of each slot, valid up to `count`.
-        count: [R], how many pages it has.
+        count: [R], the number of its pages.
         end: [R], the first position without a page.
         changes: The number of changes to `table` so far.
     """
@@ -52,7 +52,7 @@ class Pages:
         return mine[: np.searchsorted(self.start[mine], tokens)]
 
     def share(self, slot: int, source: int, tokens: int) -> None:
-        """Let a slot without pages read the first `tokens` tokens of another."""
+        """Share the pages of the first `tokens` tokens of `source` with a slot without pages."""
         self.changes += 1
         pages = self.held(source, tokens)
         self._widen(len(pages))
@@ -61,7 +61,7 @@ class Pages:
         self.count[slot], self.end[slot] = len(pages), tokens
 
     def cut(self, slot: int, tokens: int, read: int) -> None:
-        """Keep the first `tokens` of the `read` tokens of a slot."""
+        """Truncate a slot from `read` to its first `tokens` tokens."""
         self.changes += 1
         keep = len(self.held(slot, tokens))
         dropped = self.table[slot, keep : self.count[slot]]
@@ -69,12 +69,12 @@ class Pages:
             self.end[slot] = self.start[dropped[0]]
             self.readers[dropped] -= 1
             self.count[slot] = keep
-        # Another slot may read the tokens behind the cut; then this one continues on a new page.
+        # If another slot uses the tokens after the cut, this slot continues on a new page.
         if tokens < read and (keep == 0 or self.readers[self.table[slot, keep - 1]] > 1):
             self.end[slot] = tokens
 
     def missing(self, slot: int, end: int) -> int:
-        """How many pages a slot lacks for all positions before `end`."""
+        """The number of pages to allocate so that a slot covers all positions before `end`."""
         return max(-(-(end - int(self.end[slot])) // PAGE_TOKENS), 0)
 
     def extend(self, slot: int, end: int) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 CHUNK = 32
-"""Prefixes are known in chunks of this size; computing fewer tokens again is cheaper than waiting."""
+"""Tokens of a prefix chunk. Recomputing fewer tokens is cheaper than waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,16 +22,16 @@ class Work:
 
 
 class Router:
-    """Deals requests out to P processes, by the prefixes that each holds.
+    """Routes requests to P processes by their cached prefixes.
 
-    A burst of requests is dealt out together: those with one prefix go to one process, up to its fair share of the
-    requests in flight. Beyond it a request stays with the process that holds its prefix as long as another process
-    would have to compute more tokens than it waits for:
+    A burst of requests is routed together: requests with one prefix go to one process, up to its fair share of the
+    requests in flight. Above this share, a request still goes to the process with its prefix while recomputing the
+    prefix elsewhere costs more tokens than waiting:
 
         known tokens >= new tokens x (requests there - requests at the least loaded process)
 
     Attributes:
-        load: [P], the requests in flight of each.
+        load: [P], the requests in flight of each process.
     """
 
     def __init__(self, processes: int, *, slots: int, most_tokens: int) -> None:
@@ -39,7 +39,7 @@ class Router:
 
         Args:
             processes: P.
-            slots: Requests that a process runs at a time.
+            slots: Concurrent requests of a process.
             most_tokens: Tokens in the KV cache of a process.
         """
         self.load = [0] * processes
@@ -49,10 +49,10 @@ class Router:
         self._read: list[OrderedDict[int, None]] = [OrderedDict() for _ in range(processes)]
 
     def deal(self, burst: Sequence[Work]) -> list[int]:
-        """The process of each request; its load is one higher until `done`."""
+        """Return the process of each request and increment its load until `done`."""
         places = [0] * len(burst)
         fair = -(-(sum(self.load) + len(burst)) // len(self.load))
-        # Sorted, requests with one prefix follow each other.
+        # Sorted, so that requests with one prefix are adjacent.
         for number in sorted(range(len(burst)), key=lambda number: burst[number].prompt):
             work = burst[number]
             chunks = _chunks(work.prompt)
@@ -64,11 +64,11 @@ class Router:
         return places
 
     def done(self, place: int) -> None:
-        """A request of a process has ended."""
+        """Decrement the load of a process after a request."""
         self.load[place] -= 1
 
     def reset(self, place: int | None = None) -> None:
-        """Drop the beginnings known of a process, or of all."""
+        """Drop the known prefixes of a process, or of all."""
         for number, read in enumerate(self._read):
             if place in (None, number):
                 read.clear()

@@ -1,4 +1,4 @@
-"""Samples tokens by inverse transform; the uniform number depends on the request's seed alone."""
+"""Samples tokens by inverse transform, from uniform numbers that depend only on seed and index."""
 
 import numpy as np
 import torch
@@ -37,14 +37,14 @@ def log_distribution(
     ordered, order = full.sort(dim=-1, descending=True, stable=True)
     probability = ordered.exp()
     before = probability.cumsum(-1) - probability
-    # A row with top-p 1 must not lose its tail to the rounding of the sum.
+    # With top-p 1 the rounding of the sum must not cut the tail.
     cut = (before >= top_p[:, None]) & (top_p[:, None] < 1.0)
     kept = full.masked_fill(torch.zeros_like(cut).scatter_(-1, order, cut), -torch.inf)
     return kept.log_softmax(-1)
 
 
 def draw(probability: Float[Tensor, "B V"], uniform: Float[Tensor, " B"]) -> Int[Tensor, " B"]:
-    """Invert the cumulative distribution, in vocabulary order. A token of probability 0 is never drawn."""
+    """Invert the cumulative distribution, in vocabulary order. A token of probability 0 is never sampled."""
     total = probability.cumsum(-1)
     target = uniform * total[:, -1]
     return torch.searchsorted(total, target[:, None], right=True)[:, 0].clamp_(max=total.shape[1] - 1)
@@ -59,7 +59,7 @@ def sample(
 ) -> tuple[Int[Tensor, " B"], Float[Tensor, " B"], Float[Tensor, " B"]]:
     """Sample one token a row; returns it with its log-probability and the distribution's entropy (nats).
 
-    A row that is `greedy` takes its most likely token, the first of equals: log-probability 0, entropy 0; its
+    A `greedy` row takes its most likely token, the first of equals: log-probability 0, entropy 0; its
     temperature does not matter. Logits that are not finite give a log-probability that is not finite. None is a
     temperature or a top-p of 1 in all rows, and no greedy row.
     """

@@ -29,17 +29,17 @@ Reply: TypeAlias = Sequence[int] | InjectedFault
 """The tokens of a completion, or an injected fault."""
 
 Script: TypeAlias = Callable[[Request], Reply] | Mapping[tuple[int, ...], Sequence[Reply]]
-"""What to reply to a request: a function of it, or a table from prompts to replies, of which the seed picks one."""
+"""A function of the request, or a mapping from prompts to replies; the request's seed selects one reply."""
 
 
 class Scripted:
-    """The engine of every test that is not about generation itself.
+    """An engine with scripted completions, without a model.
 
-    A reply is cut after its first stop token, at `max_tokens`, and at the end of the context, as a model's would be; a
-    reply without a stop token gets the request's first one. Log-probabilities and entropies are made up, but
-    consistent: fixed functions of the text so far, the token, the temperature and the policy version, so that `score`
-    agrees with `generate` and moves when weights are synced. So are top_probs: the token that was written has the
-    probability that its log-probability says, the ids after it have half of the rest, a quarter, and so on.
+    As with a model, a reply is cut after its first stop token, at `max_tokens`, and at the end of the context. A reply
+    without a stop token gets the request's first one. Log-probabilities and entropies are artificial but
+    consistent: fixed functions of the tokens so far, the token, the temperature and the policy version, so that `score`
+    agrees with `generate` and changes after `load_weights`. So are top_probs: the completion's token has the
+    probability of its log-probability, the ids after it have half of the rest, a quarter, and so on.
 
     Example:
         >>> engine = Scripted(script={(5, 6): [(1, 2), (3,)]})
@@ -52,12 +52,12 @@ class Scripted:
     """
 
     def __init__(self, *, script: Script, context_tokens: int = 4096, latency_s: float = 0.0) -> None:
-        """Say what to write.
+        """Store the script.
 
         Args:
-            script: What to reply.
+            script: The completions, or a function of the request.
             context_tokens: Most tokens of prompt and completion together, at least 2.
-            latency_s: How long an answer takes.
+            latency_s: Seconds per request.
         """
         if context_tokens < 2:
             raise ValueError(f"Scripted.context_tokens: got {context_tokens}; need at least 2")
@@ -71,7 +71,7 @@ class Scripted:
 
     @property
     def policy_version(self) -> int:
-        """How many weight updates were synced."""
+        """The version of the last `load_weights`, at first 0."""
         return self._policy_version
 
     @property

@@ -1,4 +1,4 @@
-"""The tokens and requests of each slot: the bookkeeping of generation, without keys and values."""
+"""Tokens, sampling settings and state of each slot, without keys and values."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -15,7 +15,7 @@ FIRST_TOKENS = 128
 
 
 SHARED_TOKENS = 16
-"""Shorter prefixes are computed again instead of shared or waited for."""
+"""Shortest shared prefix; shorter prefixes are recomputed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class Reuse:
 
 
 class Slots:
-    """R rows, one a slot, of up to L tokens; L grows by doubling.
+    """R rows, one per slot, of up to L tokens; L grows by doubling.
 
     A slot is busy while it serves a request. Its keys and values stay afterwards, for requests with the same prefix,
     until the slot gets another request.
@@ -44,13 +44,13 @@ class Slots:
         logprob: [R, L], at sampled tokens.
         entropy: [R, L] nats, at sampled tokens.
         known: [R], the number of tokens of a slot.
-        read: [R], how many of them are in the KV cache, <= `known`.
+        read: [R], the number of them in the KV cache, <= `known`.
         start: [R], the position at which the completion begins.
-        limit: [R], the position at which it ends at the latest.
+        limit: [R], the last position at which it may end.
         seed: [R] uint64.
         temperature: [R].
         top_p: [R].
-        top_probs: [R], how many of the most likely tokens a request gets at each position.
+        top_probs: [R], the number of most likely tokens to return at each position.
         stop: [R, S], stop tokens, padded with -1.
         busy: [R] bool.
     """
@@ -87,20 +87,20 @@ class Slots:
         np.not_equal(self.token[:, :width], prompt[:width], out=differs[:, :width])
         soon = np.minimum(differs.argmax(axis=1), self.known)
         now = np.minimum(soon, self.read)
-        # Of equals an idle slot that holds nothing else comes first: its pages can be taken over.
+        # Among equals, prefer an idle slot that holds only this prefix: its pages can be reused.
         whole = ~self.busy & (self.read == now)
         now[(now < SHARED_TOKENS) & ~whole] = 0
         slot = int((2 * now + whole).argmax())
         return Reuse(slot=slot, tokens=int(now[slot]), soon_tokens=int(soon.max()))
 
     def choose(self, reuse: Reuse) -> int:
-        """The slot for a request: the one reused if it loses nothing, else an empty one, else the oldest idle."""
+        """The slot for a request: the reused slot if it loses no token, else an empty one, else the oldest idle."""
         if not self.busy[reuse.slot] and self.read[reuse.slot] == reuse.tokens:
             return reuse.slot
         return int(np.where(self.busy, np.iinfo(np.int64).max, self._released).argmin())
 
     def take(self, slot: int, tokens: Ints, reused_tokens: int) -> None:
-        """Give an idle slot to a request of `tokens`, whose first `reused_tokens` are in the KV cache."""
+        """Assign an idle slot to a request of `tokens`, whose first `reused_tokens` are in the KV cache."""
         self._reserve(len(tokens) + 1)
         self.token[slot, : len(tokens)] = tokens
         self.known[slot] = self.start[slot] = self.limit[slot] = len(tokens)

@@ -85,7 +85,7 @@ class EngineWorker:
             raise ValueError(
                 f"Local.processes: got a model that cannot be sent to another process ({why}); need one that can be "
                 "pickled, and room for its weights in the memory that processes share (/dev/shm; in a container "
-                "--shm-size); or say processes=0"
+                "--shm-size); or set processes=0"
             ) from error
         finally:
             theirs.close()
@@ -102,7 +102,7 @@ class EngineWorker:
             wrong: str | None = self.connection.recv()
         except (EOFError, OSError):
             raise RuntimeError(
-                f"an engine process died as it started (exit status {self.end()}); its own words are above; a script "
+                f"an engine process died as it started (exit status {self.end()}); its output is above; a script "
                 "that makes one must do so below if __name__ == '__main__'"
             ) from None
         if wrong is not None:

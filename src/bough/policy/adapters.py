@@ -15,7 +15,7 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
 
     Raises:
         ImportError: when peft is not installed.
-        ValueError: when no layer has a name that `lora.targets` asks for, or the embedding or the head has.
+        ValueError: when `lora.targets` matches no layer, or matches the embedding or the head.
     """
     try:
         import peft
@@ -23,7 +23,7 @@ def adapt(model: PreTrainedModel, lora: Lora) -> None:
         raise ImportError("Lora needs peft, which can't be imported; do: pip install 'bough[lora]'") from error
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     untyped: Any = peft
-    # With the task's name peft leaves the output layer out of "all-linear".
+    # With the task type, peft excludes the output layer from "all-linear".
     config = untyped.LoraConfig(r=lora.rank, lora_alpha=lora.alpha, target_modules=targets, task_type="CAUSAL_LM")
     with seeded(lora.seed):
         try:

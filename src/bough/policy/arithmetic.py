@@ -1,4 +1,4 @@
-"""The operations of a model's update."""
+"""Counts the floating-point operations of a model update."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class Arithmetic:
 
     Attributes:
         weights: Weights that a token passes through, without the embeddings and the output layer.
-        after: Those after the last layer's attention, where tokens can skip them, or 0.
+        after: Weights after the last layer's attention if tokens can skip them, else 0.
         head: Vocabulary size times width.
         attention: Layers times query heads times their width.
     """
@@ -24,7 +24,7 @@ class Arithmetic:
 
     @property
     def effort(self) -> float:
-        """Operations of a token after which a token is predicted, as a multiple of another's, without attention."""
+        """Ratio of the operations of a trained token to those of another token, without attention."""
         return (6 * self.weights + 8 * self.head) / (6 * (self.weights - self.after))
 
     def operations(self, *, tokens: int, trained: int, pairs: int, spared: int = 0) -> int:
@@ -33,7 +33,7 @@ class Arithmetic:
         Args:
             tokens: Tokens of the forward pass.
             trained: Trained tokens.
-            pairs: Pairs of a query and a key that it sees.
+            pairs: Pairs of a query and a visible key.
             spared: Tokens that skip the work after the last layer's attention.
         """
         products = self.weights * tokens - self.after * spared

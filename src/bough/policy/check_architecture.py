@@ -10,8 +10,8 @@ from torch import Tensor
 from bough.policy.model import ATTENTION, CausalModel, causal
 
 PROMPT, BRANCHES = 5, [4, 3]
-"""Tokens of a prompt and of its two continuations, laid end to end. A layer that mixes tokens outside of its attention
-shows at the seam of the branches."""
+"""Tokens of a prompt and of its two continuations, concatenated. A layer that mixes tokens outside of attention
+changes the logits at the boundary of the branches."""
 
 TOLERANCE = {torch.float64: 1e-5, torch.float32: 1e-4, torch.bfloat16: 5e-2, torch.float16: 2e-2}
 """Largest relative difference of logits; norms compute in float32 in all of them."""
@@ -22,7 +22,7 @@ class AttentionShape:
     """The sizes of a model's attention.
 
     Attributes:
-        layers: How many times a forward pass calls it, with layer 0, 1, ...
+        layers: The number of attention calls in a forward pass, with layer 0, 1, ...
         heads: Query heads.
         kv_heads: Key heads.
         head_width: Elements of a head.
@@ -37,10 +37,11 @@ class AttentionShape:
 def check_architecture(model: CausalModel) -> AttentionShape:
     """Compare the logits of a small tree, laid out depth first, with the model's own logits of each path.
 
-    Sets `model.skips_last_layer` where the last layer can run for some tokens alone with the same result.
+    Sets `model.skips_last_layer` if the last layer can run for a subset of tokens with the same result.
 
     Raises:
-        ValueError: when they differ, or the model can't be run so; names the architecture and the reason.
+        ValueError: when they differ, or the model does not support this forward pass; the message has the architecture
+            and the reason.
     """
     name = (model.model.config.architectures or [type(model.model).__name__])[0]
     try:
@@ -97,7 +98,7 @@ def _skips(model: CausalModel, run: Callable[[Tensor], Tensor], hidden: Tensor) 
     try:
         some = run(rows)
     except (RuntimeError, TypeError, ValueError, IndexError):
-        return False  # its layers' arguments have another form
+        return False  # its layers have other arguments
     if some.shape != (len(rows), hidden.shape[1]):
         return False
     difference = float((some - hidden[rows]).square().sum().sqrt() / hidden[rows].square().sum().sqrt())

@@ -1,4 +1,4 @@
-"""The running value heads."""
+"""The value heads of a run."""
 
 import copy
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from bough.policy.valuehead import ValueHead
 
 
 class Critic(nn.Module):
-    """Value heads with their weights. Made by `ValueHead.build`."""
+    """Value heads with their weights. Built by `ValueHead.build`."""
 
     def __init__(self, settings: ValueHead, width: int) -> None:
         super().__init__()
@@ -27,7 +27,7 @@ class Critic(nn.Module):
         return dict(zip(self.settings.heads, self.linear(hidden.to(self.linear.weight.dtype)).unbind(-1), strict=True))
 
     def shadow(self) -> "Critic":
-        """The same weights, with gradients of their own."""
+        """Value heads with the same weights and separate gradients."""
         memo: dict[int, Any] = {id(weight): nn.Parameter(weight.detach()) for weight in self.parameters()}
         return copy.deepcopy(self, memo)
 

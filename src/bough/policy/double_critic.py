@@ -1,4 +1,4 @@
-"""The running state of an utterance-level critic: two Q heads, two V heads, and a slow copy."""
+"""The state of an utterance-level critic: two Q heads, two V heads, and a target network."""
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ class TurnValues:
     Attributes:
         q: [n, 2], Q of context and action.
         v: [n, 2], V of the context.
-        after: [n, 2], V of context and action, as a state of its own.
+        after: [n, 2], V of context and action as one state.
     """
 
     q: Float[Tensor, "n 2"]
@@ -64,7 +64,7 @@ class DoubleCritic(nn.Module):
         lengths = np.asarray([len(turn.text) for turn in turns])
         filled = np.zeros((len(turns), int(lengths.max())), dtype=np.int64)
         filled[np.arange(filled.shape[1]) < lengths[:, None]] = np.concatenate([turn.text for turn in turns])
-        # The model is causal, so the padding after a text does not change its states.
+        # The model is causal, so padding after a text does not change its states.
         hidden: Tensor = self.trunk(input_ids=torch.as_tensor(filled, device=device)).last_hidden_state
         row = torch.arange(len(turns), device=device)
         before = hidden[row, torch.tensor([turn.read for turn in turns], device=device) - 1]
@@ -84,7 +84,7 @@ def _both(heads: nn.ModuleList, hidden: Tensor) -> Tensor:
 
 
 class UtteranceCriticState:
-    """The critic, its slow copy, its optimizer, and its replay buffer."""
+    """The critic, its target network, its optimizer, and its replay buffer."""
 
     def __init__(self, settings: UtteranceCritic, *, vocab_tokens: int, device: str, seed: int) -> None:
         self.buffer = ReplayBuffer(settings.capacity_turns)
@@ -152,7 +152,7 @@ class UtteranceCriticState:
         return {**metrics, "utterance/turns": float(len(self.buffer))}
 
     def state(self) -> Mapping[str, NDArray[Any]]:
-        """Weights, Adam's moments, and turns."""
+        """Weights, Adam's moments, and the turns of the buffer."""
         tensors = {f"critic/{name}": weight for name, weight in self.twins.named_parameters()}
         tensors |= {f"target/{name}": weight for name, weight in self.target.named_parameters()}
         for name, weight in self.twins.named_parameters():

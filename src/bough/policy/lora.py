@@ -1,21 +1,21 @@
-"""The choice of low-rank adapters."""
+"""Settings of low-rank adapters."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lora:
-    """Train low-rank adapters (LoRA, arXiv 2106.09685) and leave the weights below them as they are.
+    """Train low-rank adapters (LoRA, arXiv 2106.09685) and freeze the base weights.
 
-    The output of an adapted layer is `W x + alpha / rank * B A x`, where A starts at random and B at 0. Adapters are
-    float32 whatever the model is, and have no dropout. Needs the extra `bough[lora]`.
+    The output of an adapted layer is `W x + alpha / rank * B A x`, where A starts at random and B at 0. Adapters
+    are float32 for every dtype of the model, and have no dropout. Needs the extra `bough[lora]`.
 
     Attributes:
         rank: Rows of A, >= 1.
         alpha: Scale, > 0.
-        targets: Names of the linear layers to adapt, such as ("q_proj", "v_proj"); "all-linear" takes every one but
+        targets: Names of the linear layers to adapt, such as ("q_proj", "v_proj"); "all-linear" adapts all but
             the head.
-        seed: Of A.
+        seed: The seed of A.
     """
 
     rank: int = 16

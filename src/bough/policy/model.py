@@ -1,7 +1,7 @@
-"""A transformers causal language model that reads tokens of many sequences laid end to end.
+"""Runs a transformers causal language model on many concatenated sequences.
 
-Its caller computes the attention, and so decides which token sees which: the model is run without padding, mask, cache
-and dropout. Layers call `caller_attention`, under the name `ATTENTION`, which hands queries, keys and values to the
+Its caller computes the attention, and so determines which token sees which: the model runs without padding, mask, cache
+and dropout. Layers call `caller_attention`, registered as `ATTENTION`, which passes queries, keys and values to the
 `Attend` of the forward pass.
 """
 
@@ -34,21 +34,21 @@ class Attend(Protocol):
     ) -> Tensor:
         """(layer, query [H, U, D], key [K, U, D], value [K, U, D], scale) -> [H, U, D], after the rotary embedding.
 
-        K divides H; query head h reads key head h // (H // K). A query sees the last `window` tokens of its text,
-        itself included, or all.
+        K divides H; query head h reads key head h // (H // K). A query sees the last `window` tokens of its
+        sequence, itself included, or all.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionRequest:
-    """The argument that a forward pass hands through the model's layers to `caller_attention`.
+    """The argument that a forward pass sends through the model's layers to `caller_attention`.
 
     Attributes:
         attend: Computes the attention.
         rows: [m], the only tokens whose output the last layer computes; None is all.
         attend_last: Replaces `attend` in the last layer, if given, and returns `rows` alone.
-        attended: [H, U, D], the result of `attend`, where it is known.
+        attended: [H, U, D], the result of `attend`, if already computed.
     """
 
     attend: Attend
@@ -65,12 +65,12 @@ class CausalModel:
     """
 
     def __init__(self, model: PreTrainedModel, *, skips_last_layer: bool = False) -> None:
-        # Evaluation mode switches dropout off; gradients flow all the same.
+        # Evaluation mode turns dropout off; gradients still flow.
         self.model = model.eval()
         self._skips, self._recomputes = skips_last_layer, False
         self.attend_with(ATTENTION)
         if layers := self._layers():
-            # In a copy of a model the hook is there already, and a second one has nothing left to skip.
+            # A copy of a model already has the hook; a second hook has no effect.
             layers[-1].register_forward_pre_hook(skip_last_layer, with_kwargs=True)
         use_fast_linear(model)
 
@@ -82,11 +82,11 @@ class CausalModel:
         rows: Int[Tensor, " m"] | None = None,
         attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
-        """Final hidden states, after the last norm, of U tokens laid end to end, or of the tokens `rows`.
+        """Final hidden states, after the last norm, of U concatenated tokens, or of the tokens `rows`.
 
         Args:
             tokens: [U], ids below `vocab_tokens`.
-            positions: [U], the number of tokens before each in its own text.
+            positions: [U], the number of tokens before each in its own sequence.
             attend: Computes the attention.
             rows: [m], the tokens whose states are returned; None is all. The last layer skips most work on the others.
             attend_last: Replaces `attend` in the last layer where it runs for `rows` alone; returns their rows.
@@ -154,7 +154,7 @@ class CausalModel:
             layer.training = on
 
     def shadow(self) -> "CausalModel":
-        """The same weights, with gradients of their own."""
+        """A model with the same weights and separate gradients."""
         memo: dict[int, Any] = {
             id(weight): nn.Parameter(weight.detach(), requires_grad=weight.requires_grad)
             for weight in self.model.parameters()
@@ -200,7 +200,7 @@ def caller_attention(
         query: [1, H, U, D].
         key: [1, K, U, D].
         value: [1, K, U, D].
-        attention_mask: None; the caller decides which token sees which.
+        attention_mask: None; the caller determines which token sees which.
         scaling: Multiplies the scores; None means D ** -0.5.
         dropout: 0.
         sliding_window: The most tokens that a query sees, itself included.
@@ -240,12 +240,12 @@ def caller_attention(
     return mixed.transpose(0, 1).unsqueeze(0).contiguous(), None
 
 
-# transformers builds no mask for an attention without a mask function of the same name.
+# transformers builds no mask for an attention without a registered mask function.
 cast("Any", AttentionInterface).register(ATTENTION, caller_attention)
 
 
 class _AttentionDone(Exception):
-    """The last layer has computed what it must for all tokens."""
+    """Ends the last layer's run over all tokens after its attention."""
 
 
 def skip_last_layer(
@@ -253,8 +253,8 @@ def skip_last_layer(
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """A forward pre-hook of the last layer: where the request has `rows`, the layer runs for these tokens alone.
 
-    Of the other tokens only keys and values matter. The layer first runs for all tokens up to its attention, which
-    raises; then it runs for `rows`, with that attention given.
+    The other tokens contribute only keys and values. The layer first runs for all tokens up to its attention, which
+    raises; then it runs for `rows`, with that attention's result.
     """
     request: AttentionRequest | None = named.get("bough")
     if request is None or request.rows is None:
@@ -280,7 +280,7 @@ def skip_last_layer(
 
 
 def _rows(given: Any, tokens: int, rows: Tensor) -> Any:
-    """Of a layer's argument with one entry a token, [1, tokens, ...], the entries of `rows`."""
+    """Select the entries of `rows` from a layer's argument with one entry per token, [1, tokens, ...]."""
     if isinstance(given, tuple):
         return tuple(_rows(each, tokens, rows) for each in cast("tuple[Any, ...]", given))
     of_tokens = isinstance(given, Tensor) and given.ndim > 1 and given.shape[1] == tokens

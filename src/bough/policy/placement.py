@@ -1,4 +1,4 @@
-"""Where a policy runs, and in what numbers."""
+"""The device and dtype of a policy."""
 
 from typing import Literal, TypeAlias
 
@@ -9,7 +9,7 @@ def pick_device(device: str) -> str:
     """`device`, or for "auto" the first CUDA device if there is one and else the CPU.
 
     Raises:
-        ValueError: when there is no such device here.
+        ValueError: when this machine has no such device.
     """
     import torch
 

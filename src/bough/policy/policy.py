@@ -102,7 +102,7 @@ class Policy:
         rows: Int[Tensor, " m"] | None = None,
         attend_last: Attend | None = None,
     ) -> Float[Tensor, "_ W"]:
-        """Final hidden states, after the last norm, of U tokens laid end to end, with gradients.
+        """Final hidden states, after the last norm, of U concatenated tokens, with gradients.
 
         Args:
             tokens: [U], ids below `vocab_tokens`.

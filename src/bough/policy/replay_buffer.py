@@ -17,10 +17,10 @@ class Turn:
 
     Attributes:
         text: Context and action, int32.
-        read: The length of the context, >= 1.
+        read: The number of context tokens, >= 1.
         reward: The reward from this action to the next.
         after: The context of the next turn, int32; `text` where a budget cut the episode short.
-        goes_on: Whether there was a next turn.
+        goes_on: Whether there is a next turn.
         done: Whether the environment ended the episode.
     """
 
@@ -32,7 +32,7 @@ class Turn:
     done: bool
 
     def shortened(self, limit: int) -> "Turn":
-        """The same with the last `limit` tokens of each text."""
+        """A copy with the last `limit` tokens of each text."""
         cut = max(0, len(self.text) - limit)
         return Turn(
             text=self.text[cut:],
@@ -81,11 +81,11 @@ class ReplayBuffer:
         self._turns.extend(turns)
 
     def draw(self, count: int, generator: np.random.Generator) -> list[Turn]:
-        """Turns at random, with replacement."""
+        """Sample turns uniformly, with replacement."""
         return [self._turns[int(place)] for place in generator.integers(len(self._turns), size=count)]
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Every turn, as columns; texts end to end."""
+        """All turns as arrays; texts are concatenated."""
         nothing = np.zeros(0, dtype=np.int32)
         return {
             "text": np.concatenate([nothing, *(turn.text for turn in self._turns)]),

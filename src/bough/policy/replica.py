@@ -1,4 +1,4 @@
-"""A frozen copy of a policy's model, which an engine samples from."""
+"""A frozen copy of a policy's model, for an engine."""
 
 from collections.abc import Mapping
 
@@ -20,7 +20,7 @@ class Replica:
         if model.device.type == "cpu":
             _transpose_in_memory(model)
         self._model = model
-        # transformers looks both up on every call.
+        # transformers looks up both on every call.
         self._head, self._device = model.head(), model.device
         self._shape = shape
         self._context_tokens = context_tokens
@@ -37,7 +37,7 @@ class Replica:
 
     @property
     def layers(self) -> int:
-        """How many times a forward pass calls `attend`, with layer 0, 1, ..."""
+        """The number of calls of `attend` in a forward pass, with layer 0, 1, ..."""
         return self._shape.layers
 
     @property
@@ -95,7 +95,7 @@ class Replica:
 
 
 def _transpose_in_memory(model: CausalModel) -> None:
-    """Store the weights of the layers column by column: products with few rows then need no packing of the matrix."""
+    """Store the layers' weights in column-major order: products with few rows then need no packing of the matrix."""
     for module in model.model.base_model.modules():
         if isinstance(module, nn.Linear):
             module.weight.data = module.weight.t().contiguous().t()

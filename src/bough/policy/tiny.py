@@ -20,12 +20,12 @@ class Tiny:
         layers: >= 1.
         width: Elements of a hidden state, a multiple of 2 * `heads`.
         heads: Query heads.
-        kv_heads: Key heads, a divisor of `heads`; None means as many.
+        kv_heads: Key heads, a divisor of `heads`; None is `heads`.
         vocab_tokens: Most tokens of the vocabulary, >= 260: the bytes and the marks of a chat.
         context_tokens: Most positions of the model.
-        seed: Of the weights.
+        seed: The seed of the weights.
         device: "auto", "cpu", "cuda", ...
-        dtype: Of the weights.
+        dtype: The dtype of the weights.
     """
 
     layers: int = 2
@@ -64,7 +64,7 @@ class Tiny:
         """Build the model; the same settings and texts give the same weights and tokenizer.
 
         Args:
-            texts: Observations and actions of the environment; they should contain every word and symbol that matters.
+            texts: Observations and actions of the environment; they should contain every frequent word and symbol.
             assets: A folder. The tokenizer in it is used instead of training one; a trained one is written there.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Settings of an off-policy critic of whole turns, with a model of its own."""
+"""Settings of an off-policy critic of whole turns, with its own model."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -21,8 +21,8 @@ class UtteranceCritic:
         copy      <- polyak * critic + (1 - polyak) * copy  after every gradient step
 
     r is the reward from this action to the next. d is 1 where the environment ended the episode and 0 where a budget
-    cut it short. The tree has no state after such a cut. There V' is taken of the text up to the end of the action; V
-    learns the value of such a text wherever the episode did go on:
+    cut it short. The tree has no state after such a cut. There the target uses V' of the text up to the action's end.
+    V learns the value of such texts from turns with a next turn:
 
         V_i(s a) -> V'_i(s')
 
@@ -40,15 +40,15 @@ class UtteranceCritic:
         layers: >= 1.
         width: Elements of a hidden state, a multiple of 2 * `heads`.
         heads: Attention heads.
-        context_tokens: Most tokens of a text; longer texts lose their first.
+        context_tokens: Most tokens of a text; longer texts keep their last tokens.
         discount: Per turn, in [0, 1] (0.9).
         polyak: Rate of the copy's update, in (0, 1] (0.1).
         learning_rate: Adam's learning rate.
         clip_norm: Largest norm of the gradient.
         steps: Gradient steps before each credit (50 in the code).
         batch_turns: Turns from the buffer, and turns of this step, in each (256 in the code).
-        capacity_turns: Most turns in the buffer; the oldest go first.
-        warmup_steps: Steps of training in which the critic learns alone and the policy stays (20 in the code).
+        capacity_turns: Most turns in the buffer; the oldest are dropped.
+        warmup_steps: Steps of training in which only the critic is trained (20 in the code).
     """
 
     gives: ClassVar[frozenset[Need]] = frozenset(map(estimate, ("q1", "q2", "v1", "v2")))

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueHead:
-    """Linear heads on the policy's last hidden states, trained with it by a loss on values (`ValueClip`).
+    """Linear heads on the policy's last hidden states, trained jointly by a value loss (`ValueClip`).
 
     Before the first update every value is 0.
 
     Attributes:
-        heads: A name for each: "value" for a critic of one; "low", "high" and "switch" for a hierarchical one.
+        heads: A name for each head: "value" for a single critic; "low", "high" and "switch" for a hierarchical one.
         learning_rate: The heads' learning rate; follows the optimizer's schedule.
         detach: Whether the value loss has no gradient in the policy's weights.
     """

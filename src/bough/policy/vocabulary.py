@@ -1,4 +1,4 @@
-"""A tokenizer for small worlds: trained on their text, one token per word or symbol, blanks for free."""
+"""A tokenizer trained on the text of a small environment: one token per word or symbol, blanks included."""
 
 import os
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ TEMPLATE = (
 """A chat template that adds one token to a message, and the end of turn to the assistant's."""
 
 PIECES = r" ?\n| ?\p{L}+| ?\p{N}| ?[^\s\p{L}\p{N}]|[^\S\n]"
-"""A line break, a word, a digit, a symbol (each with the blank before it), or a blank that nothing takes."""
+"""A line break, a word, a digit, a symbol (each with the blank before it), or any other blank."""
 
 ZERO = "\u0100"
 """How a byte-level vocabulary writes the zero byte."""
@@ -38,7 +38,7 @@ def small_tokenizer(texts: Iterable[str], vocab_tokens: int, assets: Path | None
     """The tokenizer in the folder `assets`, or, when there is none, one trained on `texts` and then written there.
 
     Raises:
-        ValueError: when the tokenizer in `assets` can't be read, or is not one of this kind; says which file.
+        ValueError: when the tokenizer in `assets` can't be read, or is not of this kind; the message has the file.
     """
     file = None if assets is None else assets / FILE
     if file is not None and file.exists():
@@ -60,10 +60,9 @@ def small_tokenizer(texts: Iterable[str], vocab_tokens: int, assets: Path | None
 def train(texts: Iterable[str], vocab_tokens: int) -> Tokenizer:
     """Learn a byte-level BPE vocabulary of at most `vocab_tokens` tokens; the same texts give the same one.
 
-    Every text has an encoding and comes back from it exactly. A word or a symbol between blanks is one token wherever
-    it stands, first in a line or not: the tokenizer puts a blank before the text and after each line break, which
-    decoding takes away again, so that the first of a line has its blank like all the others. The same holds after a
-    mark. Decoding appends a zero byte to each mark, which distinguishes a mark from equal text.
+    Decoding restores every text exactly. A word or a symbol between blanks is one token at every position in a line:
+    the tokenizer adds a blank before the text and after each line break, and decoding removes it. The same holds
+    after a mark. Decoding appends a zero byte to each mark, which distinguishes a mark from equal text.
     """
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(" "), normalizers.Replace("\n", "\n ")])
@@ -94,18 +93,16 @@ def train(texts: Iterable[str], vocab_tokens: int) -> Tokenizer:
 def _read(file: Path) -> Tokenizer:
     try:
         tokenizer = Tokenizer.from_file(str(file))
-    except Exception as error:  # tokenizers raises nothing narrower
-        raise ValueError(f"{file}: got {error}; need a tokenizer: delete the file to have it trained anew") from error
+    except Exception as error:  # tokenizers raises plain exceptions
+        raise ValueError(f"{file}: got {error}; need a tokenizer: delete the file to train it again") from error
     missing = [mark for mark in MARKS if tokenizer.token_to_id(mark) is None]
     if missing:
-        raise ValueError(
-            f"{file}: got no token {missing[0]}; need Tiny's tokenizer: delete the file to have it trained"
-        )
+        raise ValueError(f"{file}: got no token {missing[0]}; need Tiny's tokenizer: delete the file to train it again")
     return tokenizer
 
 
 def _write(tokenizer: Tokenizer, file: Path) -> None:
-    """Write so that a reader finds the whole file or none."""
+    """Write the file atomically."""
     file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     tokenizer.save(str(partial))
