@@ -194,7 +194,7 @@ def test_too_few_tasks(bough: Bough, tmp_path: Path) -> None:
 def test_a_prompt_longer_than_the_context(bough: Bough, tmp_path: Path) -> None:
     error = bough("train", f"{SMALL}:run", *ONE_STEP, "policy.context_tokens=24", folder=tmp_path).error(USAGE)
     assert re.search(r"task frozenlake-\w+: got a first prompt of \d+ tokens; need fewer than the 24", error)
-    assert "Shorten the instructions or the observation, or give the model a longer context" in error
+    assert "Shorten the instructions or observation, or use a longer context" in error
     small = ("engine.context_tokens=24", "name=other")
     assert "need fewer than the 24" in bough("train", f"{SMALL}:run", *ONE_STEP, *small, folder=tmp_path).error(USAGE)
 

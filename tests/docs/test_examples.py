@@ -24,7 +24,19 @@ def _train(*target: str, changes: Sequence[str]) -> RunDirectory:
 
 
 def test_every_example_is_tested() -> None:
-    assert {file.name for file in EXAMPLES.glob("*.py")} == {"own_environment.py", "pretrained_lora.py"}
+    tested = {"bare_loop.py", "own_environment.py", "pretrained_lora.py"}
+    assert {file.name for file in EXAMPLES.glob("*.py")} == tested
+
+
+def test_bare_loop(capsys: pytest.CaptureFixture[str]) -> None:
+    file = EXAMPLES / "bare_loop.py"
+    rates = load_module(file).train(steps=2, batch_tasks=4, demonstrations=32)
+    assert len(rates) == 2
+    assert min(rates) > 0.1, "a random policy solves almost none of these tasks"
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines] == ["1", "2"]
+    assert len({line.split()[-1] for line in lines}) == 2, "the loss of a second batch differs"
+    assert len(file.read_text().splitlines()) < 150
 
 
 def test_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

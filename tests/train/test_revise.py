@@ -191,7 +191,7 @@ def test_what_is_longer_than_what_is_read_is_not_made() -> None:
 
 
 def test_blame_must_do_with_rewards_and_say_something_of_turns() -> None:
-    with pytest.raises(ValueError, match=r"Revise\.blame: got Gae, which needs critic"):
+    with pytest.raises(ValueError, match=r"Revise\.blame: got Gae, which needs the head 'value' of a critic"):
         Revise(blame=Gae())
     assert revise(blame=Searched()) == []
     with pytest.raises(ValueError, match=r"Revise\.blame: got \w+, which"):
