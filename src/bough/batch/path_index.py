@@ -130,8 +130,8 @@ def _ends(view: PathView) -> Ints:
 
 def _visits(view: PathView) -> Floats:
     """[S] float32: the info "visits" of each turn."""
-    said, which = action_info(view, "visits", 0)
-    numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in said]
+    stored, which = action_info(view, "visits", 0)
+    numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in stored]
     return np.asarray(numbers, dtype=np.float32)[which]
 
 

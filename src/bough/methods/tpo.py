@@ -8,7 +8,7 @@ from bough.train import Run, World
 def tpo(world: World) -> Run:
     """TPO (arXiv 2410.12854): ranks all paths of a task as one list.
 
-    Assumes several paths of each task; a list says more than pairs where returns have more than two values.
+    Assumes several paths of each task; a ranked list has more information than pairs if returns have over two values.
     Experimental: the weights are LambdaRank's, and the paper's weights of steps, which need hidden states, are left
     out. The released loss descends in the wrong direction. Beta is 0.1.
     """

@@ -111,13 +111,13 @@ class UtteranceCriticState:
         if new:
             self.buffer.add(new)
             self.learn(new, np.random.default_rng(seed))
-        said = self.judge([turn for mine in turns for _, turn in mine])
-        if len(said):
-            lesser = np.minimum(said[:, 0::2], said[:, 1::2]).mean(0).tolist()
+        outputs = self.judge([turn for mine in turns for _, turn in mine])
+        if len(outputs):
+            lesser = np.minimum(outputs[:, 0::2], outputs[:, 1::2]).mean(0).tolist()
             self._metrics |= {"utterance/q": lesser[0], "utterance/v": lesser[1]}
         end = np.cumsum([0, *(len(mine) for mine in turns)]).tolist()
         return [
-            _with_values(each, [node for node, _ in mine], said[end[i] : end[i + 1]])
+            _with_values(each, [node for node, _ in mine], outputs[end[i] : end[i + 1]])
             for i, (each, mine) in enumerate(zip(rewarded, turns, strict=True))
         ]
 
@@ -141,7 +141,7 @@ class UtteranceCriticState:
         """[n, 4] float32: q1, q2, v1, v2 of n turns."""
         count = self._settings.batch_turns
         parts: list[TurnValues] = [self.twins(turns[i : i + count]) for i in range(0, len(turns), count)]
-        columns = [torch.cat([said.q, said.v], dim=1).cpu().numpy() for said in parts]
+        columns = [torch.cat([outputs.q, outputs.v], dim=1).cpu().numpy() for outputs in parts]
         return np.concatenate([np.zeros((0, 4), dtype=np.float32), *columns])
 
     def observe(self, moved: Callable[[], float]) -> Mapping[str, float]:
@@ -189,10 +189,10 @@ class UtteranceCriticState:
                 [(turn.reward, not turn.done, turn.goes_on) for turn in old], dtype=came.dtype, device=device
             ).unbind(1)
             goal = reward[:, None] + settings.discount * open_[:, None] * came
-        said: TurnValues = self.twins([*old, *fresh])
-        q_loss = (said.q[:n] - goal).square().sum(1).mean()
-        v_loss = (said.v[n:] - chosen).square().sum(1).mean()
-        after_loss = (on * (said.after[:n] - came).square().sum(1)).mean()
+        outputs: TurnValues = self.twins([*old, *fresh])
+        q_loss = (outputs.q[:n] - goal).square().sum(1).mean()
+        v_loss = (outputs.v[n:] - chosen).square().sum(1).mean()
+        after_loss = (on * (outputs.after[:n] - came).square().sum(1)).mean()
         self._adam.zero_grad(set_to_none=True)
         (q_loss + v_loss + after_loss).backward()  # pyright: ignore[reportUnknownMemberType]
         nn.utils.clip_grad_norm_(self.twins.parameters(), settings.clip_norm)

@@ -121,10 +121,10 @@ class TreePlanner:
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text = self.plan.format(**story(tree, tree.root))
-        said = await asked(
+        reply = await asked(
             tree, tree.root, "plan", number, system=SYSTEM, text=text, read=Text(), sampling=self.planning
         )
-        lines = [re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in (said or "").splitlines()]
+        lines = [re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in (reply or "").splitlines()]
         return [line for line in lines if line][: tree.rollout.limits.turns]
 
     async def _follow(self, tree: SearchTree, trie: Step) -> None:
@@ -146,15 +146,15 @@ class TreePlanner:
             await tree.act(child)
             if child.at is None:
                 break
-            said = self._failure(tree, child)
+            failure = self._failure(tree, child)
             child.visits = 1
             if child.ended:
                 child.value = child.q = tree.won if child.success and tree.won is not None else tree.lost
             if child.success:
                 break
-            if said:
+            if failure:
                 failures += 1
-                step.failed[action] = said
+                step.failed[action] = failure
             else:
                 path.append((child, step.next[action]))
         if path:
@@ -169,15 +169,15 @@ class TreePlanner:
         if not isinstance(child.at, Cursor) and not child.ended:
             return str(nodes[child.draft.node].info.get("fault", "it broke"))
         understood = nodes[child.draft.node].info.get("valid") is not False
-        said = str(nodes[tree.rollout.answered[child.draft.node]].info["text"])
-        return "" if understood and not child.ended else said or "no success"
+        observation = str(nodes[tree.rollout.answered[child.draft.node]].info["text"])
+        return "" if understood and not child.ended else observation or "no success"
 
     async def _decide(
         self, tree: SearchTree, node: SearchNode, step: Step, choices: Sequence[str | None]
     ) -> str | None:
         """The choice to follow."""
         failures = "".join(
-            f"This was tried and failed: {action or END}. {said}\n" for action, said in step.failed.items()
+            f"This was tried and failed: {action or END}. {failure}\n" for action, failure in step.failed.items()
         )
         shown = "\n".join(f"{number}. {action or END}" for number, action in enumerate(choices, start=1))
         text = self.decide.format(**story(tree, node), failures=failures, choices=shown)
