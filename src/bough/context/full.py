@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context import ContextUpdate, Renderer, Turn
+from bough.context.context import ContextUpdate, Renderer, Turn
 from bough.tree import Kind
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context import Parsed, Turn
+from bough.context.context import Turn
+from bough.context.parser import Parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.context import Context, ContextUpdate, Parsed, Renderer, Turn
+from bough.context.context import Context, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
+from bough.context.parser import Parsed
 from bough.tree.needs import Need, annotation
 
 DECISION = re.compile(r"<(switch|keep)>")

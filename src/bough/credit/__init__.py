@@ -1,110 +1,40 @@
 """Credit rules: from rewards to an advantage for each sampled token, in pure numpy."""
 
-from collections.abc import Sequence
-from typing import Literal, Protocol, cast, runtime_checkable
-
-from bough.tree import Credited, Rewarded, StageError, describe
-
-
-@runtime_checkable
-class Credit(Protocol):
-    """Computes one advantage per sampled token from the rewards of a whole batch; trees of one task form a group.
-
-    A rule that needs more than rewards and paths declares it in a field or constant `needs` (`bough.tree.needs`). A run
-    that does not give it raises a ConfigError before its first rollout.
-    """
-
-    def __call__(self, rewarded: Sequence[Rewarded]) -> list[Credited]:
-        """Credits every tree, in order."""
-        ...
-
-
-def compute_credit(rule: Credit, rewarded: Sequence[Rewarded]) -> list[Credited]:
-    """Applies a rule to the trees of a batch and checks its result: one `Credited` for each tree, in their order.
-
-    Raises:
-        StageError: when the rule returns something else; names the rule.
-    """
-    piece = f"credit={type(rule).__name__}"
-    try:
-        returned = rule(rewarded)
-    except StageError as error:
-        raise StageError(f"{piece}: {error}") from error
-    return _checked(piece, rewarded, returned)
-
-
-def _checked(piece: str, rewarded: Sequence[Rewarded], returned: object) -> list[Credited]:
-    need = "one Credited for each Rewarded, in their order"
-    if not isinstance(returned, Sequence):
-        raise StageError(f"{piece}: got {describe(returned)}; need a list with {need}")
-    items = list(cast("Sequence[object]", returned))
-    if len(items) != len(rewarded):
-        raise StageError(f"{piece}: got {len(items)} trees for {len(rewarded)}; need {need}")
-    for place, (each, given) in enumerate(zip(items, rewarded, strict=True)):
-        if not isinstance(each, Credited):
-            raise StageError(f"{piece}: got {describe(each)} at place {place}; need {need}")
-        if each.tree is not given.tree:
-            raise StageError(
-                f"{piece}: got another tree at place {place} (task {each.tree.task.id}) than was given (task "
-                f"{given.tree.task.id}); need {need}"
-            )
-    return cast("list[Credited]", items)
-
-
-@runtime_checkable
-class Compares(Protocol):
-    """A rule whose advantages are relative to something else than a task's other paths."""
-
-    @property
-    def compares(self) -> Literal["task", "batch", "nothing"]:
-        """See `compares_with`."""
-        ...
-
-
-def compares_with(rule: Credit) -> Literal["task", "batch", "nothing"]:
-    """Returns a rule's comparison set, its field or constant `compares`; it decides where an advantage is exactly zero.
-
-    "task", the default: the task's other paths. A path alone in its task, and tied paths of a task, get zero, whatever
-    scaling the batch adds. "batch": the paths of all tasks. A batch of tied paths gets zero, a path alone in its task
-    may not. "nothing": a number from outside, such as a critic's value.
-    """
-    return rule.compares if isinstance(rule, Compares) else "task"
-
-
-from bough.credit.archer import Archer  # noqa: E402
-from bough.credit.arpo import Arpo  # noqa: E402
-from bough.credit.aspo import Aspo  # noqa: E402
-from bough.credit.asymre import AsymRe  # noqa: E402
-from bough.credit.empg import Empg  # noqa: E402
-from bough.credit.filtered import Filtered  # noqa: E402
-from bough.credit.flow_grpo import FlowGrpo  # noqa: E402
-from bough.credit.foresight import Foresight  # noqa: E402
-from bough.credit.gae import Gae  # noqa: E402
-from bough.credit.gigpo import Gigpo  # noqa: E402
-from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo  # noqa: E402
-from bough.credit.hae import Hae  # noqa: E402
-from bough.credit.hgpo import Hgpo  # noqa: E402
-from bough.credit.ipa import Ipa  # noqa: E402
-from bough.credit.opmd import OpmdBaseline  # noqa: E402
-from bough.credit.poad import Poad, ntpo  # noqa: E402
-from bough.credit.process import Process  # noqa: E402
-from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline  # noqa: E402
-from bough.credit.rest_mcts import RestMcts  # noqa: E402
-from bough.credit.salt import Salt  # noqa: E402
-from bough.credit.searched import Searched  # noqa: E402
-from bough.credit.segment_po import SegmentPo  # noqa: E402
-from bough.credit.single_stream import SingleStream  # noqa: E402
-from bough.credit.slate import SlateCredit  # noqa: E402
-from bough.credit.srgpo import Srgpo  # noqa: E402
-from bough.credit.step_grpo import StepGrpo  # noqa: E402
-from bough.credit.stepwise_grpo import StepwiseGrpo  # noqa: E402
-from bough.credit.stratified import StratifiedGrpo  # noqa: E402
-from bough.credit.tree_grpo import TreeGrpo  # noqa: E402
-from bough.credit.tree_ps import TreePs  # noqa: E402
-from bough.credit.tree_rpo import TreeRpo  # noqa: E402
-from bough.credit.treepo import TreePo  # noqa: E402
-from bough.credit.treerl import TreeRl  # noqa: E402
-from bough.credit.turn_ppo import TurnPpo  # noqa: E402
+from bough.credit.archer import Archer
+from bough.credit.arpo import Arpo
+from bough.credit.aspo import Aspo
+from bough.credit.asymre import AsymRe
+from bough.credit.credit import Credit, compares_with, compute_credit
+from bough.credit.empg import Empg
+from bough.credit.filtered import Filtered
+from bough.credit.flow_grpo import FlowGrpo
+from bough.credit.foresight import Foresight
+from bough.credit.gae import Gae
+from bough.credit.gigpo import Gigpo
+from bough.credit.grpo import Grpo, dr_grpo, lite_ppo, loop, opo, rec, rloo
+from bough.credit.hae import Hae
+from bough.credit.hgpo import Hgpo
+from bough.credit.ipa import Ipa
+from bough.credit.opmd import OpmdBaseline
+from bough.credit.poad import Poad, ntpo
+from bough.credit.process import Process
+from bough.credit.reinforce_pp import ReinforcePlusPlus, reinforce_pp_baseline
+from bough.credit.rest_mcts import RestMcts
+from bough.credit.salt import Salt
+from bough.credit.searched import Searched
+from bough.credit.segment_po import SegmentPo
+from bough.credit.single_stream import SingleStream
+from bough.credit.slate import SlateCredit
+from bough.credit.srgpo import Srgpo
+from bough.credit.step_grpo import StepGrpo
+from bough.credit.stepwise_grpo import StepwiseGrpo
+from bough.credit.stratified import StratifiedGrpo
+from bough.credit.tree_grpo import TreeGrpo
+from bough.credit.tree_ps import TreePs
+from bough.credit.tree_rpo import TreeRpo
+from bough.credit.treepo import TreePo
+from bough.credit.treerl import TreeRl
+from bough.credit.turn_ppo import TurnPpo
 
 __all__ = [
     "Archer",

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from bough.credit import Credit
+from bough.credit.credit import Credit
 from bough.credit.success import ends_info, succeeded
 from bough.tree import ANSWER, Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.curate import FilterResult
+from bough.curate.filter import FilterResult
 from bough.tree import Credited, Ints, exclude_leaves, groups, path_view
 
 

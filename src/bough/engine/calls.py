@@ -11,7 +11,7 @@ from typing import cast
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import BaseModel, Field, ValidationError
 
-from bough.engine import EngineFault
+from bough.engine.engine import EngineFault
 from bough.engine.openai import OpenAi, Usage
 
 PASSING = (408, 409, 429)

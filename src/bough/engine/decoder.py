@@ -14,8 +14,8 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bough.engine import Completion, FinishReason, Request
 from bough.engine.attention import PagedAttention, attention_for
+from bough.engine.engine import Completion, FinishReason, Request
 from bough.engine.kv_cache import KVCache
 from bough.engine.local import Local
 from bough.engine.model import Attend, Model

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from bough.engine import Completion, EngineFault, Request
 from bough.engine.decoder import Decoder, Generate, Score, Stats
+from bough.engine.engine import Completion, EngineFault, Request
 from bough.engine.local import Local
 from bough.engine.model import Model
 from bough.engine.slots import Ints

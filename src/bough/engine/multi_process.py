@@ -16,8 +16,8 @@ from itertools import count
 import torch
 from torch import Tensor
 
-from bough.engine import Completion, EngineFault, Request
 from bough.engine.decoder import Stats
+from bough.engine.engine import Completion, EngineFault, Request
 from bough.engine.generation import ROUNDS
 from bough.engine.local import Local
 from bough.engine.model import Model

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from bough.engine import Completion, EngineFault, FinishReason, Request
+from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 from bough.engine.messages import END, Messages, conversation
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from math import exp
 from typing import TYPE_CHECKING, TypeAlias
 from zlib import crc32
 
-from bough.engine import Completion, EngineFault, FinishReason, Request
+from bough.engine.engine import Completion, EngineFault, FinishReason, Request
 
 if TYPE_CHECKING:
     from torch import Tensor

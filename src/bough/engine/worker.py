@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import torch
 import torch.multiprocessing
 
-from bough.engine import Completion
 from bough.engine.decoder import Stats
+from bough.engine.engine import Completion
 from bough.engine.router import Work
 from bough.engine.worker_process import Call, Message, Report, serve
 

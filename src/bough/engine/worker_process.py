@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 
 import torch
 
-from bough.engine import Completion, EngineFault, Request
 from bough.engine.decoder import Stats
+from bough.engine.engine import Completion, EngineFault, Request
 from bough.engine.generation import LocalEngine
 from bough.engine.local import Local
 from bough.engine.model import Model

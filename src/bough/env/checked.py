@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from bough.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.tree import Outcome, Task
 from bough.usercode.origin import describe, place, shorten
 

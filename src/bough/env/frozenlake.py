@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from typing import TypeAlias
 
-from bough.env import Branching, Split, State, Step
+from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, rows_of, show
 from bough.env.splits import draw_instances, instance_task
 from bough.tree import Outcome, Task

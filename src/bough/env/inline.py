@@ -5,8 +5,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from bough.env import Branching, Env, Split, State, Step
 from bough.env.checked import ValidatedEnv
+from bough.env.env import Branching, Env, Split, State, Step
 from bough.tree import Task
 
 

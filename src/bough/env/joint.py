@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from bough.env import Branching, Env, Oracle, Split, State, Step, env_gives
+from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
 from bough.tree.needs import ORACLE, Need
 

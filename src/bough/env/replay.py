@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
 from bough.tree.needs import ORACLE, Need
 

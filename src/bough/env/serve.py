@@ -12,8 +12,8 @@ from enum import StrEnum
 from io import BufferedRWPair
 from typing import Literal, TypeAlias
 
-from bough.env import Env, EnvFault, Split, State, Step, UserCodeError
 from bough.env.checked import ValidatedEnv
+from bough.env.env import Env, EnvFault, Split, State, Step, UserCodeError
 from bough.tree import Task
 from bough.usercode.load import unpickle
 from bough.usercode.origin import describe

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from bough.env import Branching, Split, State, Step
+from bough.env.env import Branching, Split, State, Step
 from bough.env.splits import draw_instances, instance_task
 from bough.tree import Outcome, Task
 

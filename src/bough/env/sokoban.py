@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import TypeAlias
 
-from bough.env import Branching, Split, State, Step
+from bough.env.env import Branching, Split, State, Step
 from bough.env.grid import ACTIONS, MOVES, Rows, canonical, find, put, rows_of, show
 from bough.env.splits import draw_instances, instance_task
 from bough.tree import Outcome, Task

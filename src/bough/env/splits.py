@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from typing import TypeVar
 
-from bough.env import Split
+from bough.env.env import Split
 from bough.tree import Task
 
 SHARES: Mapping[Split, float] = {"train": 0.8, "dev": 0.1, "test": 0.1}

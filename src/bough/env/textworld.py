@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
-from bough.env import Branching, Split, State, Step
+from bough.env.env import Branching, Split, State, Step
 from bough.env.games import SHIPPED, Pack, open_pack
 from bough.env.games.story import Fact, Memory, Story, module
 from bough.tree import Outcome, Task

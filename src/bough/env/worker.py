@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bough.env import EnvFault, UserCodeError
+from bough.env.env import EnvFault, UserCodeError
 from bough.env.serve import ERRORS, LENGTH_BYTES, Answer, Hello, Reply, Request, Verdict, framed
 from bough.usercode.load import loaded_files
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from bough.env import Branching, Env, Split, State, Step
+from bough.env.env import Branching, Env, Split, State, Step
 from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
 from bough.tree import Task

@@ -1,238 +1,38 @@
 """Objectives: losses on columns of trained tokens, in pure torch, without trees, texts or models."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Protocol, runtime_checkable
-
-from jaxtyping import Bool, Float, Int
-
-from bough.lazy import Tensor, torch
-from bough.objective.normalizer import Normalizer
-from bough.tree.needs import Need
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PathIds:
-    """The path and turn of each token in the path view. Ids ascend: the tokens of a path, and of a turn, lie together.
-
-    Attributes:
-        path: [M] int64, 0 to P - 1.
-        turn: [M] int64, number of the turn among all turns of all paths.
-        task: [P] int64: paths of one task may be compared.
-        context_id: [turns] int64: turns with the same number have exactly the same context.
-        path_of_turn: [turns] int64, the path of each turn.
-        response_id: [turns] int64; turns with the same number have the same tokens after exactly the same context:
-            one turn shared by paths, or one sampled twice. None without such turns.
-        visits: [turns], visit count of the state after each turn in a search; 0 without a count. None without
-            a search.
-        end: [P] int64: 1 for a path that ended with success, -1 without, 0 where the explorer stopped. None when
-            unknown.
-    """
-
-    path: Int[Tensor, " M"]
-    turn: Int[Tensor, " M"]
-    task: Int[Tensor, " P"]
-    context_id: Int[Tensor, " K"]
-    path_of_turn: Int[Tensor, " K"]
-    response_id: Int[Tensor, " K"] | None = None
-    visits: Float[Tensor, " K"] | None = None
-    end: Int[Tensor, " P"] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ValueInputs:
-    """Value of the state before each token by one head of a critic, and its regression target.
-
-    Attributes:
-        value: [M]; carries a gradient.
-        old: [M], the value before the update.
-        target: [M], the regression target; nan where there is none.
-        scale: One over the sum of `loss_weight`, over the optimizer batch, of the tokens with a target:
-            `loss_weight * scale` are the weights of a mean over these tokens.
-    """
-
-    value: Float[Tensor, " M"]
-    old: Float[Tensor, " M"]
-    target: Float[Tensor, " M"]
-    scale: float = 1.0
-
-    def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "ValueInputs":
-        """Selects tokens by a mask or by index."""
-        return replace(self, value=self.value[tokens], old=self.old[tokens], target=self.target[tokens])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LossInputs:
-    """M trained tokens: of one micro-batch, each once; or of whole paths, each once for every path through it.
-
-    The second is the path view. An objective that looks at more than one token at a time asks for it (need `PATHS`),
-    and then sees all paths of an optimizer step at once, whatever the micro-batches.
-
-    Attributes:
-        logprob: [M], of the policy being trained, at the sampling temperature; carries a gradient.
-        rollout_logprob: [M], log-probability under the policy that sampled the token.
-        positive: [M] >= 0, mean positive advantage over the paths through the token (`token_advantages`).
-        negative: [M] <= 0, mean negative advantage over the paths through the token.
-        loss_weight: [M], the weight of each token in the mean over the whole optimizer batch, not this micro-batch; so
-            losses and metrics of micro-batches add up.
-        entropy: [M] nats, of the distribution of `logprob`; carries a gradient. Need `ENTROPY`.
-        reference: [M], log-probability under the frozen reference policy. Need `REFERENCE`.
-        old: [M], log-probability that the learner itself computes with the weights before the update; differs from
-            `rollout_logprob` where the engine computes differently, or sampled with older weights. Need `OLD_LOGPROBS`.
-        mean_turn_entropy: [M] nats, mean entropy of earlier steps at the same turn; nan in the first step. Need
-            `MEAN_TURN_ENTROPY`.
-        values: By the name of a head. Need `CRITIC`.
-        expert: [M] bool, tokens that a demonstration wrote; they have no rollout log-probability, an advantage of 1,
-            and weights of their own that sum to 1. None when there are none. Need `DEMONSTRATIONS`.
-        path_ids: The path view's ids. Need `PATHS`.
-        progress: Fraction of the training that is done, in [0, 1].
-    """
-
-    logprob: Float[Tensor, " M"]
-    rollout_logprob: Float[Tensor, " M"]
-    positive: Float[Tensor, " M"]
-    negative: Float[Tensor, " M"]
-    loss_weight: Float[Tensor, " M"]
-    entropy: Float[Tensor, " M"] | None = None
-    reference: Float[Tensor, " M"] | None = None
-    old: Float[Tensor, " M"] | None = None
-    mean_turn_entropy: Float[Tensor, " M"] | None = None
-    values: Mapping[str, ValueInputs] = field(default_factory=dict[str, ValueInputs])
-    expert: Bool[Tensor, " M"] | None = None
-    path_ids: PathIds | None = None
-    progress: float = 0.0
-
-    @classmethod
-    def from_matrices(
-        cls,
-        *,
-        logprob: Float[Tensor, "N T"],
-        advantage: Float[Tensor, "N T"],
-        mask: Bool[Tensor, "N T"],
-        rollout_logprob: Float[Tensor, "N T"] | None = None,
-        old: Float[Tensor, "N T"] | None = None,
-        reference: Float[Tensor, "N T"] | None = None,
-        entropy: Float[Tensor, "N T"] | None = None,
-        task: Int[Tensor, " N"] | None = None,
-        normalizer: Normalizer | None = None,
-    ) -> "LossInputs":
-        """Returns inputs from padded matrices, one row for each path of one turn, the layout of other libraries.
-
-        Args:
-            logprob: [N, T], of the policy being trained.
-            advantage: [N, T]; of any value where `mask` is False.
-            mask: [N, T], True at the trained tokens; at least one in each row.
-            rollout_logprob: [N, T], of the sampling policy; `logprob` without its gradient by default.
-            old: [N, T], log-probabilities before the update.
-            reference: [N, T], log-probabilities under the reference policy.
-            entropy: [N, T] nats.
-            task: [N], number of each row's task; None when all rows are of one.
-            normalizer: Computes the weights of the tokens; None for the mean over tokens.
-
-        Raises:
-            ValueError: when a row has no trained token.
-        """
-        length = mask.sum(dim=1)
-        if bool((length == 0).any()):
-            raise ValueError(
-                f"LossInputs.from_matrices: got no trained token in row {int((length == 0).nonzero()[0, 0])}; need at "
-                "least one in each row: leave such rows out"
-            )
-        row = torch.arange(len(mask), device=mask.device)
-        path = row.repeat_interleave(length)
-        ones, group = torch.ones_like(path), torch.zeros_like(row) if task is None else task
-        rollout = logprob.detach() if rollout_logprob is None else rollout_logprob
-        return cls(
-            logprob=logprob[mask],
-            rollout_logprob=rollout[mask],
-            positive=advantage[mask].clamp(min=0),
-            negative=advantage[mask].clamp(max=0),
-            loss_weight=(normalizer or Normalizer())(ones, 1.0 / length[path].double(), ones > 0),
-            path_ids=PathIds(path=path, turn=path, task=group, context_id=group, path_of_turn=row),
-            old=None if old is None else old[mask],
-            reference=None if reference is None else reference[mask],
-            entropy=None if entropy is None else entropy[mask],
-        )
-
-    def select(self, tokens: Bool[Tensor, " M"] | Int[Tensor, " m"]) -> "LossInputs":
-        """Selects tokens by a mask or by index; without path ids. Weights stay those of the optimizer batch."""
-        columns = {each.name: getattr(self, each.name) for each in fields(self)}
-        # Every tensor field has one entry for each token.
-        some = {name: value[tokens] for name, value in columns.items() if isinstance(value, Tensor)}
-        values = {name: each.select(tokens) for name, each in self.values.items()}
-        return replace(self, **some, values=values, path_ids=None)
-
-    @property
-    def advantage(self) -> Float[Tensor, " M"]:
-        """[M]: positive plus negative advantage; the advantage itself in the path view."""
-        return self.positive + self.negative
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Loss:
-    """A loss and its metrics.
-
-    Attributes:
-        value: Scalar to minimise.
-        metrics: Scalars without gradient, by name, each a `loss_weight`-weighted sum, so that micro-batches add up.
-    """
-
-    value: Float[Tensor, ""]
-    metrics: Mapping[str, Float[Tensor, ""]]
-
-
-@runtime_checkable
-class Objective(Protocol):
-    """A loss: a frozen dataclass whose fields are its hyperparameters.
-
-    Where the paths through a token disagree about it, `positive` and `negative` are its means over them, and a loss
-    must treat the two apart: f(positive) + g(negative), which then is the mean over paths of the ordinary loss. One
-    that can't, because it is not linear in the advantage, needs `PATHS`.
-
-    A loss with a gradient at tokens of zero advantage (a divergence, an entropy bonus) declares it by a
-    field or constant `regularises`.
-    """
-
-    @property
-    def needs(self) -> frozenset[Need]:
-        """Which optional columns it reads, as values of `bough.tree.needs`; those of objectives in its fields aside."""
-        ...
-
-    def __call__(self, columns: LossInputs) -> Loss:
-        """Computes the loss, a sum over tokens weighted by `loss_weight`, so the losses of micro-batches add up."""
-        ...
-
-
 # Imported last: every piece takes `LossInputs` and returns a `Loss`.
-from bough.objective.aepo import Aepo  # noqa: E402
-from bough.objective.chord import Chord  # noqa: E402
-from bough.objective.cispo import Cispo  # noqa: E402
-from bough.objective.corrections import Mis, Reject, Tis  # noqa: E402
-from bough.objective.dpo import Dpo, agent_q_dpo, mcts_dpo, rstar, step_dpo, tp_llama  # noqa: E402
-from bough.objective.entropy import Entropy  # noqa: E402
-from bough.objective.epo import Epo  # noqa: E402
-from bough.objective.gspo import gspo  # noqa: E402
-from bough.objective.imitation import Imitation  # noqa: E402
-from bough.objective.inpo import Inpo  # noqa: E402
-from bough.objective.kl import Kl  # noqa: E402
-from bough.objective.opmd import Opmd  # noqa: E402
-from bough.objective.orpo import Orpo  # noqa: E402
-from bough.objective.pairs import Pairs  # noqa: E402
-from bough.objective.ppo import PpoClip, loop_clip  # noqa: E402
-from bough.objective.rec import Rec  # noqa: E402
-from bough.objective.reinforce import Reinforce  # noqa: E402
-from bough.objective.sapo import Sapo  # noqa: E402
-from bough.objective.selfplay import SelfPlay  # noqa: E402
-from bough.objective.sft_mix import SftMix  # noqa: E402
-from bough.objective.simpo import SimPo  # noqa: E402
-from bough.objective.sppo import Sppo  # noqa: E402
-from bough.objective.step_apo import StepApo  # noqa: E402
-from bough.objective.sum import Sum, add  # noqa: E402
-from bough.objective.take import take  # noqa: E402
-from bough.objective.topr import Topr  # noqa: E402
-from bough.objective.tpo import Tpo  # noqa: E402
-from bough.objective.value import ValueClip  # noqa: E402
-from bough.objective.wdpo import WDpo  # noqa: E402
+from bough.objective.aepo import Aepo
+from bough.objective.chord import Chord
+from bough.objective.cispo import Cispo
+from bough.objective.corrections import Mis, Reject, Tis
+from bough.objective.dpo import Dpo, agent_q_dpo, mcts_dpo, rstar, step_dpo, tp_llama
+from bough.objective.entropy import Entropy
+from bough.objective.epo import Epo
+from bough.objective.gspo import gspo
+from bough.objective.imitation import Imitation
+from bough.objective.inpo import Inpo
+from bough.objective.inputs import LossInputs
+from bough.objective.kl import Kl
+from bough.objective.objective import Loss, Objective
+from bough.objective.opmd import Opmd
+from bough.objective.orpo import Orpo
+from bough.objective.pairs import Pairs
+from bough.objective.ppo import PpoClip, loop_clip
+from bough.objective.rec import Rec
+from bough.objective.reinforce import Reinforce
+from bough.objective.sapo import Sapo
+from bough.objective.selfplay import SelfPlay
+from bough.objective.sft_mix import SftMix
+from bough.objective.simpo import SimPo
+from bough.objective.sppo import Sppo
+from bough.objective.step_apo import StepApo
+from bough.objective.sum import Sum, add
+from bough.objective.take import take
+from bough.objective.topr import Topr
+from bough.objective.tpo import Tpo
+from bough.objective.value import ValueClip
+from bough.objective.wdpo import WDpo
+from bough.tree.needs import Need
 
 __all__ = [
     "Aepo",

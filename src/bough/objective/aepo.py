@@ -7,9 +7,10 @@ from typing import Literal
 from jaxtyping import Float
 
 from bough.lazy import Tensor, torch
-from bough.objective import Loss, LossInputs, Need
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of
-from bough.tree.needs import ENTROPY, PATHS
+from bough.tree.needs import ENTROPY, PATHS, Need
 
 _EPSILON = 1e-6
 

@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bough.objective import Loss, LossInputs, Need, Objective
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss, Objective
 from bough.objective.ppo import PpoClip
 from bough.objective.sft_mix import mix
-from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS
+from bough.tree.needs import DEMONSTRATIONS, REVISED_PATHS, SEPARATE_DEMONSTRATIONS, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bough.objective import Loss, LossInputs, Need
-from bough.tree.needs import ENTROPY
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss
+from bough.tree.needs import ENTROPY, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from bough.objective import Loss, LossInputs, Need
-from bough.tree.needs import REVISED_PATHS, TEACHER_TURNS
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss
+from bough.tree.needs import REVISED_PATHS, TEACHER_TURNS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 from jaxtyping import Bool, Float, Int
 
 from bough.lazy import Tensor, torch
-from bough.objective import Loss, LossInputs, PathIds
+from bough.objective.inputs import LossInputs, PathIds
+from bough.objective.objective import Loss
 from bough.objective.spans import path_ids_of, span_means, span_sums
 
 Unit: TypeAlias = Literal["path", "turn"]

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import torch
-from bough.objective import Loss, LossInputs, Need
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss
 from bough.objective.spans import TOKEN_RATIO, Ratio, span_log_ratio
-from bough.tree.needs import KL_IN_REWARD, PATHS
+from bough.tree.needs import KL_IN_REWARD, PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.lazy import Tensor, torch
-from bough.objective import Loss, LossInputs, Need
-from bough.tree.needs import PATHS
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss
+from bough.tree.needs import PATHS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 from jaxtyping import Float, Int
 
 from bough.lazy import Tensor
-from bough.objective import LossInputs, PathIds
+from bough.objective.inputs import LossInputs, PathIds
 
 Span: TypeAlias = Literal["turn", "sequence"]
 """The unit of a sum or mean: the tokens of one turn, or those of a whole path."""

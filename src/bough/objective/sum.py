@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 from bough.lazy import Tensor, torch
-from bough.objective import Loss, LossInputs, Need, Objective
-from bough.tree.needs import SEPARATE_DEMONSTRATIONS, gives_of
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss, Objective
+from bough.tree.needs import SEPARATE_DEMONSTRATIONS, Need, gives_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

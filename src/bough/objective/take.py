@@ -5,7 +5,7 @@ from dataclasses import replace
 from jaxtyping import Bool, Int
 
 from bough.lazy import Tensor
-from bough.objective import LossInputs, PathIds
+from bough.objective.inputs import LossInputs, PathIds
 
 
 def take(columns: LossInputs, mask: Bool[Tensor, " M"]) -> LossInputs:

@@ -4,9 +4,10 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import torch
-from bough.objective import Loss, LossInputs, Need
+from bough.objective.inputs import LossInputs
+from bough.objective.objective import Loss
 from bough.objective.pairs import Pairs, moved_from_reference
-from bough.tree.needs import PATHS, REFERENCE
+from bough.tree.needs import PATHS, REFERENCE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

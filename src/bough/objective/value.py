@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 from bough.lazy import Tensor, torch
-from bough.objective import Loss, LossInputs, Need, ValueInputs
-from bough.tree.needs import CRITIC, value_head
+from bough.objective.inputs import LossInputs, ValueInputs
+from bough.objective.objective import Loss
+from bough.tree.needs import CRITIC, Need, value_head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from bough.rollout.rollout import Rollout
-from bough.search import Evaluate
+from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
 
 

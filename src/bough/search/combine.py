@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.search import Evaluate
 from bough.search.node import SearchNode
+from bough.search.pieces import Evaluate
 from bough.search.tree import SearchTree
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from bough.rollout.rollout import Rollout
-from bough.search import Score
 from bough.search.best_first import best_first
 from bough.search.node import SearchNode
+from bough.search.pieces import Score
 from bough.search.score import QValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree, best

@@ -4,8 +4,8 @@ import math
 import random
 from dataclasses import dataclass
 
-from bough.search import Score
 from bough.search.node import SearchNode
+from bough.search.pieces import Score
 from bough.search.score import Uct
 from bough.search.tree import SearchTree
 

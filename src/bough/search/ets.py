@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bough.explore.text_similarity import rouge_l
-from bough.search import Score
 from bough.search.node import SearchNode
+from bough.search.pieces import Score
 from bough.search.rebase import rebase, split
 from bough.search.score import NodeValue
 from bough.search.search import Search

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bough.rollout.cursor import Cursor, PendingAction
-from bough.search import Hint, Written
 from bough.search.node import SearchNode
+from bough.search.pieces import Hint, Written
 from bough.search.tree import SearchTree
 
 

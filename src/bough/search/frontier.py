@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bough.search import FixedScore, Score, Select
 from bough.search.node import SearchNode
+from bough.search.pieces import FixedScore, Score, Select
 from bough.search.score import NodeValue, RatedValue
 from bough.search.tree import SearchTree
 

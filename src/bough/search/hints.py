@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from bough.engine import Sampling
 from bough.explore.asking import Choice, check_places
 from bough.rollout.cursor import PendingAction
-from bough.search import Hint
 from bough.search.node import SearchNode
+from bough.search.pieces import Hint
 from bough.search.question import asked, story
 from bough.search.tree import SearchTree
 

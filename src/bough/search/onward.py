@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from bough.search import Select
 from bough.search.descend import Descend
 from bough.search.node import SearchNode
+from bough.search.pieces import Select
 from bough.search.tree import SearchTree
 
 

@@ -6,8 +6,8 @@ from typing import Literal
 
 from bough.explore.text_similarity import rouge_l
 from bough.rollout.cursor import Cursor
-from bough.search import Score
 from bough.search.node import SearchNode
+from bough.search.pieces import Score
 from bough.search.score import NodeValue
 from bough.search.tree import SearchTree
 

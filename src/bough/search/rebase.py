@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.search import Score
 from bough.search.evaluate import CriticValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
+from bough.search.pieces import Score
 from bough.search.score import NodeValue
 from bough.search.search import Search
 from bough.search.tree import SearchTree

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.explore.asking import check_places
-from bough.search import Evaluate
 from bough.search.backup import MaxBackup
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.descend import Descend
 from bough.search.evaluate import ConstantValue, RolloutValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
+from bough.search.pieces import Evaluate
 from bough.search.question import story
 from bough.search.reflect import ANSWERED, once
 from bough.search.score import Puct

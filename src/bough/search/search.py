@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
-from bough.search import Backup, Evaluate, Expand, Prune, Rate, Select, Written
 from bough.search.backup import MeanBackup
 from bough.search.evaluate import ConstantValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
+from bough.search.pieces import Backup, Evaluate, Expand, Prune, Rate, Select, Written
 from bough.search.score import known
 from bough.search.tree import SearchTree
 from bough.tree.needs import FORKS, Need

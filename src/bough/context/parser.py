@@ -1,0 +1,63 @@
+"""A parser: an action from the text of a turn."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from bough.context.context import Turn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """The action parsed from a completion.
+
+    Attributes:
+        action: The action for the environment.
+        well_formed: Whether the text has the required format.
+        marks: Further results, values that JSON can write; stored in the info of the `ACTION` node.
+        spans: The parts of the text, as ranges of characters. The info of the node has them under "spans"
+            as ranges of the tokens that overlap those characters, so two parts may share a token.
+    """
+
+    action: str
+    well_formed: bool
+    marks: Mapping[str, object] = field(default_factory=dict[str, object])
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+
+@runtime_checkable
+class Parser(Protocol):
+    """Parses the action from a completion. Never fails: text in another format still gives an action.
+
+    A parser that finds more than the action declares it in a constant `gives`, as `frozenset({annotation("NAME")})` of
+    `bough.tree.needs`, with the names in `Parsed.marks` and `Parsed.spans`.
+    """
+
+    def __call__(self, text: str) -> Parsed:
+        """Parses the whole text of one turn."""
+        ...
+
+
+@runtime_checkable
+class PromptedParser(Parser, Protocol):
+    """A parser whose format needs instructions in the prompt; it also writes demonstrations in this format."""
+
+    @property
+    def instructions(self) -> str:
+        """The format instructions, appended to those of the environment."""
+        ...
+
+    def write(self, action: str, past: Sequence[Turn], ahead: Sequence[str]) -> str:
+        """Returns the text of a demonstrated turn.
+
+        Args:
+            action: The teacher's action.
+            past: The turns before.
+            ahead: The teacher's planned actions, `action` first.
+        """
+        ...
+
+
+def full_instructions(instructions: str, parser: Parser) -> str:
+    """Returns the system prompt: the environment's instructions, then those of the parser's format."""
+    return f"{instructions}\n{parser.instructions}".strip() if isinstance(parser, PromptedParser) else instructions

@@ -1,0 +1,165 @@
+"""An engine: tokens in, sampled tokens and their log-probabilities out."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from bough.tree.needs import ENTROPIES, MEAN_TURN_ENTROPY, Need
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class FinishReason(StrEnum):
+    """Why a completion ended."""
+
+    STOP = "stop"
+    """A stop token was sampled; it is the last token."""
+    LENGTH = "length"
+    """`max_tokens`, or the end of the model's context, was reached."""
+    ABORTED = "aborted"
+    """The engine aborted the request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are sampled.
+
+    Attributes:
+        max_tokens: Most tokens of one completion, > 0.
+        temperature: Divides the logits, >= 0; 0 takes the most likely token (log-probability 0, entropy 0).
+        top_p: Keeps the smallest set of most likely tokens whose probability reaches it, in (0, 1].
+        entropies: Whether completions carry entropies.
+        top_probs: Number of most likely tokens that a completion lists at each position, with their probabilities;
+            some engines support only 0.
+    """
+
+    max_tokens: int = 32
+    temperature: float = 1.0
+    top_p: float = 1.0
+    entropies: bool = True
+    top_probs: int = 0
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ValueError(f"Sampling.max_tokens: got {self.max_tokens}; need at least 1")
+        if self.temperature < 0:
+            raise ValueError(f"Sampling.temperature: got {self.temperature}; need 0 (greedy) or more")
+        if not 0 < self.top_p <= 1:
+            raise ValueError(f"Sampling.top_p: got {self.top_p}; need a number above 0 and at most 1")
+        if self.top_probs < 0:
+            raise ValueError(f"Sampling.top_probs: got {self.top_probs}; need 0 (none) or more")
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Entropies, when completions carry them."""
+        return frozenset({ENTROPIES, MEAN_TURN_ENTROPY} if self.entropies else ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request for one completion.
+
+    Attributes:
+        prompt_tokens: The prompt, at least one token.
+        sampling: How tokens are sampled.
+        stop_tokens: Tokens that end the completion and are kept as its last token.
+        seed: The completion depends only on the seed, the prompt and the weights, not on other requests.
+    """
+
+    prompt_tokens: tuple[int, ...]
+    sampling: Sampling
+    stop_tokens: tuple[int, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """A sampled completion of n tokens.
+
+    Attributes:
+        tokens: n vocabulary ids.
+        logprobs: n natural logs of the probability under the sampling distribution (after temperature and top-p);
+            None when the engine does not compute them: such a path can be searched and imitated, not reinforced.
+        entropies: n entropies of that distribution in nats; None when not requested, or not computed.
+        finish: Why the completion ended.
+        policy_version: The number of weight updates of the sampling weights.
+        top_probs: For each of the n positions the most likely tokens, most likely first, each with its probability
+            under the raw distribution: temperature 1, no top-p. None when not requested.
+    """
+
+    tokens: tuple[int, ...]
+    logprobs: tuple[float, ...] | None
+    entropies: tuple[float, ...] | None
+    finish: FinishReason
+    policy_version: int
+    top_probs: tuple[tuple[tuple[int, float], ...], ...] | None = None
+
+
+class EngineFault(Exception):
+    """An engine failed on a request. The path becomes `FAILED`; the episode is retried."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Anything that completes token sequences."""
+
+    @property
+    def policy_version(self) -> int:
+        """The number of weight updates of the engine's weights."""
+        ...
+
+    @property
+    def context_tokens(self) -> int:
+        """Most tokens of prompt and completion together."""
+        ...
+
+    async def generate(self, request: Request) -> Completion:
+        """Complete one prompt. Many calls may be in flight; they are batched.
+
+        Raises:
+            ValueError: when the prompt leaves no room for a token; the message has both lengths. When the engine does
+                not support `top_probs`.
+            EngineFault: when the engine fails.
+        """
+        ...
+
+    async def score(
+        self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
+    ) -> tuple[float, ...]:
+        """Log-probability of each continuation token (no top-p)."""
+        ...
+
+    async def score_each(
+        self, prompt_tokens: tuple[int, ...], continuations: Sequence[tuple[int, ...]], temperature: float = 1.0
+    ) -> tuple[tuple[float, ...], ...]:
+        """`score` several continuations of one prompt in one request; one tuple each, in their order."""
+        ...
+
+    def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
+        """Copy new weights in and drop the KV cache of the old ones; no request may be in flight."""
+        ...
+
+    def reset_cache(self) -> None:
+        """Drop the KV cache; no request may be in flight. Later requests compute as in a new engine."""
+        ...
+
+    async def close(self) -> None:
+        """Release all resources. Safe to call twice."""
+        ...
+
+
+@runtime_checkable
+class Caching(Protocol):
+    """An engine that keeps keys and values in the memory of the policy's device."""
+
+    @property
+    def cache_tokens(self) -> int:
+        """Most tokens whose keys and values it keeps."""
+        ...
+
+    @property
+    def cached_tokens(self) -> int:
+        """Tokens whose keys and values it keeps now."""
+        ...

@@ -1,0 +1,133 @@
+"""An environment: states, steps, and how a state is copied."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
+
+from bough.tree import Outcome, Task
+from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
+
+Split: TypeAlias = Literal["train", "dev", "test"]
+
+
+class Branching(StrEnum):
+    """How an environment steps the same state twice."""
+
+    COPY = "copy"
+    """A state is a value, or can be copied; branching costs no extra steps."""
+    REPLAY = "replay"
+    """The task is restarted and the actions are replayed; the replayed steps count in the budget."""
+    NONE = "none"
+    """Only the newest state of an episode can be stepped. Wrap the environment in `Replay`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """An environment state, as a value that can be stored, stepped again, and sent to another process.
+
+    Attributes:
+        observation: The text shown to the agent.
+        key: Equal keys mean the same state (no step counters in it); "" when unknown.
+        value: The environment's private data; only the environment reads it.
+        admissible: The valid actions in this state, where the environment lists them.
+    """
+
+    observation: str
+    key: str
+    value: object
+    admissible: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """The result of one action.
+
+    Attributes:
+        state: The next state.
+        reward: The environment's reward for this action. Hosts convert NumPy scalars in `reward`, `valid` and
+            `success` to Python's.
+        outcome: `OPEN`, or `TERMINATED` or `TRUNCATED` when the episode is over.
+        valid: Whether the environment recognised the action.
+        success: Whether the task is now solved.
+        replayed_steps: Number of earlier steps that were replayed to reach this state.
+        info: Further data; values that JSON can write.
+    """
+
+    state: State
+    reward: float = 0.0
+    outcome: Outcome = Outcome.OPEN
+    valid: bool = True
+    success: bool = False
+    replayed_steps: int = 0
+    info: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@runtime_checkable
+class Env(Protocol):
+    """An environment: a frozen dataclass whose fields are its settings.
+
+    `start` and `step` are pure functions of their arguments: the same task and actions give the same states on every
+    machine. They run in a worker process when a run uses workers, so an `Env` can be pickled.
+    """
+
+    @property
+    def branching(self) -> Branching:
+        """How the environment steps the same state twice."""
+        ...
+
+    @property
+    def instructions(self) -> str:
+        """The rules, part of the system prompt."""
+        ...
+
+    def tasks(self, split: Split, count: int, seed: int) -> Sequence[Task]:
+        """Returns `count` different tasks of a split. Splits share no task, whatever the seed.
+
+        Raises:
+            ValueError: when the split has fewer than `count` tasks.
+        """
+        ...
+
+    def start(self, task: Task) -> State:
+        """Returns the first state of a task."""
+        ...
+
+    def step(self, state: State, action: str) -> Step:
+        """Executes an action in a state. An unrecognised action gives `valid=False`, never an exception."""
+        ...
+
+
+@runtime_checkable
+class Oracle(Protocol):
+    """An environment with a solver."""
+
+    def plan(self, state: State) -> tuple[str, ...] | None:
+        """Returns actions from `state` to success, shortest or by demonstration; None when there are none."""
+        ...
+
+
+def env_gives(env: Env) -> frozenset[Need]:
+    """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
+    declared = gives_of(env)
+    forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
+    oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) and not isinstance(env, Gives) else ())
+    return declared | forks | oracle
+
+
+@runtime_checkable
+class HashedData(Protocol):
+    """An environment made of data files."""
+
+    @property
+    def data_hash(self) -> str:
+        """SHA-256 of the files, for the run's manifest."""
+        ...
+
+
+class EnvFault(Exception):
+    """The environment raised, hung or returned the wrong type. The path becomes `FAILED`; the episode is retried."""
+
+
+class UserCodeError(ValueError):
+    """A permanent error in the user's environment; never retried. The message has its class, text, file and line."""
