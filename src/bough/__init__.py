@@ -11,8 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from bough.lazy import lazy_names
-
-__version__ = "0.1.0"
+from bough.version import __version__
 
 if TYPE_CHECKING:
     from bough.api import Result, evaluate, load, resume, search, train

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 import bough.objective as room
-from bough.objective import LossInputs, Objective, PathIds, PpoClip, Topr, ValueInputs
+from bough.objective import LossInputs, Objective, PpoClip, Topr
+from bough.objective.inputs import PathIds, ValueInputs
 from bough.tree.needs import (
     CRITIC,
     DEMONSTRATIONS,

@@ -14,7 +14,8 @@ from torch import Tensor
 from bough.batch import Batch, pack
 from bough.learner import Learner, Optimizer
 from bough.learner.harpg import Displaced, Harpg, gradient_change, share_of_move
-from bough.objective import LossInputs, Normalizer, Objective, PathIds, PpoClip, Reinforce
+from bough.objective import LossInputs, Normalizer, Objective, PpoClip, Reinforce
+from bough.objective.inputs import PathIds
 from bough.policy import Tiny, ValueHead
 from bough.tree import Credited, Outcome, Rewarded
 

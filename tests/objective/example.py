@@ -7,7 +7,8 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from bough.objective import Loss, LossInputs, Normalizer, Objective, PathIds
+from bough.objective import Loss, LossInputs, Normalizer, Objective
+from bough.objective.inputs import PathIds
 
 OLD = 0.5
 NEW = ((0.7, 0.55, 0.3), (0.9, 0.4))

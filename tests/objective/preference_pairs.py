@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-from bough.objective import LossInputs, PathIds
+from bough.objective import LossInputs
+from bough.objective.inputs import PathIds
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from tests.objective.example import example, path_ids
 from tests.trees import seeds
 
-from bough.objective import LossInputs, ValueInputs, take
+from bough.objective import LossInputs, take
+from bough.objective.inputs import ValueInputs
 
 
 def columns() -> LossInputs:

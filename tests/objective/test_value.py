@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from bough.objective import LossInputs, PpoClip, Sum, ValueClip
-from bough.objective import ValueInputs as HeadColumns
+from bough.objective.inputs import ValueInputs as HeadColumns
 from bough.tree.needs import CRITIC, needs_of
 
 NAN = torch.nan

@@ -1,6 +1,5 @@
 """Contexts: the part of the history in the policy's prompt."""
 
-# Imported last: the pieces import the protocols above.
 from bough.context.context import Context, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.context.parse import Plain, Tagged

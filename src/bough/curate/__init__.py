@@ -1,6 +1,5 @@
 """Curation: filters of groups and paths, replay and curricula."""
 
-# Last, because every piece returns `FilterResult`.
 from bough.curate.filter import Filter, FilterResult, apply_filters, select
 from bough.curate.signal import NonZeroAdvantage
 from bough.curate.small_advantage import SmallAdvantage

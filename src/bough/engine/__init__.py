@@ -1,6 +1,5 @@
 """Engines: generate completions and score tokens."""
 
-# Last, because every engine imports the protocol above. No engine imports torch before `build`.
 from bough.engine.engine import Caching, Completion, Engine, EngineFault, FinishReason, Request, Sampling
 from bough.engine.local import Local
 from bough.engine.openai import OpenAi

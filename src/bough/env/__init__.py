@@ -1,6 +1,5 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
-# Imported last: every environment imports the protocols above.
 from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.env.frozenlake import FrozenLake
 from bough.env.host import EnvHost, Host

@@ -7,7 +7,8 @@ from torch import Tensor
 
 from bough.batch import Batch
 from bough.learner.token_outputs import Forward, TokenOutputs
-from bough.objective import LossInputs, Need, Normalizer, PathIds, ValueInputs
+from bough.objective import LossInputs, Need, Normalizer
+from bough.objective.inputs import PathIds, ValueInputs
 from bough.tree.needs import CRITIC, DEMONSTRATIONS, MEAN_TURN_ENTROPY
 
 

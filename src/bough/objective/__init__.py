@@ -1,6 +1,5 @@
 """Objectives: losses on columns of trained tokens, in pure torch, without trees, texts or models."""
 
-# Imported last: every piece takes `LossInputs` and returns a `Loss`.
 from bough.objective.aepo import Aepo
 from bough.objective.chord import Chord
 from bough.objective.cispo import Cispo
@@ -13,6 +12,7 @@ from bough.objective.imitation import Imitation
 from bough.objective.inpo import Inpo
 from bough.objective.inputs import LossInputs
 from bough.objective.kl import Kl
+from bough.objective.normalizer import Normalizer
 from bough.objective.objective import Loss, Objective
 from bough.objective.opmd import Opmd
 from bough.objective.orpo import Orpo

@@ -3,7 +3,6 @@
 The package is also a function, `bough.search(run, "mcts()")`: see `bough.api`.
 """
 
-# Last, because every component imports the tree, and the loop imports every component.
 from bough.lazy import make_callable
 from bough.search.a_star import Bounded, TurnsToGo, a_star
 from bough.search.agent_q import agent_q
@@ -32,6 +31,7 @@ from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.lats import lats
 from bough.search.mcts import mcts, puct
 from bough.search.no_return import CommitToExecuted
+from bough.search.node import SearchNode
 from bough.search.onward import FinishPathFirst
 from bough.search.pieces import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select, Written
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
@@ -43,6 +43,7 @@ from bough.search.rethink import Rethink, rethink
 from bough.search.score import AStarCost, Likelihood, NodeValue, Puct, QValue, RatedValue, Uct, VisitCount
 from bough.search.search import Search
 from bough.search.spar import spar
+from bough.search.tree import SearchTree
 from bough.search.tree_planner import TreePlanner
 from bough.search.web_pilot import web_pilot
 

@@ -6,7 +6,8 @@ from typing import cast
 
 from bough.config.config import ConfigError
 from bough.config.fields import leaf_fields
-from bough.env import State, env_gives
+from bough.env import State
+from bough.env.env import env_gives
 from bough.train.run import Run
 from bough.tree.needs import (
     OF_EVERY_RUN,

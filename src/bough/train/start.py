@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bough.config.config import ConfigError, dump, load
 from bough.config.override import full_path, override
-from bough.env import HashedData
+from bough.env.env import HashedData
 from bough.env.workers import mib
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned

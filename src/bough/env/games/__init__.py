@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict, cast
 
-from bough.env import Split
+from bough.env.env import Split
 from bough.env.splits import split_of
 
 SHIPPED = Path(__file__).parent

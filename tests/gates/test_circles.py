@@ -1,0 +1,69 @@
+"""Files inside a room form no circle of imports."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+SRC = Path(__file__).parents[2] / "src"
+
+# The settings of a piece import torch first when its running object is built, inside the method that builds it.
+SETTINGS_BUILD_RUNNING_OBJECTS = {
+    ("bough.engine.local", "bough.engine.generation"),
+    ("bough.engine.local", "bough.engine.multi_process"),
+    ("bough.engine.openai", "bough.engine.calls"),
+    ("bough.policy.utterance", "bough.policy.double_critic"),
+    ("bough.policy.valuehead", "bough.policy.critic"),
+}
+
+
+def _modules() -> dict[str, Path]:
+    files = {".".join(path.relative_to(SRC).with_suffix("").parts): path for path in SRC.rglob("*.py")}
+    return {name.removesuffix(".__init__"): path for name, path in files.items()}
+
+
+def _imports(path: Path, modules: dict[str, Path]) -> set[str]:
+    """The modules of Bough that a file imports: at its head, in functions, and for types alone."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                whole = f"{node.module}.{alias.name}"
+                found.add(whole if whole in modules else node.module)
+    return found & modules.keys()
+
+
+def _circle(graph: dict[str, set[str]]) -> list[str]:
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return []
+
+
+MODULES = _modules()
+ROOMS = sorted({name.split(".")[1] for name in MODULES if name.count(".") > 1})
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_files_of_a_room_form_no_circle(room: str) -> None:
+    own = {name for name in MODULES if name.split(".")[1:2] == [room]}
+    graph = {name: (_imports(MODULES[name], MODULES) & own) - {name} for name in own}
+    for settings, running in SETTINGS_BUILD_RUNNING_OBJECTS:
+        graph.get(settings, set()).discard(running)
+    assert _circle(graph) == []
+
+
+def test_the_exceptions_are_imported_late() -> None:
+    for settings, running in SETTINGS_BUILD_RUNNING_OBJECTS:
+        text = MODULES[settings].read_text()
+        assert running in _imports(MODULES[settings], MODULES)
+        head = [node for node in ast.parse(text).body if isinstance(node, ast.ImportFrom)]
+        assert running not in {node.module for node in head}
+
+
+def test_a_circle_is_found() -> None:
+    assert _circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
