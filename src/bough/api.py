@@ -132,7 +132,7 @@ def search(
         target = run_or_directory(target)
     edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
     with counter(explorer) as tell:
-        return search_heldout(target, edits, step=step, out=folder, tell=tell)
+        return search_heldout(target, edits, step=step, out=folder, on_progress=tell)
 
 
 def _directory(run: Trained) -> Path:

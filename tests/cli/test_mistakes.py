@@ -103,7 +103,7 @@ SEEN_AT_ONCE = [
     (("list", "mtcs"), USAGE, "unknown name 'mtcs'; did you mean 'mcts'?"),
     (("resume", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
     (("eval", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
-    (("mine", "nowhere", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
+    (("export", "nowhere", "out.jsonl"), FAILED, "nowhere: got a folder that does not exist; need one that"),
     (("search", "no/run", "mcts()"), FAILED, "no/run: got a folder that does not exist; need one that"),
     (("search", FROZENLAKE, "mcts()"), FAILED, "need the directory of a trained run, or an engine"),
     (

@@ -496,7 +496,7 @@ def test_closing_fails_what_is_in_flight() -> None:
 
 def test_usage_and_its_price() -> None:
     async def use(engine: OpenAiEngine, _: Endpoint) -> Usage:
-        assert engine.usage == Usage(money=0.0)
+        assert engine.usage == Usage(price=0.0)
         await engine.generate(hi())
         await engine.generate(hi())
         return engine.usage
@@ -504,7 +504,7 @@ def test_usage_and_its_price() -> None:
     given = replies(chat("a", counts=(1000, 200)), error(500, "no"), chat("b", counts=(500, 100)))
     usage, _ = serve(given, use, price_per_million=(2.0, 10.0))
     assert (usage.requests, usage.retries, usage.prompt_tokens, usage.completion_tokens) == (2, 1, 1500, 300)
-    assert usage.money == pytest.approx(0.006)
+    assert usage.price == pytest.approx(0.006)
 
 
 def test_the_key_is_sent_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:

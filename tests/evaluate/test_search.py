@@ -37,7 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 def test_a_search_finds_more_than_a_single_try(finished: RunDirectory) -> None:
     told: list[tuple[int, int]] = []
     once = search(finished.path, ["explorer=BestOf(n=1)"])
-    found = search(finished.path, ["explorer=mcts(width=4)"], tell=lambda done, of: told.append((done, of)))
+    found = search(finished.path, ["explorer=mcts(width=4)"], on_progress=lambda done, of: told.append((done, of)))
     assert told == [(done, 6) for done in range(1, 7)]
     assert set(found.successes) == set(once.successes)
     assert found.rate > once.rate
@@ -93,7 +93,7 @@ def test_a_folder_belongs_to_one_search(finished: RunDirectory, tmp_path: Path) 
 
 
 def test_a_killed_search_goes_on_without_losing_a_tree(finished: RunDirectory, tmp_path: Path) -> None:
-    changes = ["explorer=BestOf(n=16,enough=null)", "evaluation.tasks.count=6", *EXACT]
+    changes = ["explorer=BestOf(n=16,stop_value=null)", "evaluation.tasks.count=6", *EXACT]
     command = [sys.executable, "-m", "bough", "search", str(finished.path), *[changes[0].removeprefix("explorer=")]]
     command += [*changes[1:], "--out", str(tmp_path / "killed")]
     process = subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL, start_new_session=True)
@@ -154,7 +154,7 @@ def test_a_task_of_which_every_path_failed_enters_no_rate(
 
 def test_paths_that_failed_beside_others_are_counted(finished: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     break_steps(monkeypatch, lambda number: number == 0)
-    found = search(finished.path, ["explorer=BestOf(n=4,enough=null)", "evaluation.tasks.count=2"])
+    found = search(finished.path, ["explorer=BestOf(n=4,stop_value=null)", "evaluation.tasks.count=2"])
     assert not found.failures
     assert found.faults == 1
     assert "\npaths of these tasks that failed: 1" in summary(found)

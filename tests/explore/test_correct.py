@@ -95,7 +95,7 @@ def test_what_is_invalid_is_wrong_if_it_is_to_be() -> None:
 
     async def script(rollout: Rollout) -> None:
         lost = await attempt(rollout, await rollout.root(), branch=0)
-        assert lost.lost
+        assert lost.unsolved
         said.extend([await FirstOracleMistake()(rollout, lost), await FirstOracleMistake(invalid=False)(rollout, lost)])
 
     play(runner(scripted(lambda _: next(words)), InProcessHost(env=FrozenLake(size=2))), script, LAKE)

@@ -24,7 +24,7 @@ def found(quality: Quality, *actions: str) -> list[float | None]:
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
         for branch, action in enumerate(actions):
-            draft = rollout.put(root, [*map(ord, action), 0], branch=branch)
+            draft = rollout.force_tokens(root, [*map(ord, action), 0], branch=branch)
             said.append(await quality(rollout, draft))
 
     play(runner(scripted(lambda _: "a"), InProcessHost(env=FrozenLake(size=2))), script, LAKE)
@@ -78,8 +78,8 @@ def test_an_early_answer_is_worth_more() -> None:
     async def script(rollout: Rollout) -> None:
         place = await rollout.root()
         for _ in range(6):
-            said.append(await early(rollout, rollout.put(place, [ord("a"), 0], branch=1)))
-            other = rollout.put(place, [ord("b"), 0], branch=2)
+            said.append(await early(rollout, rollout.force_tokens(place, [ord("a"), 0], branch=1)))
+            other = rollout.force_tokens(place, [ord("b"), 0], branch=2)
             assert await early(rollout, other) == 2.0
             place = await rollout.advance(place)  # type: ignore[assignment]
 
@@ -95,7 +95,7 @@ def test_a_judge_says_what_an_action_is_worth(answer: str, score: float | None) 
     engine = scripted(lambda _: answer)
 
     async def script(rollout: Rollout) -> None:
-        draft = rollout.put(await rollout.root(), [*map(ord, "{turns}"), 0])
+        draft = rollout.force_tokens(await rollout.root(), [*map(ord, "{turns}"), 0])
         assert await rate(rollout, LlmJudge(prompt="{observation} then {action}?"), draft) == score
         assert rollout.builder.nodes[draft.node].info.get("quality") == score
         assert rollout.budget.spent == Usage(tokens=len(answer) + 1, calls=1)
@@ -112,7 +112,7 @@ def test_a_judge_is_told_what_a_judge_of_a_search_is_told() -> None:
         place = await rollout.advance(await rollout.root(), action="a")
         assert isinstance(place, Cursor)
         judge = LlmJudge(prompt="{instructions}|{turns}|{observation}|{action}", read=NumberParser(low=1.0, high=5.0))
-        assert await rate(rollout, judge, rollout.put(place, [ord("b"), 0])) == 0.5
+        assert await rate(rollout, judge, rollout.force_tokens(place, [ord("b"), 0])) == 0.5
 
     play(runner(engine), script)
     (request,) = engine.requests
@@ -125,7 +125,7 @@ def test_two_actions_are_two_questions() -> None:
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
         for branch in (0, 1):
-            await rate(rollout, LlmJudge(), rollout.put(root, [ord("a"), 0], branch=branch))
+            await rate(rollout, LlmJudge(), rollout.force_tokens(root, [ord("a"), 0], branch=branch))
 
     play(runner(engine), script)
     assert len({request.seed for request in engine.requests}) == 2
@@ -133,7 +133,7 @@ def test_two_actions_are_two_questions() -> None:
 
 def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
     async def script(rollout: Rollout) -> None:
-        draft = rollout.put(await rollout.root(), [ord("a"), 0])
+        draft = rollout.force_tokens(await rollout.root(), [ord("a"), 0])
         assert await rate(rollout, LlmJudge(), draft) is None
         assert "quality" not in rollout.builder.nodes[draft.node].info
 

@@ -82,7 +82,7 @@ def test_help_is_fast() -> None:
         ("train grpo_frozenlake optimizer=Optimizer(epoch=1)", "did you mean 'epochs'"),
         ("train grpo credit=Gae", "credit=Gae: needs the head 'value'"),
         ("resume nowhere", "a folder that does not exist"),
-        ("mine nowhere pairs.jsonl", "a folder that does not exist"),
+        ("export nowhere pairs.jsonl", "a folder that does not exist"),
         ("eval nowhere", "a folder that does not exist"),
         ("search grpo_frozenlake mcts()", "got a run without weights"),
     ],

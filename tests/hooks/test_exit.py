@@ -24,7 +24,7 @@ async def nobody(_: Task) -> tuple[str, ...]:
 
 
 def begin(kept: ExItState, tasks: list[Task], seed: int) -> list[Task]:
-    return asyncio.run(kept.begin(tasks, nobody, seed))
+    return asyncio.run(kept.rewrite(tasks, nobody, seed))
 
 
 def fresh(**settings: float) -> ExItState:
@@ -44,7 +44,7 @@ def variance(group: Rewarded) -> float:
 
 def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
     one, (group,) = fresh(), played(Task(id="t"))
-    assert one.advise([group], 0) == [group]
+    assert one.transform([group], 0) == [group]
     ((name, (task, priority)),) = one.kept.items()
     assert priority == variance(group) > 0
     assert name == task.id != "t"
@@ -58,11 +58,11 @@ def test_a_group_that_differs_leaves_a_history_with_its_variance() -> None:
 def test_a_group_that_ties_leaves_none() -> None:
     for letters in ("a", "b"):
         one = fresh()
-        one.advise(played(Task(id="t"), letters=letters), 0)
+        one.transform(played(Task(id="t"), letters=letters), 0)
         assert not one.kept
     one = fresh()
-    one.advise([mark_replayed(each) for each in played(Task(id="t"))], 0)
-    one.advise(played(Task(id="t"), n=1), 0)
+    one.transform([mark_replayed(each) for each in played(Task(id="t"))], 0)
+    one.transform(played(Task(id="t"), n=1), 0)
     assert not one.kept, "nor does one of an earlier step, nor a path alone"
 
 
@@ -71,7 +71,7 @@ def test_every_turn_but_the_last_is_a_place_to_cut() -> None:
     (group,) = played(Task(id="t"))
     for seed in range(300):
         one = fresh()
-        one.advise([group], seed)
+        one.transform([group], seed)
         (task, _) = next(iter(one.kept.values()))
         lengths[len(task.start)] += 1
     assert set(lengths) == {1, 2, 3}
@@ -82,12 +82,12 @@ def test_a_history_that_was_played_is_valued_anew() -> None:
     one, task = fresh(), Task(id="t").after(["a", "a"])
     one.kept[task.id] = (task, 0.1)
     (group,) = played(task, letters="aab")
-    one.advise([group], 0)
+    one.transform([group], 0)
     assert one.kept[task.id] == (task, variance(group))
     (other,) = (found for name, (found, _) in one.kept.items() if name != task.id)
     assert other.start[:2] == ("a", "a")
     assert len(other.start) == 3, "and cut further on"
-    one.advise(played(task, letters="a"), 0)
+    one.transform(played(task, letters="a"), 0)
     assert task.id not in one.kept, "it is solved"
 
 
@@ -96,7 +96,7 @@ def test_the_lowest_go_first() -> None:
     for number, priority in enumerate([0.2, 0.1, 0.25]):
         task = Task(id="t").after([str(number)])
         one.kept[task.id] = (task, priority)
-    one.advise([], 0)
+    one.transform([], 0)
     assert [task.start for task, _ in one.kept.values()] == [("0",), ("2",)]
 
 
@@ -127,7 +127,7 @@ def test_tasks_are_replaced_by_chance_and_priority() -> None:
 def test_it_remembers_bit_for_bit() -> None:
     one, again = fresh(), fresh()
     for number in range(5):
-        one.advise(played(Task(id=str(number), data={"rows": [number]})), number)
+        one.transform(played(Task(id=str(number), data={"rows": [number]})), number)
     again.load_state({name: np.array(value) for name, value in one.state().items()})
     assert again.kept == one.kept
     assert list(again.kept) == list(one.kept)
@@ -148,7 +148,7 @@ def test_metrics() -> None:
 
 def test_trees_without_texts_are_no_trouble() -> None:
     one = fresh()
-    one.advise([rewarded(chains([1.0, 0.0]))], 0)
+    one.transform([rewarded(chains([1.0, 0.0]))], 0)
     assert not one.kept
     assert len(counted(chains([1.0, 0.0]))) == 2
 

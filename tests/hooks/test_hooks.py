@@ -180,7 +180,7 @@ class Counting:
     def __init__(self, name: str) -> None:
         self.name, self.count, self.seeds = name, 0, list[int]()
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         self.count += len(rewarded)
         self.seeds.append(seed)
         more = [each.estimates | {self.name: np.full(len(each.tree.token), float(self.count))} for each in rewarded]
@@ -207,7 +207,7 @@ def test_pieces_are_what_the_protocols_ask_for() -> None:
 
 def test_advisers_are_asked_in_order_with_seeds_of_their_own() -> None:
     several = Hooks((Count(name="a"), Count(name="b")), vocab_tokens=10, device="cpu", seed=0)
-    advised = several.advise([rewarded(chains([1.0]))], seed=5)[0]
+    advised = several.transform([rewarded(chains([1.0]))], seed=5)[0]
     assert list(advised.estimates) == ["a", "b"]
     assert several.observe(lambda: 0.5) == {"a/moved": 0.5, "b/moved": 0.5}
     assert list(several.memories) == ["adviser_0_Count", "adviser_1_Count"]
@@ -223,14 +223,14 @@ class Wrong(Counting):
         super().__init__("wrong")
         self.weights = np.ones(1)
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        return [each.tree for each in super().advise(rewarded, seed)]  # type: ignore[misc]
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        return [each.tree for each in super().transform(rewarded, seed)]  # type: ignore[misc]
 
     def weigh(self, tasks: Sequence[str]) -> Floats | None:
         del tasks
         return self.weights
 
-    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         del teacher, seed
         return list(tasks[1:])
 
@@ -249,20 +249,22 @@ async def no_teacher(task: Task) -> tuple[str, ...]:
 
 def test_answers_that_do_not_fit_name_the_adviser() -> None:
     hooks = Hooks((Count(), Misleading()), vocab_tokens=10, device="cpu", seed=0)
-    with pytest.raises(StageError, match=r"adviser_1_Misleading.advise: got Tree; need a list of Rewarded"):
-        hooks.advise([rewarded(chains([1.0]))], seed=5)
+    with pytest.raises(StageError, match=r"adviser_1_Misleading.transform: got Tree; need a list of Rewarded"):
+        hooks.transform([rewarded(chains([1.0]))], seed=5)
     with pytest.raises(
         StageError, match=r"adviser_1_Misleading.weigh: got float64 of shape \(1,\); need 2 finite numbers"
     ):
         hooks.weigh(["a", "b"])
     tasks = [Task(id="a"), Task(id="b")]
-    with pytest.raises(StageError, match=r"adviser_1_Misleading.begin: got 1 tasks for 2; need as many as were drawn"):
-        asyncio.run(hooks.begin(tasks, no_teacher, seed=0))
+    with pytest.raises(
+        StageError, match=r"adviser_1_Misleading.rewrite: got 1 tasks for 2; need as many as were drawn"
+    ):
+        asyncio.run(hooks.rewrite(tasks, no_teacher, seed=0))
 
 
 def test_choosers_agree_by_their_product() -> None:
     several = Hooks((Tracker(choose=True), Count(), Tracker(choose=True)), vocab_tokens=10, device="cpu", seed=0)
-    several.advise([rewarded(chains([1.0], task="known"))], seed=0)
+    several.transform([rewarded(chains([1.0], task="known"))], seed=0)
     weights = several.weigh(["known", "unknown"])
     one = np.sqrt(0.75 * 0.25) + 0.05
     assert weights == pytest.approx(np.asarray([one**2, 0.55**2]) / (one**2 + 0.55**2))
@@ -272,7 +274,7 @@ def test_a_notebook_does_not_change_when_its_adviser_goes_on() -> None:
     one = CRITIC.build(vocab_tokens=10, device="cpu", seed=0)
     kept = HookState(one).state()
     before = {name: value.clone() for name, value in kept.items()}
-    one.advise([rewarded(chains([1.0, 0.0]))], seed=0)
+    one.transform([rewarded(chains([1.0, 0.0]))], seed=0)
     assert all(bool((kept[name] == before[name]).all()) for name in before)
 
 
@@ -281,7 +283,7 @@ def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     runtime = Runtime(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Deadlines())
     known = runtime.train_tasks[0].id
     for _ in range(60):
-        runtime.hooks.advise([rewarded(chains([1.0], task=known))], seed=0)
+        runtime.hooks.transform([rewarded(chains([1.0], task=known))], seed=0)
 
     async def draw() -> list[list[str]]:
         return [[task.id for task in await runtime.tasks_from(first)] for first in range(400)]

@@ -21,7 +21,7 @@ async def teacher(task: Task) -> tuple[str, ...]:
 
 
 def begin(taken: SnapshotsState, tasks: list[Task], seed: int) -> list[Task]:
-    return asyncio.run(taken.begin(tasks, teacher, seed))
+    return asyncio.run(taken.rewrite(tasks, teacher, seed))
 
 
 def fresh(**settings: float) -> SnapshotsState:

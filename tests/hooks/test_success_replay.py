@@ -32,8 +32,8 @@ def earns(trees: list[Rewarded]) -> list[list[float]]:
 def after_a_success(*returns: float) -> list[list[float]]:
     """What becomes of a group when a success of 1 is kept."""
     one = replay()
-    one.advise([paths(0.0, 1.0)], 0)
-    return earns(one.advise([paths(*returns)], 1))
+    one.transform([paths(0.0, 1.0)], 0)
+    return earns(one.transform([paths(*returns)], 1))
 
 
 def test_a_success_takes_the_place_of_the_first_failure() -> None:
@@ -61,24 +61,24 @@ def test_groups_that_have_failed(returns: list[float]) -> None:
 
 def test_there_must_be_a_success_of_that_very_task_and_from_before() -> None:
     one = replay()
-    assert earns(one.advise([paths(0.0, 0.0), paths(1.0, 1.0, task="other")], 0)) == [[0.0, 0.0], [1.0, 1.0]]
-    assert earns(one.advise([paths(0.0, 0.0)], 1)) == [[0.0, 0.0]]
+    assert earns(one.transform([paths(0.0, 0.0), paths(1.0, 1.0, task="other")], 0)) == [[0.0, 0.0], [1.0, 1.0]]
+    assert earns(one.transform([paths(0.0, 0.0)], 1)) == [[0.0, 0.0]]
 
 
 def test_the_newest_eight_are_kept_and_those_that_earn_too_little_are_not() -> None:
     one = replay()
     for paid in range(12):
-        one.advise([paths(0.05, 0.1, 1.0 + paid)], 0)
+        one.transform([paths(0.05, 0.1, 1.0 + paid)], 0)
     assert earns(one.kept["task"]) == [[1.0 + paid] for paid in range(4, 12)]
-    chosen = {earns(one.advise([paths(0.0, 0.0)], seed))[0][0] for seed in range(200)}
+    chosen = {earns(one.transform([paths(0.0, 0.0)], seed))[0][0] for seed in range(200)}
     assert chosen == {1.0 + paid for paid in range(4, 12)}, "any of them"
 
 
 def test_what_was_replayed_is_not_kept_again() -> None:
     one = replay()
-    one.advise([paths(0.0, 1.0)], 0)
-    batch = one.advise([paths(0.0, 0.0)], 1)
-    one.advise(batch, 2)
+    one.transform([paths(0.0, 1.0)], 0)
+    batch = one.transform([paths(0.0, 0.0)], 1)
+    one.transform(batch, 2)
     assert len(one.kept["task"]) == 1
 
 
@@ -100,8 +100,8 @@ def world(outcome: Outcome = Outcome.TERMINATED, version: int = 3) -> Rewarded:
 def test_a_replayed_path_is_the_path_that_was_sampled() -> None:
     """Every token of it, with its own log-probability and the version of the policy that wrote it."""
     one = replay()
-    one.advise([replace(world(), estimates={"stale": np.zeros(8)})], 0)
-    again, rest = one.advise([paths(0.0, 0.0)], 1)
+    one.transform([replace(world(), estimates={"stale": np.zeros(8)})], 0)
+    again, rest = one.transform([paths(0.0, 0.0)], 1)
     assert again.tree.token.tolist() == [1, 2, 3, 4, 7, 8]
     assert again.tree.logprob[again.tree.sampled] == pytest.approx([-0.1, -0.4, -0.5])
     assert again.tree.policy_version.tolist() == [-1, 3, -1, 3, -1]
@@ -113,10 +113,10 @@ def test_a_replayed_path_is_the_path_that_was_sampled() -> None:
 
 def test_the_path_that_makes_room_is_the_first_that_counts() -> None:
     one = replay()
-    one.advise([world()], 0)
+    one.transform([world()], 0)
     kept, failures = one.kept["task"][0], world(Outcome.FAILED)
     group = [replace(failures, channels={"env": np.zeros(7)}), paths(0.0)]
-    again, first, second = one.advise(group, 1)
+    again, first, second = one.transform(group, 1)
     assert again is kept
     assert first.tree.outcome[leaves(first.tree)].tolist() == [Outcome.FAILED], "it does not count, and stays"
     assert second is group[1]
@@ -125,9 +125,9 @@ def test_the_path_that_makes_room_is_the_first_that_counts() -> None:
 def test_the_ratio_of_a_replayed_path_is_against_the_policy_that_sampled_it() -> None:
     """The authors' code computes its log-probabilities anew: there the ratio is 1, whatever the path."""
     one = replay()
-    one.advise([world(version=3)], 0)
+    one.transform([world(version=3)], 0)
     fresh = rewarded(replace(chains([0.0, 0.0]), policy_version=np.full(5, 9, dtype=np.int32)))
-    batch = pack(Grpo()(one.advise([fresh], 1)))
+    batch = pack(Grpo()(one.transform([fresh], 1)))
     assert batch.rollout_logprob[:3].tolist() == pytest.approx([-0.1, -0.4, -0.5])
     assert batch.fresh.tolist() == [False] * 3 + [True] * 2
     assert bool((batch.positive[:3] > 0).all())
@@ -146,9 +146,9 @@ def test_the_ratio_of_a_replayed_path_is_against_the_policy_that_sampled_it() ->
 
 def test_a_micro_batch_of_old_tokens_alone_makes_no_gap() -> None:
     one = replay()
-    one.advise([world(version=3)], 0)
+    one.transform([world(version=3)], 0)
     fresh = rewarded(replace(chains([0.0, 0.0]), policy_version=np.full(5, 9, dtype=np.int32)))
-    batch = pack(Grpo()(one.advise([fresh], 1)))
+    batch = pack(Grpo()(one.transform([fresh], 1)))
     old = batch.take(torch.tensor([0])).batch
     assert not bool(old.fresh.any())
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=64).build(["a b"])
@@ -159,18 +159,18 @@ def test_a_micro_batch_of_old_tokens_alone_makes_no_gap() -> None:
 
 def test_a_group_of_failures_learns_again() -> None:
     one = replay()
-    one.advise([paths(0.0, 1.0)], 0)
+    one.transform([paths(0.0, 1.0)], 0)
     assert not any(each.positive.any() for each in Grpo()([paths(0.0, 0.0, 0.0)]))
-    again, rest = Grpo()(one.advise([paths(0.0, 0.0, 0.0)], 1))
+    again, rest = Grpo()(one.transform([paths(0.0, 0.0, 0.0)], 1))
     assert again.positive.max() == pytest.approx((1 - 1 / 3) / np.sqrt(1 / 3), abs=1e-5)
     assert rest.negative.min() == pytest.approx(-1 / 3 / np.sqrt(1 / 3), abs=1e-5)
 
 
 def test_what_was_kept_is_all_there_is() -> None:
-    rng, one, other = np.random.default_rng(0), replay(worth=-100.0), replay(worth=-100.0)
+    rng, one, other = np.random.default_rng(0), replay(success_above=-100.0), replay(worth=-100.0)
     for step in range(6):
         tree = random_tree(rng, task=f"task {step % 3}")
-        one.advise([Rewarded(tree=tree, channels={f"c{step}": rng.normal(size=tree.nodes)})], step)
+        one.transform([Rewarded(tree=tree, channels={f"c{step}": rng.normal(size=tree.nodes)})], step)
     assert sum(map(len, one.kept.values())) > 6
     other.load_state(one.state())
     assert list(one.kept) == list(other.kept)
@@ -188,14 +188,14 @@ def test_nothing_kept_can_be_kept() -> None:
     one = replay()
     one.load_state(replay().state())
     assert one.kept == {}
-    assert earns(one.advise([paths(0.0, 0.0)], 0)) == [[0.0, 0.0]]
-    assert one.advise([], 0) == []
+    assert earns(one.transform([paths(0.0, 0.0)], 0)) == [[0.0, 0.0]]
+    assert one.transform([], 0) == []
 
 
 def test_what_it_reports() -> None:
     one = replay()
-    one.advise([paths(1.0, 1.0), paths(1.0, task="other")], 0)
-    one.advise([paths(0.0, 0.0)], 1)
+    one.transform([paths(1.0, 1.0), paths(1.0, task="other")], 0)
+    one.transform([paths(0.0, 0.0)], 1)
     assert one.observe(lambda: 0.0) == {"replay/used": 1.0, "replay/kept": 3.0, "replay/tasks": 2.0}
     assert one.observe(lambda: 0.0)["replay/used"] == 0.0
 

@@ -21,7 +21,7 @@ def paths(*returns: float, task: str = "task") -> Rewarded:
 
 def told(one: TrackerState, *trees: Rewarded) -> list[float]:
     """The rate that each tree is told."""
-    columns = [each.estimates["success_rate"] for each in one.advise(trees, 0)]
+    columns = [each.estimates["success_rate"] for each in one.transform(trees, 0)]
     assert all(len(set(column.tolist())) == 1 for column in columns)
     return [float(column[0]) for column in columns]
 
@@ -30,7 +30,7 @@ def told(one: TrackerState, *trees: Rewarded) -> list[float]:
 def test_a_task_begins_with_the_weight_of_eight_paths(successes: int, paths: int) -> None:
     """alpha = 8 (s + .5) / (n + 1), beta likewise."""
     returns = np.asarray([1.0] * successes + [0.0] * (paths - successes))
-    alpha, beta = Tracker().begin(returns)
+    alpha, beta = Tracker().prior(returns)
     assert alpha == pytest.approx(8 * (successes + 0.5) / (paths + 1))
     assert beta == pytest.approx(8 * (paths - successes + 0.5) / (paths + 1))
     assert alpha + beta == pytest.approx(8)

@@ -18,7 +18,7 @@ from bough.context import PlanAct, Planned, Window
 from bough.credit import Credit, Gae, Hae, Poad, TurnPpo
 from bough.engine import Sampling
 from bough.learner import Learner, Optimizer
-from bough.learner.estimates import appraise
+from bough.learner.estimates import add_estimates
 from bough.learner.token_outputs import values_of
 from bough.objective import Normalizer, PpoClip, Sum, ValueClip
 from bough.policy import Tiny, ValueHead
@@ -45,7 +45,7 @@ def batch(one: Learner, rule: Credit) -> Batch:
     """Trees whose turns paths share, appraised and credited."""
     rng = np.random.default_rng(3)
     trees = [rewarded(random_tree(rng, task=str(task), vocab=40)) for task in range(6)]
-    seen = appraise(trees, one.policy, critic=one.critic, reference=None, temperature=1.0, micro_tokens=50)
+    seen = add_estimates(trees, one.policy, critic=one.critic, reference=None, temperature=1.0, micro_tokens=50)
     return pack(rule(seen))
 
 
@@ -143,7 +143,7 @@ def test_the_critic_values_the_states_in_which_truncated_paths_end() -> None:
     torch.nn.init.normal_(one.critic.linear.weight, generator=torch.Generator().manual_seed(0))
     trees = [rewarded(random_tree(rng, task=str(task), vocab=40)) for task in range(4)]
     said = {
-        asked: appraise(
+        asked: add_estimates(
             trees, one.policy, critic=one.critic, bootstrap=asked, reference=None, temperature=1.0, micro_tokens=50
         )
         for asked in (False, True)

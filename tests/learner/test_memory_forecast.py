@@ -17,8 +17,17 @@ from transformers import AutoModelForCausalLM, Qwen3Config
 from bough.batch import Batch, PackedPrefixTree
 from bough.config import ConfigError
 from bough.learner import Learner, Optimizer
-from bough.learner.memory_forecast import GIB, LEAST_TOKENS, Extent, _held, _Probe, appetite, foresee, nbytes
-from bough.learner.memory_meter import Gauge, return_freed
+from bough.learner.memory_forecast import (
+    GIB,
+    LEAST_TOKENS,
+    Extent,
+    _held,
+    _Probe,
+    forecast_memory,
+    measure_chunk_memory,
+    nbytes,
+)
+from bough.learner.memory_meter import MemoryMeter, return_freed
 from bough.objective import Loss, LossInputs, Normalizer, PpoClip
 from bough.policy.policy import Policy
 from bough.policy.vocabulary import small_tokenizer
@@ -80,8 +89,8 @@ def update(gib: float, recompute: bool, written: int, cpu_workers: int) -> dict[
     """Two updates within a budget."""
     model = policy()
     model.recompute(recompute)
-    memory = foresee(model, copies={}, cache_tokens=0, entropy=False, cpu_workers=cpu_workers)
-    gauge = Gauge(model.device, nbytes(model.weights().values()))
+    memory = forecast_memory(model, copies={}, cache_tokens=0, entropy=False, cpu_workers=cpu_workers)
+    gauge = MemoryMeter(model.device, nbytes(model.weights().values()))
     most, given = memory.fit(gib), trees(4, written)
     learner = Learner(
         model, Optimizer(micro_tokens=most, memory_gib=gib, cpu_workers=cpu_workers), total_updates=10, temperature=1.0
@@ -118,7 +127,7 @@ def test_what_is_taken_is_what_was_foreseen() -> None:
 def test_what_a_long_stretch_takes_is_known_from_short_ones(windows: bool, recompute: bool) -> None:
     model = policy(layers=2, width=64, windows=windows)
     model.recompute(recompute)
-    found = appetite(model)
+    found = measure_chunk_memory(model)
     assert all(weight.grad is None for weight in model.parameters().values())
     assert len(found.whole.held) == len(found.narrow.held) == 3 + windows
     watch = _Probe()
@@ -129,7 +138,7 @@ def test_what_a_long_stretch_takes_is_known_from_short_ones(windows: bool, recom
 
 
 def test_keys_and_values_of_other_stretches_cost_what_they_are() -> None:
-    found = appetite(policy(layers=2, width=64))
+    found = measure_chunk_memory(policy(layers=2, width=64))
     pair = 4 * 2 * 2 * 2 * 16  # float32, layers, keys and values, key heads, their width
     assert found.pair_bytes == pair
     base, past, kept = (
@@ -139,7 +148,9 @@ def test_keys_and_values_of_other_stretches_cost_what_they_are() -> None:
 
 
 def test_a_budget_allows_the_longest_stretch_that_fits() -> None:
-    memory = foresee(policy(layers=2, width=64), copies={"the engine's copy": 10**6}, cache_tokens=1000, entropy=False)
+    memory = forecast_memory(
+        policy(layers=2, width=64), copies={"the engine's copy": 10**6}, cache_tokens=1000, entropy=False
+    )
     tokens = memory.fit(0.1)
     assert memory.most(tokens) <= 0.1 * GIB < memory.most(tokens + 1)
     assert memory.fit(0.2) > tokens > LEAST_TOKENS

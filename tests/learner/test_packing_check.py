@@ -10,7 +10,7 @@ from torch import Tensor
 
 from bough.batch import Batch, pack
 from bough.learner import Learner, Optimizer
-from bough.learner.packing_check import reads_forests
+from bough.learner.packing_check import packing_agrees
 from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
 from bough.policy.policy import Policy
@@ -50,7 +50,7 @@ def gradient(learner: Learner, given: Batch) -> Tensor:
 
 def test_a_model_that_reads_forests_is_left_alone() -> None:
     model = policy()
-    assert reads_forests(model, batch(), temperature=1.0)
+    assert packing_agrees(model, batch(), temperature=1.0)
     learner = Learner(model, Optimizer(), total_updates=1, temperature=1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -65,7 +65,7 @@ def test_a_model_that_reads_forests_is_left_alone() -> None:
 def test_one_that_does_not_is_trained_path_by_path() -> None:
     model, given = policy(), batch()
     leak(model)
-    assert not reads_forests(model, given, temperature=1.0)
+    assert not packing_agrees(model, given, temperature=1.0)
     learner = Learner(model, Optimizer(), total_updates=1, temperature=1.0)
     with pytest.warns(UserWarning, match="trained path by path"):
         learner.learn(given, PpoClip(), Normalizer(), seed=0)
@@ -80,4 +80,4 @@ def test_nothing_to_compare_is_no_objection() -> None:
     single = given.take(torch.tensor([0])).batch
     model = policy()
     leak(model)
-    assert reads_forests(model, single, temperature=1.0)
+    assert packing_agrees(model, single, temperature=1.0)

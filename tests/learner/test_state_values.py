@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from bough.learner.state_values import Valuer
+from bough.learner.state_values import StateValues
 from bough.policy import Tiny, ValueHead
 from bough.policy.model import causal
 
@@ -24,7 +24,7 @@ def test_values_do_not_depend_on_what_else_is_asked() -> None:
         looks.append(1)
         return hidden(*arguments)  # type: ignore[arg-type]
 
-    async def ask(valuer: Valuer) -> list[float]:
+    async def ask(valuer: StateValues) -> list[float]:
         return list(await asyncio.gather(*(valuer(place) for place in places)))
 
     expected: list[float] = []
@@ -35,13 +35,13 @@ def test_values_do_not_depend_on_what_else_is_asked() -> None:
     policy.hidden = counted  # type: ignore[method-assign]
     for most, alone, passes in ((1000, False, 1), (20, False, 4), (1000, True, 6), (5, False, 15)):
         looks.clear()
-        assert asyncio.run(ask(Valuer(policy, critic, micro_tokens=most, alone=alone))) == pytest.approx(expected)
+        assert asyncio.run(ask(StateValues(policy, critic, micro_tokens=most, alone=alone))) == pytest.approx(expected)
         assert len(looks) == passes, (most, alone)
 
 
 def test_a_fault_reaches_everybody_who_asked() -> None:
     policy = Tiny(layers=1, width=16, heads=2, vocab_tokens=260, context_tokens=8).build(["a b"])
-    valuer = Valuer(policy, ValueHead().build(16), micro_tokens=100)
+    valuer = StateValues(policy, ValueHead().build(16), micro_tokens=100)
 
     async def main() -> list[object]:
         return list(await asyncio.gather(valuer((10**6,)), valuer((1, 2)), return_exceptions=True))

@@ -69,7 +69,7 @@ def searched() -> list[Credited]:
         limits=Limits(turns=LENGTH, tree_turns=80),
         max_tokens=2,
     )
-    explorer = replace(mcts(width=4), enough=None)
+    explorer = replace(mcts(width=4), stop_value=None)
     trees = grow(place, explorer, *(f"word{number}" for number in range(10))).trees
     return Searched()([Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)}) for tree in trees])
 

@@ -84,7 +84,7 @@ def test_the_critic_finds_the_true_values_of_a_chain() -> None:
     one = critic(discount=discount, learning_rate=2e-3, steps=40, batch_turns=64, capacity_turns=4000)
     for step in range(8):
         walks = [sampled(rng, most=4) for _ in range(256)]
-        one.advise(walks, seed=step)
+        one.transform(walks, seed=step)
     found = one.judge([one_turn(*at) for at in true])
     for (at, (q, v)), values in zip(true.items(), found.tolist(), strict=True):
         assert values == pytest.approx([q, q, v, v], abs=0.05), at
@@ -92,7 +92,7 @@ def test_the_critic_finds_the_true_values_of_a_chain() -> None:
     assert max(true[at][0] - wrong[at] for at in true) > 0.2, "the test would notice"
     # A replayed walk is judged and not learned from.
     taken = [(0, STAY), (0, MOVE), (1, STAY), (1, MOVE)]
-    told = one.advise([mark_replayed(walk([action for _, action in taken], Outcome.TRUNCATED))], seed=99)
+    told = one.transform([mark_replayed(walk([action for _, action in taken], Outcome.TRUNCATED))], seed=99)
     advantage = Archer().of_turns(path_view(told))
     assert advantage.tolist() == pytest.approx([true[at][0] - true[at][1] for at in taken], abs=0.05)
     assert advantage[1] > 0 > advantage[0]
@@ -129,7 +129,7 @@ def test_before_it_has_learned_every_value_is_zero() -> None:
 
 def learned(**settings: object) -> UtteranceCriticState:
     one, rng = critic(learning_rate=1e-2, **settings), np.random.default_rng(1)
-    one.advise([sampled(rng, 4) for _ in range(8)], seed=1)
+    one.transform([sampled(rng, 4) for _ in range(8)], seed=1)
     return one
 
 
@@ -151,7 +151,7 @@ def test_the_first_step_and_the_copy_that_follows() -> None:
     """All values are 0, so the loss of Q is 2 r^2, and that of V is 0; the copy goes a tenth of the critic's way."""
     one = critic(steps=1)
     before = {name: weight.clone() for name, weight in one.target.named_parameters()}
-    one.advise([walk([MOVE, STAY], Outcome.TRUNCATED, rewards=[3.0, 3.0])], seed=0)
+    one.transform([walk([MOVE, STAY], Outcome.TRUNCATED, rewards=[3.0, 3.0])], seed=0)
     metrics = one.observe(lambda: 0.0)
     assert metrics["utterance/q_loss"] == pytest.approx(18.0)
     assert metrics["utterance/v_loss"] == 0.0
@@ -172,14 +172,14 @@ def test_the_target_of_the_last_turn(end: Outcome, discount: float, goal: float)
         for name, weight in one.target.named_parameters():
             if name.endswith("4.bias"):
                 weight.fill_(1.0)
-    one.advise([walk([MOVE], end, rewards=[0.5])], seed=0)
+    one.transform([walk([MOVE], end, rewards=[0.5])], seed=0)
     metrics = one.observe(lambda: 0.0)
     assert metrics["utterance/q_loss"] == pytest.approx(2 * goal**2)
     assert metrics["utterance/v_loss"] == pytest.approx(2 * 1.0)
 
 
 def test_the_estimates_lie_at_the_tokens_of_turns() -> None:
-    told = critic().advise([walk([MOVE, STAY], Outcome.TRUNCATED)], seed=0)[0]
+    told = critic().transform([walk([MOVE, STAY], Outcome.TRUNCATED)], seed=0)[0]
     acts = told.tree.kind[np.repeat(np.arange(told.tree.nodes), np.diff(told.tree.span))] == ACTION
     for name in ("q1", "q2", "v1", "v2"):
         assert np.array_equal(np.isfinite(told.estimates[name]), acts), name
@@ -187,8 +187,8 @@ def test_the_estimates_lie_at_the_tokens_of_turns() -> None:
 
 def test_the_newest_turns_are_kept() -> None:
     one = critic(capacity_turns=5)
-    one.advise([walk([STAY] * 4, Outcome.TRUNCATED)], seed=0)
-    one.advise([walk([STAY, MOVE, MOVE], Outcome.TRUNCATED)], seed=1)
+    one.transform([walk([STAY] * 4, Outcome.TRUNCATED)], seed=0)
+    one.transform([walk([STAY, MOVE, MOVE], Outcome.TRUNCATED)], seed=1)
     assert len(one.buffer) == 5
     assert one.buffer.state()["text"].tolist() == [10, STAY, 10, STAY, 10, STAY, 10, MOVE, 11, MOVE]
 
@@ -196,16 +196,16 @@ def test_the_newest_turns_are_kept() -> None:
 def test_the_policy_waits_for_the_critic() -> None:
     one = critic(warmup_steps=2)
     for ready in (False, False, True):
-        one.advise([walk([STAY], Outcome.TRUNCATED)], seed=0)
+        one.transform([walk([STAY], Outcome.TRUNCATED)], seed=0)
         assert one.ready == ready
         one.observe(lambda: 0.0)
 
 
 def test_a_batch_without_turns() -> None:
     one = critic()
-    assert one.advise([], seed=0) == []
+    assert one.transform([], seed=0) == []
     bare = rewarded(build(N(parent=-1, kind=PROMPT)))
-    told = one.advise([bare], seed=0)
+    told = one.transform([bare], seed=0)
     assert np.isnan(told[0].estimates["q1"]).all()
     assert len(one.buffer) == 0
 
@@ -215,11 +215,11 @@ def test_what_was_kept_is_all_there_is() -> None:
     batches = [[sampled(rng, 4) for _ in range(6)] for _ in range(4)]
     one, other = critic(warmup_steps=3), critic(warmup_steps=3)
     for step in range(2):
-        one.advise(batches[step], seed=step)
+        one.transform(batches[step], seed=step)
         one.observe(lambda: 0.0)
     other.load_state({name: value.copy() for name, value in one.state().items()})
     for step in (2, 3):
-        mine, theirs = one.advise(batches[step], seed=step), other.advise(batches[step], seed=step)
+        mine, theirs = one.transform(batches[step], seed=step), other.transform(batches[step], seed=step)
         for a, b in zip(mine, theirs, strict=True):
             assert all(a.estimates[name].tobytes() == b.estimates[name].tobytes() for name in a.estimates)
         assert one.observe(lambda: 0.0) == other.observe(lambda: 0.0)

@@ -129,9 +129,9 @@ def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct(
         expand=Sample(width=4),
         evaluate=RolloutValue(n=1),
         backup=MeanBackup(),
-        lost=lost,
+        failure_value=lost,
         rounds=simulations,
-        enough=None,
+        stop_value=None,
     )
 
 
@@ -165,7 +165,10 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
         {"rewards": (EnvReward(), InvalidAction(penalty=0.1)), "credit": Gigpo(discount=0.95, weight=1.0)},
     ),
     "mcts_dpo_sokoban": (_sokoban, {**PAIRS, "explorer": _mcts(64, revisit=True), "objective": mcts_dpo()}),
-    "rstar_sokoban": (_sokoban, {**PAIRS, "explorer": _mcts(48, revisit=False, lost=-1.0), "objective": rstar()}),
+    "rstar_sokoban": (
+        _sokoban,
+        {**PAIRS, "explorer": _mcts(48, revisit=False, failure_value=-1.0), "objective": rstar()},
+    ),
     "tp_llama_sokoban": (
         _sokoban,
         {**PAIRS, "explorer": _mcts(64, revisit=True), "credit": Process(label="hard"), "objective": tp_llama()},

@@ -34,7 +34,7 @@ def play(place: RolloutRunner, script: Callable[[Rollout], Awaitable[None]], tas
 
 
 async def written(rollout: Rollout, at: Cursor | PendingAction, **how: object) -> PendingAction:
-    draft = await rollout.write(at, **how)  # type: ignore[arg-type]
+    draft = await rollout.sample(at, **how)  # type: ignore[arg-type]
     assert isinstance(draft, PendingAction)
     return draft
 
@@ -46,7 +46,7 @@ def test_what_is_written_is_done_later_or_never() -> None:
         assert (one.parsed.action, one.complete, one.sampled_tokens) == ("a", True, 2)
         assert one.logprob < 0
         assert rollout.budget.spent == Usage(turns=0, tokens=4, calls=2)
-        after = await rollout.act(two)
+        after = await rollout.execute(two)
         assert isinstance(after, Cursor)
         assert (after.state.observation, after.sampled_tokens, after.branches) == ("a", 2, (1,))
         assert rollout.budget.spent == Usage(turns=1, tokens=4, calls=2)
@@ -60,12 +60,12 @@ def test_what_is_written_is_done_later_or_never() -> None:
 
 def test_both_ways_make_the_same_tree() -> None:
     async def whole(rollout: Rollout) -> None:
-        await rollout.follow(await rollout.root())
+        await rollout.roll_out(await rollout.root())
 
     async def halves(rollout: Rollout) -> None:
         at: Cursor | Outcome = await rollout.root()
         while isinstance(at, Cursor):
-            at = await rollout.act(await written(rollout, at))
+            at = await rollout.execute(await written(rollout, at))
 
     for context in (Window(turns=1), Window(turns=9)):
         place = runner(scripted(lambda chance: chance.choice("ab")), context=context)
@@ -80,13 +80,13 @@ def test_an_action_in_pieces() -> None:
         rest = await written(rollout, first)
         assert (rest.parsed.action, rest.complete) == ("abab", True)
         other = await written(rollout, first, branch=1, most=1)
-        forced = rollout.put(other, [ord("c")], branch=2)
+        forced = rollout.force_tokens(other, [ord("c")], branch=2)
         assert (forced.tokens, forced.sampled_tokens) == ((ord("a"), ord("b"), ord("a"), ord("c")), 3)
         assert forced.logprob == pytest.approx(other.logprob)
-        after = await rollout.act(forced)
+        after = await rollout.execute(forced)
         assert after is Outcome.TERMINATED
         with pytest.raises(ValueError, match=r"write: got a draft with at\.complete=True and hint='';"):
-            await rollout.write(rest)
+            await rollout.sample(rest)
 
     def spell(request: object) -> tuple[int, ...]:
         begun = [chr(token) for token in request.prompt_tokens][9:]  # type: ignore[attr-defined]
@@ -103,12 +103,12 @@ def test_an_action_in_pieces() -> None:
 def test_a_piece_that_is_put_may_end_the_action() -> None:
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
-        stopped = rollout.put(rollout.put(root, [ord("a")]), [STOP])
+        stopped = rollout.force_tokens(rollout.force_tokens(root, [ord("a")]), [STOP])
         assert (stopped.complete, stopped.parsed.action, stopped.parsed.well_formed) == (True, "a", True)
-        assert isinstance(await rollout.act(stopped), Cursor)
-        full = rollout.put(rollout.put(root, [ord("b")] * 7, branch=1), [ord("b")])
+        assert isinstance(await rollout.execute(stopped), Cursor)
+        full = rollout.force_tokens(rollout.force_tokens(root, [ord("b")] * 7, branch=1), [ord("b")])
         assert (full.complete, full.parsed.well_formed) == (True, False)
-        assert not rollout.put(root, [ord("b")] * 7, branch=2).complete
+        assert not rollout.force_tokens(root, [ord("b")] * 7, branch=2).complete
 
     tree = play(runner(scripted(lambda _: "a")), script)
     assert [info.get("text") for info in tree.info] == [".", None, "a", "a", None, "b" * 8, None]
@@ -120,7 +120,7 @@ def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
         forgotten, stopped, gone_on = [await written(rollout, root, most=1, branch=branch) for branch in range(3)]
         for draft in (stopped, gone_on):
             rollout.stop(draft, "because")
-        assert isinstance(await rollout.act(await written(rollout, gone_on)), Cursor)
+        assert isinstance(await rollout.execute(await written(rollout, gone_on)), Cursor)
         assert forgotten.tokens
 
     tree = play(runner(scripted(lambda _: "a")), script)
@@ -144,7 +144,7 @@ def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
 
     async def script(rollout: Rollout) -> None:
         draft = await written(rollout, await rollout.root())
-        end = await rollout.act(draft)
+        end = await rollout.execute(draft)
         assert end is Outcome.TERMINATED
         for number, at in enumerate(cuts, start=1):
             part = rollout.cut(draft, at)
@@ -156,7 +156,7 @@ def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
     place = runner(scripted(lambda _: "babab"))
 
     async def plain(rollout: Rollout) -> None:
-        await rollout.act(await written(rollout, await rollout.root()))
+        await rollout.execute(await written(rollout, await rollout.root()))
 
     tree, whole = play(place, script), play(place, plain)
     (leaf,) = [leaf for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.TERMINATED]
@@ -187,9 +187,9 @@ def test_a_hint_is_read_once_and_is_no_part_of_the_tree(context: Window) -> None
 
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
-        at = await rollout.act(await written(rollout, root, hint="try a"))
+        at = await rollout.execute(await written(rollout, root, hint="try a"))
         assert isinstance(at, Cursor)
-        again = await rollout.act(await written(rollout, at, hint="go on"))
+        again = await rollout.execute(await written(rollout, at, hint="go on"))
         assert isinstance(again, Cursor)
         assert await rollout.advance(again) is Outcome.TERMINATED
 
@@ -216,7 +216,7 @@ def test_greedy_tokens_are_not_samples() -> None:
 def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_there_is_on_none() -> None:
     async def script(rollout: Rollout) -> None:
         root = await rollout.root()
-        after = await rollout.act(await written(rollout, root, branch=0))
+        after = await rollout.execute(await written(rollout, root, branch=0))
         assert isinstance(after, Cursor)
         for branch in range(2):
             await written(rollout, after, branch=branch)
@@ -248,7 +248,7 @@ def test_questions_are_paid_for_and_leave_no_trace() -> None:
 
 def test_a_fault_costs_the_call() -> None:
     async def script(rollout: Rollout) -> None:
-        assert await rollout.write(await rollout.root()) is Outcome.FAILED
+        assert await rollout.sample(await rollout.root()) is Outcome.FAILED
         assert rollout.budget.spent == Usage(calls=1)
 
     tree = play(runner(Scripted(script=lambda _: InjectedFault.FAULT)), script)
@@ -287,7 +287,7 @@ def test_a_ledger_is_never_overdrawn_and_leaves_nothing_unused(limit: int, jobs:
 
         async def job(most: int, real: int) -> None:
             try:
-                async with budget.holding(Usage(tokens=most)) as cost:
+                async with budget.reserve(Usage(tokens=most)) as cost:
                     await asyncio.sleep(0)
                     cost.tokens = min(most, real)
             except BudgetExceeded:

@@ -75,12 +75,14 @@ class Watched:
 
     async def __call__(self, rollout: Rollout) -> None:
         inner = self.search.search if isinstance(self.search, Commit) else self.search
-        tree = SearchTree(rollout, await rollout.root(), won=inner.won, lost=inner.lost)
+        tree = SearchTree(
+            rollout, await rollout.root(), success_value=inner.success_value, failure_value=inner.failure_value
+        )
         self.known.append(tree)
         try:
             await self.search.go(tree)
         finally:
-            tree.conclude(anywhere=inner.anywhere)
+            tree.store_results(anywhere=inner.anywhere)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +105,7 @@ class Known:
 
 def word(node: SearchNode) -> str:
     """What was done so far."""
-    return "".join(each.action for each in node.walk())
+    return "".join(each.action for each in node.path())
 
 
 def search(

@@ -177,7 +177,7 @@ def test_an_evaluation_that_broke_is_asked_for_again_and_then_counts_nowhere() -
 
     for faults, visits in ((2, 1), (3, 0)):
         moody = Moody(faults)
-        how = Search(select=Level(), expand=Admissible(), evaluate=moody, rounds=1, won=None)
+        how = Search(select=Level(), expand=Admissible(), evaluate=moody, rounds=1, success_value=None)
         known, tree = search(how, Game())
         assert (moody.asked, known.root.visits) == (3, visits)
         assert tree.info[0]["faults"] == faults

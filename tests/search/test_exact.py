@@ -154,7 +154,7 @@ def test_a_star_is_the_textbooks(env: Env, count: int, share: float, deepest: bo
         known, tree = search(how, env, limits=LIMITS, task=task)
         turns, expanded = textbook(env, start, share, deepest)
         assert len(answer(tree)) == turns == shortest
-        assert sum(node.asked > 0 for node in known.nodes) <= expanded
+        assert sum(node.expansions > 0 for node in known.nodes) <= expanded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,18 +178,18 @@ def test_q_star_carries_out_only_what_it_takes_up(env: Env, count: int) -> None:
         known, tree = search(replace(q_star(), rate=After(env=env)), env, limits=LIMITS, task=task)
         assert len(answer(tree)) == shortest
         assert tree.info[0]["cost"]["turns"] == shortest
-        assert sum(node.asked > 0 for node in known.nodes) == shortest
+        assert sum(node.expansions > 0 for node in known.nodes) == shortest
         other, tree = search(replace(a_star(), expand=Admissible()), env, limits=LIMITS, task=task)
-        assert tree.info[0]["cost"]["turns"] == 4 * sum(node.asked > 0 for node in other.nodes) == 4 * shortest
+        assert tree.info[0]["cost"]["turns"] == 4 * sum(node.expansions > 0 for node in other.nodes) == 4 * shortest
 
 
 def test_q_star_asks_the_policy_once_for_each_place() -> None:
     known, tree = search(replace(q_star(), rounds=3), Game(depth=4))
-    rated = [node for node in known.nodes if not math.isnan(node.guess)]
+    rated = [node for node in known.nodes if not math.isnan(node.rating)]
     assert len(rated) == len(known.nodes) - 1 == 6
     assert tree.info[0]["cost"]["calls"] == 3
     assert tree.info[0]["cost"]["tokens"] == 0
-    assert all(-3 <= node.guess <= 0 for node in rated)
+    assert all(-3 <= node.rating <= 0 for node in rated)
 
 
 @pytest.mark.parametrize(("env", "count"), PROBLEMS, ids=["sokoban", "frozenlake"])
@@ -236,7 +236,7 @@ def test_visits_are_evaluations_at_and_below(seed: int, rounds: int, eager: bool
     game = replace(game, pays={each: luck.uniform(0, 0.9) for each in game.words()})
     for backup in (MeanBackup(), MeanBackup(own=False), MaxBackup(), AdvantageBackup()):
         table = {key: luck.random() for key in values(game)}
-        how = tree_search(evaluate=Known(values=table), backup=backup, rounds=rounds, eager=eager, won=1.0)
+        how = tree_search(evaluate=Known(values=table), backup=backup, rounds=rounds, eager=eager, success_value=1.0)
         known, _ = search(how, game)
         for node in known.nodes:
             own = not math.isnan(node.value)
@@ -247,7 +247,7 @@ def test_visits_are_evaluations_at_and_below(seed: int, rounds: int, eager: bool
 
 
 @pytest.mark.parametrize(
-    "how", [a_star(), best_first(), bfs_prover(), q_star(), tree_search(won=1.0, backup=MaxBackup())]
+    "how", [a_star(), best_first(), bfs_prover(), q_star(), tree_search(success_value=1.0, backup=MaxBackup())]
 )
 def test_more_budget_never_finds_a_worse_answer(how: Search) -> None:
     """What is deterministic is the same search, longer."""

@@ -127,7 +127,7 @@ def test_the_likelihood_of_bfs_prover() -> None:
     here = node()
     for logprob in (-0.2, -0.6, -0.7):
         here = written(node(here), 2 * logprob, 2)
-    way = here.walk()[1:]
+    way = here.path()[1:]
     assert [Likelihood(alpha=0.0)(each) for each in way] == [near(-0.2), near(-0.8), near(-1.5)]
     assert [Likelihood(alpha=1.0)(each) for each in way] == [near(-0.2), near(-0.4), near(-0.5)]
     assert [Likelihood(alpha=2.0)(each) for each in way] == [near(-0.2), near(-0.2), near(-0.1667)]

@@ -87,7 +87,7 @@ def test_an_end_that_a_hint_came_upon_is_found() -> None:
 @pytest.mark.parametrize("turns", [1, 2, 3])
 def test_siblings_are_carried_out_within_the_budget(turns: int) -> None:
     engine = talk(lambda read, _: next(each for each in "dcba" if f"- {each}" not in read), lambda _: "5")
-    one = Search(select=Best(), expand=Sample(width=4, hint=Siblings(carry_out=True)), enough=None)
+    one = Search(select=Best(), expand=Sample(width=4, hint=Siblings(carry_out=True)), stop_value=None)
     tree = search(engine, one, host=SHORT, limits=Limits(tree_turns=turns))
     assert tree.info[0]["cost"]["turns"] == turns  # type: ignore[index]
 
@@ -164,7 +164,7 @@ def test_without_a_choice_nothing_is_said() -> None:
 def test_a_hint_that_can_not_be_paid_ends_the_search(hint: object) -> None:
     for calls in range(1, 9):
         engine = talk(letter, lambda _: "1")
-        one = Search(select=Level(), expand=Sample(width=2, hint=hint), eager=True, enough=None)  # type: ignore[arg-type]
+        one = Search(select=Level(), expand=Sample(width=2, hint=hint), eager=True, stop_value=None)  # type: ignore[arg-type]
         tree = search(engine, one, limits=Limits(tree_calls=calls))
         assert len(engine.requests) == calls
         assert sum("answer" in info for info in tree.info) == 1

@@ -7,7 +7,7 @@ from tests.search.talk import actions, answer, letter, questions, search, talk
 from bough.engine import InjectedFault
 from bough.env import Branching, InProcessHost
 from bough.rollout import Limits
-from bough.search import Best, Dreamer, Imagine, Sample, Search
+from bough.search import Best, Imagine, Sample, Search, WebDreamer
 from bough.tree import Outcome, Source, leaves
 from bough.tree.needs import FORKS, needs_of
 
@@ -28,7 +28,7 @@ def mind(liked: str):  # type: ignore[no-untyped-def]
 def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
     """One path, of which no state is stepped twice, in an environment from which there is no way back."""
     engine = talk(letter, mind(liked))
-    explorer = Dreamer(width=6, imagine=Imagine(n=2, answers=2))
+    explorer = WebDreamer(width=6, imagine=Imagine(n=2, answers=2))
     assert FORKS not in needs_of(explorer)
     tree = search(engine, explorer, host=InProcessHost(env=World(branching=Branching.NONE)))
     assert answer(tree) == liked * 3
@@ -93,14 +93,14 @@ def test_simulations_that_fail_are_counted_and_lost() -> None:
 
 def test_one_action_is_done_without_imagining() -> None:
     engine = talk(lambda *_: "a", lambda _: "never")
-    assert answer(search(engine, Dreamer())) == "aaa"
+    assert answer(search(engine, WebDreamer())) == "aaa"
     assert not questions(engine)
 
 
 def test_budgets_are_exact() -> None:
     for calls in range(1, 30):
         engine = talk(letter, mind("a"))
-        tree = search(engine, Dreamer(width=2), limits=Limits(tree_calls=calls))
+        tree = search(engine, WebDreamer(width=2), limits=Limits(tree_calls=calls))
         assert len(engine.requests) <= calls
         assert sum("answer" in info for info in tree.info) == 1
 

@@ -44,7 +44,12 @@ def test_a_search_goes_where_the_judge_says(liked: str) -> None:
     """The judge likes a letter: a beam of one goes there, though the environment pays for the other."""
     engine = talk(letter, lambda read: "yes" if read.rpartition("> ")[2].startswith(liked) else "no")
     beam = Search(
-        select=Level(), expand=Sample(width=8), evaluate=Judge(), prune=(BeamWidth(width=1),), eager=True, won=None
+        select=Level(),
+        expand=Sample(width=8),
+        evaluate=Judge(),
+        prune=(BeamWidth(width=1),),
+        eager=True,
+        success_value=None,
     )
     tree = search(engine, beam)
     assert answer(tree) == liked * 3
@@ -53,7 +58,7 @@ def test_a_search_goes_where_the_judge_says(liked: str) -> None:
 def test_a_judge_reads_what_happened_and_each_answer_is_a_call() -> None:
     engine = talk(lambda *_: "a", lambda read: "yes" if "{.}" not in read else "no")
     judge = Judge(n=3, prompt="{instructions}|{turns}|{observation}", system="J", sampling=Sampling(max_tokens=5))
-    tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=judge, won=None, rounds=4))
+    tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=judge, success_value=None, rounds=4))
     assert questions(engine) == (
         ["{J: }{go||.}"] * 3 + ["{J: }{go|.\n> a|a}"] * 3 + ["{J: }{go|.\n> a\na\n> a|aa}"] * 3
         + ["{J: }{go|.\n> a\na\n> a\naa\n> a|aaa}"] * 3
@@ -86,7 +91,7 @@ def test_what_can_not_be_read_is_asked_again_once_and_then_lost(
 ) -> None:
     answers = iter(said)
     engine = talk(lambda *_: "a", lambda _: next(answers))
-    tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=Judge(), rounds=1, lost=-1.0))
+    tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=Judge(), rounds=1, failure_value=-1.0))
     info = tree.info[0]
     assert (info["score"], info.get("unanswered"), info.get("faults")) == (score, unanswered, faults)
     assert len(questions(engine)) == 2
@@ -111,7 +116,12 @@ def test_actions_are_judged_before_they_are_carried_out() -> None:
 
     engine = talk(letter, judge)
     thinker = Search(
-        select=Level(), expand=Sample(width=8), rate=JudgeAction(), eager=True, lead=1, prune=(CommitToExecuted(),)
+        select=Level(),
+        expand=Sample(width=8),
+        rate=JudgeAction(),
+        eager=True,
+        max_evaluated=1,
+        prune=(CommitToExecuted(),),
     )
     tree = search(engine, thinker)
     assert answer(tree) == "bbb"
@@ -139,7 +149,7 @@ def test_a_ranking_is_one_question() -> None:
 
 def test_a_ranking_without_an_answer_rates_all_the_same() -> None:
     engine = talk(three, lambda _: "1")
-    tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1, lost=-1.0))
+    tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1, failure_value=-1.0))
     assert {actions(tree)[action]["guess"] for action in "abc"} == {-1.0}
     assert tree.info[0]["unanswered"] == 1
 
@@ -169,7 +179,7 @@ def test_one_action_needs_no_comparison() -> None:
 def test_values_are_mixed() -> None:
     engine = talk(lambda *_: "a", lambda _: "on track")
     mix = Mix(parts=(Judge(), Agreement(), EnvReturn()), weights=(0.5, 0.25, 2.0))
-    tree = search(engine, Search(select=Level(), expand=Sample(width=2), evaluate=mix, eager=True, won=None))
+    tree = search(engine, Search(select=Level(), expand=Sample(width=2), evaluate=mix, eager=True, success_value=None))
     assert actions(tree)["a"]["score"] == 0.5 * 0.5 + 0.25
     assert actions(tree)["aaa"]["score"] == 0.5 * 0.5 + 0.25 + 2 * 3
     with pytest.raises(ValueError, match="Mix: got 1 parts and 2 weights"):
@@ -194,7 +204,7 @@ def test_looking_carries_out_and_the_ends_that_it_finds_count() -> None:
             expand=Sample(width=8),
             rate=ExecuteAndEvaluate(evaluate=Judge()),
             eager=eager,
-            lead=1 if eager else None,
+            max_evaluated=1 if eager else None,
         )
         tree = search(engine, look, host=InProcessHost(env=World(length=1)))
         assert answer(tree) == "a"
@@ -227,7 +237,12 @@ def test_confidence_needs_no_words(sure: float) -> None:
     """Each letter costs .5, of which yes has one more than no; so sure is the engine besides."""
     engine = Sure(talk(letter, lambda _: "never asked"), sure)
     beam = Search(
-        select=Level(), expand=Sample(width=8), evaluate=Confidence(), prune=(BeamWidth(width=1),), eager=True, won=None
+        select=Level(),
+        expand=Sample(width=8),
+        evaluate=Confidence(),
+        prune=(BeamWidth(width=1),),
+        eager=True,
+        success_value=None,
     )
     tree = search(engine, beam)  # type: ignore[arg-type]
     assert answer(tree) == "bbb"

@@ -160,9 +160,9 @@ def test_several_heaps_share_what_goes_on() -> None:
         select=UnionOf(of=heaps), expand=Admissible(), evaluate=Known(values=values), rate=Last(), eager=True, rounds=2
     )
     known, _ = search(how, Game(depth=4, letters="abc"))
-    assert {word(node) for node in known.nodes if node.asked} == {"", "a", "c"}
+    assert {word(node) for node in known.nodes if node.expansions} == {"", "a", "c"}
     known, _ = search(replace(how, select=UnionOf(of=(heaps[0], heaps[0]))), Game(depth=4, letters="abc"))
-    assert {word(node) for node in known.nodes if node.asked} == {"", "a"}
+    assert {word(node) for node in known.nodes if node.expansions} == {"", "a"}
 
 
 def test_dts_ends_are_visited_as_often_as_the_policy_gets_there_times_exp_of_value() -> None:
@@ -170,7 +170,7 @@ def test_dts_ends_are_visited_as_often_as_the_policy_gets_there_times_exp_of_val
     game = Game(depth=1, pays={"a": 0.9999, "b": 0.0})
     shares = []
     for rounds in (60, 4000):
-        how = replace(dts(width=8, sharpness=2.0), won=None, evaluate=Reward(), rounds=rounds)
+        how = replace(dts(width=8, sharpness=2.0), success_value=None, evaluate=Reward(), rounds=rounds)
         known, _ = search(how, game)
         assert sum(child.copies for child in known.root.children) == 8
         a = known.root.children["ab".index(known.root.children[0].action)]
@@ -191,8 +191,8 @@ def test_dts_plays_each_path_to_its_end_and_greedy_takes_the_best() -> None:
         expand=Admissible(),
         evaluate=Reward(),
         backup=MaxBackup(),
-        won=None,
-        enough=None,
+        success_value=None,
+        stop_value=None,
         rounds=60,
     )
     known, tree = search(how, game)
@@ -210,8 +210,8 @@ def test_lost_paths_turn_doraemon_away() -> None:
         backup=SumBackup(),
         eager=True,
         evaluate=ConstantValue(value=None),
-        lost=-1.0,
-        enough=None,
+        failure_value=-1.0,
+        stop_value=None,
     )
     known, _ = search(replace(how, rounds=2), Game(depth=2, pays={"aa": 0.0, "ab": 0.0, "ba": 0.0, "bb": 0.0}))
     first = next(child for child in known.root.children if child.children)
@@ -237,8 +237,8 @@ def test_commit_settles_on_one_action_after_another() -> None:
         expand=Admissible(),
         evaluate=Reward(),
         backup=MeanBackup(),
-        won=None,
-        enough=None,
+        success_value=None,
+        stop_value=None,
         rounds=5,
     )
     how = Commit(search=inner, to="action", by=VisitCount())

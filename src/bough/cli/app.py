@@ -94,15 +94,15 @@ def search_tasks(
 
     run_or_path, edits = run_or_directory(target, on), [f"explorer={explorer}", *(changes or [])]
     with counter(f"{explorer} on {target}") as tell:
-        found = search(run_or_path, edits, step=step, out=out, tell=tell)
+        found = search(run_or_path, edits, step=step, out=out, on_progress=tell)
     typer.echo(summary(found))
     if out is not None:
         typer.echo(f"trees: {out / 'trees'}")
 
 
-@app.command("mine")
+@app.command("export")
 @explained
-def mine_trees(
+def export_trees(
     directory: Annotated[Path, typer.Argument(help="The run directory whose trees are exported.")],
     out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
     changes: Changes = None,
@@ -118,13 +118,13 @@ def mine_trees(
 
     Credit, filters and pairs are the run's, or as changed:
 
-    bough mine runs/a pairs.jsonl objective='Dpo(pairs=Pairs(unit=turn))' credit='Searched()'
+    bough export runs/a pairs.jsonl objective='Dpo(pairs=Pairs(unit=turn))' credit='Searched()'
 
-    bough mine runs/a good.jsonl --what examples --messages credit='Filtered(most=2)'
+    bough export runs/a good.jsonl --what examples --messages credit='Filtered(most=2)'
 
-    bough mine runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
+    bough export runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
 
-    bough mine runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
+    bough export runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
     """
     from bough.export import PairFilter, export
 

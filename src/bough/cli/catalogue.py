@@ -21,7 +21,7 @@ from bough.credit import Credit
 from bough.curate import Filter
 from bough.env import Env
 from bough.explore import Blame, Quality
-from bough.explore.asking import Reader
+from bough.explore.prompts import Reader
 from bough.hooks.hook import HookRecipe
 from bough.objective import Objective, Pairs
 from bough.policy import Lora, ValueHead

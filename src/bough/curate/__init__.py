@@ -1,7 +1,7 @@
 """Curation: filters of groups and paths, replay and curricula."""
 
 from bough.curate.filter import Filter, FilterResult, apply_filters, select
-from bough.curate.signal import NonZeroAdvantage
+from bough.curate.nonzero_advantage import NonZeroAdvantage
 from bough.curate.small_advantage import SmallAdvantage
 
 __all__ = [

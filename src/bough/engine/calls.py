@@ -52,14 +52,14 @@ class Counts(BaseModel):
     completion_tokens: int = 0
 
 
-class Answer(BaseModel):
+class Response(BaseModel):
     """The parsed fields of a response."""
 
     choices: list[Choice] = Field(min_length=1)
     usage: Counts | None = None
 
 
-class Trouble(Exception):
+class RequestError(Exception):
     """A failed attempt.
 
     Attributes:
@@ -72,7 +72,7 @@ class Trouble(Exception):
         self.passing, self.wait_s = passing, wait_s
 
 
-class Calls:
+class OpenAiClient:
     """Makes calls and counts their usage.
 
     Attributes:
@@ -81,7 +81,7 @@ class Calls:
 
     def __init__(self, config: OpenAi, key: str) -> None:
         """Store the settings; `key` is "" for a server without keys."""
-        self.usage = Usage(money=None if config.price_per_million is None else 0.0)
+        self.usage = Usage(price=None if config.price_per_million is None else 0.0)
         self._config, self._key = config, key
         # The client's retries have no seed, and its timeout does not bound a whole attempt.
         self._client = AsyncOpenAI(api_key=key or "none", base_url=config.base_url, max_retries=0, timeout=None)
@@ -129,7 +129,7 @@ class Calls:
             for attempt in count():
                 try:
                     return await self._try(path, body)
-                except Trouble as trouble:
+                except RequestError as trouble:
                     if not trouble.passing or attempt >= config.retries:
                         times = "" if attempt == 0 else f" (asked {attempt + 1} times)"
                         raise EngineFault(f"{config.base_url}{times}: {trouble}") from None
@@ -143,26 +143,26 @@ class Calls:
         try:
             async with asyncio.timeout(deadline_s):
                 text = await self._client.post(f"/{path}", cast_to=str, body=body)
-            answer = Answer.model_validate_json(text)
+            answer = Response.model_validate_json(text)
         except TimeoutError:
-            raise Trouble(f"no answer within {deadline_s:g} s (OpenAi.deadline_s)") from None
+            raise RequestError(f"no answer within {deadline_s:g} s (OpenAi.deadline_s)") from None
         except APIStatusError as error:
             raise self._refused(error) from None
         except APIConnectionError as error:
             cause = error.__cause__ or error
-            raise Trouble(
+            raise RequestError(
                 f"the connection broke ({type(cause).__name__}: {cause}); check that the server runs there"
             ) from None
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"])) or "answer"
-            raise Trouble(f"got an answer that is none ({place}: {first['msg']})") from None
+            raise RequestError(f"got an answer that is none ({place}: {first['msg']})") from None
         self._count(answer.usage or Counts())
         return sorted(answer.choices, key=lambda choice: choice.index)
 
     def _count(self, counts: Counts) -> None:
         usage, prices = self.usage, self._config.price_per_million
-        money = usage.money
+        money = usage.price
         if prices is not None and money is not None:
             money += (counts.prompt_tokens * prices[0] + counts.completion_tokens * prices[1]) / 1e6
         self.usage = replace(
@@ -172,7 +172,7 @@ class Calls:
             money=money,
         )
 
-    def _refused(self, error: APIStatusError) -> Trouble:
+    def _refused(self, error: APIStatusError) -> RequestError:
         """Classify an HTTP error: transient or permanent, with its wait and a remedy."""
         status, said = error.status_code, self._said(error)
         wait_s = _retry_after_s(error.response.headers.get("retry-after", ""))
@@ -184,7 +184,7 @@ class Calls:
             text, passing = f"{text}; the key's account has no credit left", False
         elif wait_s > self._config.deadline_s:
             text, passing = f"{text}; the server asks for a wait of {wait_s:.0f} s (OpenAi.deadline_s)", False
-        return Trouble(text, passing=passing, wait_s=wait_s)
+        return RequestError(text, passing=passing, wait_s=wait_s)
 
     def _said(self, error: APIStatusError) -> str:
         """The server's error text, with the key masked."""

@@ -11,7 +11,7 @@ from bough.engine.messages import END, Messages, conversation
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bough.engine.calls import Calls, Choice
+    from bough.engine.calls import Choice, OpenAiClient
 
 FINISHES = {
     "stop": FinishReason.STOP,
@@ -119,7 +119,7 @@ class OpenAi:
                 "weights; need an engine in this process to train or evaluate a policy (Local)"
             )
         try:
-            from bough.engine.calls import Calls
+            from bough.engine.calls import OpenAiClient
         except ImportError as error:
             raise ImportError(
                 f"OpenAi needs openai, which can't be imported ({error}); do: pip install 'bough[openai]'"
@@ -130,7 +130,7 @@ class OpenAi:
                 f"OpenAi.key_env: got {self.key_env!r}, which is not set in the environment; need a variable with the "
                 f"server's key (export {self.key_env}=...), or None for a server without keys"
             )
-        return OpenAiEngine(self, Calls(self, key))
+        return OpenAiEngine(self, OpenAiClient(self, key))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,13 +149,13 @@ class Usage:
     retries: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
-    money: float | None = None
+    price: float | None = None
 
 
 class OpenAiEngine:
     """An engine that calls a server. Belongs to the event loop of its first call."""
 
-    def __init__(self, config: OpenAi, calls: "Calls") -> None:
+    def __init__(self, config: OpenAi, calls: "OpenAiClient") -> None:
         self._config, self._calls = config, calls
 
     @property

@@ -23,7 +23,7 @@ STANDING = {"S": "P", "F": "P", "H": "X", "G": "*"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
+class LakeState:
     """The state of an episode: the map, the agent's cell, the steps taken, and the seed of the slips."""
 
     rows: Rows
@@ -117,7 +117,7 @@ class FrozenLake:
             raise ValueError(
                 f"FrozenLake: task {task.id} got {len(starts)} starts S and {len(goals)} goals G; need one of each"
             )
-        return _state(Walk(rows=rows, cell=starts[0], steps=0, luck=str(task.seed)))
+        return _state(LakeState(rows=rows, cell=starts[0], steps=0, luck=str(task.seed)))
 
     def step(self, state: State, action: str) -> Step:
         """Moves the agent. An unrecognised action costs a step and changes nothing else."""
@@ -210,15 +210,15 @@ def _best(ends: Sequence[Chance], slip: float) -> Chance:
     return min(options, key=lambda chance: (-round(chance.success, 12), round(chance.steps, 9)))
 
 
-def _state(walk: Walk) -> State:
+def _state(walk: LakeState) -> State:
     letters = [[SHOWN[letter] for letter in row] for row in walk.rows]
     letters[walk.cell[0]][walk.cell[1]] = STANDING[walk.letter]
     seen = show(tuple("".join(row) for row in letters))
     return State(observation=seen, key=seen, value=walk, admissible=ACTIONS)
 
 
-def _walk(state: State) -> Walk:
-    if not isinstance(state.value, Walk):
+def _walk(state: State) -> LakeState:
+    if not isinstance(state.value, LakeState):
         raise TypeError(
             f"FrozenLake: got a state with a value of type {type(state.value).__name__}; need one of its own"
         )

@@ -10,7 +10,7 @@ from bough.tree.needs import ORACLE, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
+class ReplayState:
     """The value of a state of `Replay`: a task, and the actions from its start."""
 
     task: Task
@@ -70,7 +70,7 @@ class Replay:
     def start(self, task: Task) -> State:
         """Returns the first state of a task."""
         inner = self.env.start(task)
-        played = Played(task=task)
+        played = ReplayState(task=task)
         self._retain(played, inner)
         return replace(inner, value=played)
 
@@ -83,7 +83,7 @@ class Replay:
         played = _played(state)
         inner, replayed = self._reach(played, state)
         step = self.env.step(inner, action)
-        after = Played(task=played.task, actions=(*played.actions, action))
+        after = ReplayState(task=played.task, actions=(*played.actions, action))
         if step.outcome == Outcome.OPEN:
             self._retain(after, step.state)
         return replace(step, state=replace(step.state, value=after), replayed_steps=replayed + step.replayed_steps)
@@ -97,13 +97,13 @@ class Replay:
         self._retain(played, inner)
         return self.env.plan(inner)
 
-    def _retain(self, played: Played, inner: State) -> None:
+    def _retain(self, played: ReplayState, inner: State) -> None:
         self._live[played.name] = inner
         self._live.move_to_end(played.name)
         while len(self._live) > self.keep:
             self._live.popitem(last=False)
 
-    def _reach(self, played: Played, state: State) -> tuple[State, int]:
+    def _reach(self, played: ReplayState, state: State) -> tuple[State, int]:
         """Returns the inner state of `state`, removed from the live ones, and the number of replayed steps."""
         inner = self._live.pop(played.name, None)
         if inner is not None:
@@ -120,7 +120,7 @@ class Replay:
         return inner, len(played.actions)
 
 
-def _played(state: State) -> Played:
-    if not isinstance(state.value, Played):
+def _played(state: State) -> ReplayState:
+    if not isinstance(state.value, ReplayState):
         raise TypeError(f"Replay: got a state with a value of type {type(state.value).__name__}; need one of its own")
     return state.value

@@ -11,7 +11,7 @@ from bough.config import dump, override
 from bough.engine import OpenAi
 from bough.evaluate.failed import require_some
 from bough.rollout import Agent, Deadlines, RolloutRunner, Rollouts
-from bough.search.question import UNANSWERED
+from bough.search.questions import UNANSWERED
 from bough.store import Checkpoints, PartialTrees, RunDirectory, StoreError, write_json
 from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
@@ -25,7 +25,7 @@ from bough.view import cut_note, failed_note, invalid_note, wilson
 AT_ONCE = 64
 """Maximum number of concurrent searches."""
 
-Tell: TypeAlias = Callable[[int, int], None]
+OnProgress: TypeAlias = Callable[[int, int], None]
 """Called with the number of finished tasks and of all tasks."""
 
 
@@ -74,7 +74,7 @@ def search(
     *,
     step: int | None = None,
     out: Path | None = None,
-    tell: Tell | None = None,
+    on_progress: OnProgress | None = None,
 ) -> SearchResult:
     """Search the held-out tasks of a run with its explorer.
 
@@ -87,7 +87,7 @@ def search(
             `limits.tree_tokens=2000`, `evaluation.tasks.count=100`.
         step: The checkpoint of a run directory; the newest complete one if None.
         out: The folder for the trees and results.json; None for neither.
-        tell: Called with the progress.
+        on_progress: Called with the progress.
 
     Raises:
         StoreError: when there is no such run or checkpoint, or the folder holds another search.
@@ -96,13 +96,13 @@ def search(
     """
     out = None if out is None else out.absolute()
     if isinstance(target, Run):
-        return _found(_search(override(target, changes), None, step, out, tell), out)
+        return _found(_search(override(target, changes), None, step, out, on_progress), out)
     with RunDirectory.open(target).in_its_folder() as directory:
-        return _found(_search(override(load_run(directory), changes), directory, step, out, tell), out)
+        return _found(_search(override(load_run(directory), changes), directory, step, out, on_progress), out)
 
 
 def _search(
-    run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: Tell | None
+    run: Run, directory: RunDirectory | None, step: int | None, out: Path | None, tell: OnProgress | None
 ) -> Rollouts:
     """Search with a checkpoint of a run directory, or with the model of a server."""
     check(run)
@@ -114,7 +114,7 @@ def _search(
 
 
 async def _local(
-    run: Run, directory: RunDirectory, deadlines: Deadlines, step: int | None, out: Path | None, tell: Tell | None
+    run: Run, directory: RunDirectory, deadlines: Deadlines, step: int | None, out: Path | None, tell: OnProgress | None
 ) -> Rollouts:
     """Search with a checkpoint."""
     checkpoints = Checkpoints(directory=directory.checkpoints)
@@ -136,7 +136,7 @@ async def _local(
         await runtime.close()
 
 
-async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: Tell | None) -> Rollouts:
+async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProgress | None) -> Rollouts:
     """Search with the model of a server."""
     world, settings = run.world, run.world.execution.engine
     if not isinstance(settings, OpenAi):
@@ -169,7 +169,7 @@ async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: Tell |
 
 
 async def _grow(
-    run: Run, runner: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: Tell | None
+    run: Run, runner: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: OnProgress | None
 ) -> Rollouts:
     """One tree for each task."""
     shelf = _Counted(folder, tell, len(tasks))
@@ -180,7 +180,7 @@ async def _grow(
 class _Counted:
     """Stores finished trees and reports the progress; without a folder it stores nothing."""
 
-    def __init__(self, folder: PartialTrees | None, tell: Tell | None, of: int) -> None:
+    def __init__(self, folder: PartialTrees | None, tell: OnProgress | None, of: int) -> None:
         self._folder, self._tell = folder, tell
         self._done, self._of = 0, of
 

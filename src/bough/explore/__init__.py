@@ -1,19 +1,19 @@
 """Explorers: the growth of trees, in training and at inference."""
 
-from bough.explore.asking import LabelParser, NumberParser
 from bough.explore.chains import Chains
 from bough.explore.correct import Blame, Correct, FirstOracleMistake
 from bough.explore.demonstration import Demonstration
-from bough.explore.dream import Ask, DirectLlmCall, Dream
 from bough.explore.entropy_forks import EntropyForks
 from bough.explore.ep_tree import EpTree
 from bough.explore.forks import Forks
 from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
+from bough.explore.prompts import LabelParser, NumberParser
 from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
+from bough.explore.world_model import Ask, DirectLlmCall, WorldModel
 
 __all__ = [
     "OracleMatch",
@@ -25,7 +25,7 @@ __all__ = [
     "Chains",
     "Correct",
     "Demonstration",
-    "Dream",
+    "WorldModel",
     "EarlyAnswerBonus",
     "EntropyForks",
     "Forks",

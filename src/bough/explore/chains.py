@@ -39,5 +39,5 @@ class Chains:
 
     async def _chain(self, rollout: Rollout, root: Cursor, chain: int) -> None:
         for attempt in range(self.retries + 1):
-            if await rollout.follow(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
+            if await rollout.roll_out(root, branch=chain + attempt * self.n) is not Outcome.FAILED:
                 return

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.env import EnvFault
-from bough.rollout.attempt import Attempt, insist
+from bough.rollout.attempt import Attempt, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
@@ -42,7 +42,7 @@ class FirstOracleMistake:
         for step, action in enumerate(lost.actions):
             if self.invalid and rollout.builder.nodes[action].info.get("valid") is False:
                 return step
-            if step + 1 == len(lost.places) or await rollout.plan(lost.places[step + 1]) is None:
+            if step + 1 == len(lost.cursors) or await rollout.plan(lost.cursors[step + 1]) is None:
                 return step
         return None
 
@@ -87,8 +87,11 @@ class Correct:
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
         root = await rollout.root()
-        calls = [insist(rollout, root, number=number, step=self.n, retries=self.retries) for number in range(self.n)]
-        lost = [each for each in await together(rollout, calls) if each is not None and each.lost]
+        calls = [
+            attempt_with_retries(rollout, root, number=number, step=self.n, retries=self.retries)
+            for number in range(self.n)
+        ]
+        lost = [each for each in await together(rollout, calls) if each is not None and each.unsolved]
         places = await self._places(rollout, lost)
         await together(rollout, [self._continue(rollout, cursor) for cursor in places])
 
@@ -103,7 +106,7 @@ class Correct:
             except EnvFault:
                 continue
             if step is not None:
-                found.setdefault(each.places[step].node, each.places[step])
+                found.setdefault(each.cursors[step].node, each.cursors[step])
         return list(found.values())
 
     async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:

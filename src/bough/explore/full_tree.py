@@ -79,9 +79,9 @@ class FullTree:
         """An action; None when all attempts from this one on failed, or when it does not fit a budget."""
         try:
             while attempt <= self.retries:
-                if not rollout.budget.affords(Usage(turns=1)):
+                if not rollout.budget.fits(Usage(turns=1)):
                     raise BudgetExceeded("tree_turns")
-                draft = await rollout.write(cursor, branch=branch + attempt * self.width)
+                draft = await rollout.sample(cursor, branch=branch + attempt * self.width)
                 if isinstance(draft, PendingAction):
                     return _Branch(draft=draft, number=branch, attempt=attempt)
                 attempt += 1
@@ -107,7 +107,7 @@ class FullTree:
         """The result of an action; a failed action is sampled again."""
         while branch is not None:
             try:
-                after = await rollout.act(branch.draft)
+                after = await rollout.execute(branch.draft)
             except BudgetExceeded as short:
                 rollout.stop(branch.draft, short.budget)
                 return Outcome.TRUNCATED
@@ -118,7 +118,7 @@ class FullTree:
 
     async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:
         for attempt in range(self.retries + 1):
-            if await rollout.follow(cursor, branch=attempt) is not Outcome.FAILED:
+            if await rollout.roll_out(cursor, branch=attempt) is not Outcome.FAILED:
                 return
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.env import EnvFault
-from bough.rollout.attempt import Attempt, Hints, insist
+from bough.rollout.attempt import Attempt, Hints, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
@@ -52,7 +52,7 @@ class Guided:
         """Grow the tree."""
         root = await rollout.root()
         attempts = await together(rollout, [self._play(rollout, root, number, None) for number in range(self.n)])
-        lost = [each for each in attempts if each is not None and each.lost]
+        lost = [each for each in attempts if each is not None and each.unsolved]
         if not lost or any(each is not None and each.success for each in attempts):
             return
         hints = [self._hints(rollout, lost[number % len(lost)]) for number in range(self.again)]
@@ -60,7 +60,7 @@ class Guided:
 
     async def _play(self, rollout: Rollout, root: Cursor, number: int, hints: Hints | None) -> Attempt | None:
         step = self.n + self.again
-        return await insist(rollout, root, number=number, step=step, retries=self.retries, hints=hints)
+        return await attempt_with_retries(rollout, root, number=number, step=step, retries=self.retries, hints=hints)
 
     def _hints(self, rollout: Rollout, lost: Attempt) -> Hints:
         """The hints after a failed attempt."""

@@ -206,7 +206,7 @@ class Latr:
         born: list[Row] = []
         for _, _, index, draft, at, token in sorted(ties, key=lambda tie: tie[:3])[:capacity]:
             before = rollout.cut(draft, at) if at else draft.cursor
-            forced = rollout.put(before, [token], branch=first_branch(next(names), self.retries))
+            forced = rollout.force_tokens(before, [token], branch=first_branch(next(names), self.retries))
             born.append(Row(at=forced, parent=rows[index], born=at))
         return born
 

@@ -5,7 +5,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from bough.engine import EngineFault
 from bough.env import EnvFault
-from bough.explore.asking import LabelParser, Reader, check_places, story
+from bough.explore.prompts import LabelParser, Reader, check_places, story
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout

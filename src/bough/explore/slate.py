@@ -89,7 +89,7 @@ class Slate:
                 (taken,) = rng.choices(range(len(drafts)), weights=chances)
                 draft, _ = drafts.pop(taken)
                 try:
-                    after = await rollout.act(draft)
+                    after = await rollout.execute(draft)
                 except BudgetExceeded as short:
                     _end(rollout, [draft, *(each for each, _ in drafts)], short.budget)
                     return Outcome.TRUNCATED
@@ -103,7 +103,7 @@ class Slate:
     async def _scored(self, rollout: Rollout, cursor: Cursor, branch: int) -> tuple[PendingAction, float] | None:
         """A candidate and its score."""
         try:
-            draft = await rollout.write(cursor, branch=branch)
+            draft = await rollout.sample(cursor, branch=branch)
         except BudgetExceeded as short:
             rollout.stop(cursor, short.budget)
             return None

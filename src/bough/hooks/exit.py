@@ -64,7 +64,7 @@ class ExItState:
         self._settings = settings
         self._used = 0
 
-    async def begin(
+    async def rewrite(
         self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
     ) -> list[Task]:
         """The tasks, some of them replaced by histories."""
@@ -82,7 +82,7 @@ class ExItState:
         self._used += len(replaced)
         return begun
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Store the histories of the batch, and return the batch unchanged."""
         rng = np.random.default_rng(seed)
         for group in groups([each for each in rewarded if not is_replayed(each.tree)]):

@@ -23,7 +23,7 @@ class BatchHook(Protocol):
     (replace a path by one of an earlier step). Its state is part of every checkpoint, and its random numbers come from
     the given seed, so that a resumed run is the same.
 
-    A step calls `advise` once for each round of rollouts, and `observe` once, at its end. With `Run.staleness` the
+    A step calls `transform` once for each round of rollouts, and `observe` once, at its end. With `Run.staleness` the
     tasks of the next step are drawn before that.
     """
 
@@ -32,7 +32,7 @@ class BatchHook(Protocol):
         """Whether credit can use its estimates. Until all hooks are ready the policy is not updated."""
         ...
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Return the batch with estimates or changes. A hook may update its state from the batch first.
 
         Trees of an earlier step (`is_replayed`) are no samples of the present policy.
@@ -70,7 +70,7 @@ class TaskSampler(Protocol):
 class TaskRewriter(Protocol):
     """A hook that also changes the start of a batch's tasks, or replaces tasks."""
 
-    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
         """The same number of tasks. A task with another start has an id of its own (`Task.after`)."""
         ...
 
@@ -115,11 +115,11 @@ class Hooks:
         """The state of each hook for a checkpoint."""
         return {name: HookState(each) for name, each in self._members.items()}
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """The batch after `advise` of every hook."""
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """The batch after `transform` of every hook."""
         advised = list(rewarded)
         for name, each in self._members.items():
-            advised = _all(name, "advise", each.advise(advised, derive(seed, name)), Rewarded)
+            advised = _all(name, "transform", each.transform(advised, derive(seed, name)), Rewarded)
         return advised
 
     def observe(self, moved: Callable[[], float]) -> dict[str, float]:
@@ -138,15 +138,15 @@ class Hooks:
         weight = np.prod(weights, axis=0)
         return weight / weight.sum()
 
-    async def begin(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
-        """The tasks after `begin` of every task rewriter."""
+    async def rewrite(self, tasks: Sequence[Task], teacher: Teacher, seed: int) -> list[Task]:
+        """The tasks after `rewrite` of every task rewriter."""
         begun = list(tasks)
         for name, each in self._members.items():
             if isinstance(each, TaskRewriter):
-                begun = _all(name, "begin", await each.begin(begun, teacher, derive(seed, name)), Task)
+                begun = _all(name, "rewrite", await each.rewrite(begun, teacher, derive(seed, name)), Task)
                 if len(begun) != len(tasks):
                     raise StageError(
-                        f"{name}.begin: got {len(begun)} tasks for {len(tasks)}; need as many as were drawn"
+                        f"{name}.rewrite: got {len(begun)} tasks for {len(tasks)}; need as many as were drawn"
                     )
         return begun
 

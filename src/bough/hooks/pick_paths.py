@@ -15,7 +15,7 @@ class PickPaths:
     """Tree-GRPO's and TreeRL's leaves (arXiv 2509.21240, 2506.11902): some paths of each tree are trained on.
 
     The other paths are removed before credit, so that they are in no baseline. A path succeeds if its return is
-    above `worth`. Example of ten paths, 0 to 8 of which fail, with `keep` = 4:
+    above `success_above`. Example of ten paths, 0 to 8 of which fail, with `keep` = 4:
 
         random      any 4: Tree-GRPO, so that all groups have the same size
         success     any 4; if none of them succeeds, number 9 replaces one of them: TreeRL, 16 of 30 paths
@@ -29,12 +29,12 @@ class PickPaths:
     Attributes:
         keep: Maximum number of paths of a tree, >= 1.
         choice: The selection rule.
-        worth: Return above which a path succeeds.
+        success_above: Return above which a path succeeds.
     """
 
     keep: int = 16
     choice: Literal["random", "success", "balanced"] = "success"
-    worth: float = 0.5
+    success_above: float = 0.5
 
     def __post_init__(self) -> None:
         if self.keep < 1:
@@ -43,8 +43,8 @@ class PickPaths:
     def pick(self, returns: Sequence[float], rng: np.random.Generator) -> list[int]:
         """Indices of the selected paths, ascending."""
         order: list[int] = rng.permutation(len(returns)).tolist()
-        good = [path for path in order if returns[path] > self.worth]
-        bad = [path for path in order if returns[path] <= self.worth]
+        good = [path for path in order if returns[path] > self.success_above]
+        bad = [path for path in order if returns[path] <= self.success_above]
         if self.choice == "random":
             return sorted(order[: self.keep])
         if self.choice == "success":
@@ -68,7 +68,7 @@ class PickPathsState:
         self._settings = settings
         self._kept = 0
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The trees with the selected paths."""
         rng = np.random.default_rng(seed)
         picked = [each if is_replayed(each.tree) else self._cut(each, rng) for each in rewarded]

@@ -83,7 +83,7 @@ class SnapshotsState:
             for at in range(0, len(way), settings.every)
         ]
 
-    async def begin(
+    async def rewrite(
         self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
     ) -> list[Task]:
         """Replace each task by a snapshot in the first steps.
@@ -118,7 +118,7 @@ class SnapshotsState:
         self._used += len(begun)
         return begun
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Return the batch unchanged."""
         del seed
         return list(rewarded)

@@ -29,8 +29,8 @@ from bough.tree import (
 class SuccessReplay:
     """ARPO's success replay (arXiv 2505.16282): a failed group gets an earlier success; needs groups of 2 or more.
 
-    Up to `keep` paths of each task with a return above `worth` are stored, the newest. When all paths of a group have
-    a low and nearly equal return, a stored path replaces the group's first before credit:
+    Up to `keep` paths of each task with a return above `success_above` are stored, the newest. When all paths of a group
+    have a low and nearly equal return, a stored path replaces the group's first before credit:
 
         standard deviation of the returns (ddof 0) < `spread`    and    their mean < `low`
 
@@ -50,13 +50,13 @@ class SuccessReplay:
 
     Attributes:
         keep: Maximum number of paths of a task, >= 1.
-        worth: Return above which a path is stored (0.1).
+        success_above: Return above which a path is stored (0.1).
         spread: Standard deviation below which a group's returns count as equal (0.05), > 0.
         low: Mean below which a group has failed (0.2).
     """
 
     keep: int = 8
-    worth: float = 0.1
+    success_above: float = 0.1
     spread: float = 0.05
     low: float = 0.2
 
@@ -83,7 +83,7 @@ class SuccessReplayState:
         self._settings = settings
         self._used = 0
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Add a success to each failed group, then store the batch's own successes."""
         generator = np.random.default_rng(seed)
         swapped: dict[int, list[Rewarded]] = {}
@@ -137,7 +137,7 @@ class SuccessReplayState:
     def _keep(self, rewarded: Rewarded) -> None:
         """Store the successful paths of a tree."""
         tree = rewarded.tree
-        good = counted(tree)[rewarded.returns() > self._settings.worth]
+        good = counted(tree)[rewarded.returns() > self._settings.success_above]
         if is_replayed(tree) or not len(good):
             return
         paths = self.kept.setdefault(tree.task.id, [])

@@ -69,7 +69,7 @@ class Tracker:
         """Rho: the decay factor of a task's counts after this divergence of the policy."""
         return float(np.clip(2.0 ** (-moved_nats / self.half_nats), self.least, self.most))
 
-    def begin(self, returns: Floats) -> tuple[float, float]:
+    def prior(self, returns: Floats) -> tuple[float, float]:
         """Alpha and beta of a task after its first paths, any number of them."""
         weight = 1.0 / (1.0 - self.least) / (len(returns) + 1)
         return weight * (float(returns.sum()) + 0.5), weight * (float((1.0 - returns).sum()) + 0.5)
@@ -115,7 +115,7 @@ class TrackerState:
         """The tracked success rate of a task."""
         return self.records[task].rate if task in self.records else 0.5
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Return the trees with the rate of their task; then add their returns to the records.
 
         Raises:
@@ -172,7 +172,7 @@ class TrackerState:
             )
         known = self.records.get(task)
         if known is None:
-            alpha, beta = self._settings.begin(returns)
+            alpha, beta = self._settings.prior(returns)
         else:
             rho = self._settings.kept(self._moved_nats - known.at_nats)
             alpha, beta = rho * known.alpha + float(returns.sum()), rho * known.beta + float((1.0 - returns).sum())

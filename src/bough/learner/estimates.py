@@ -13,7 +13,7 @@ from bough.policy.policy import Policy
 from bough.tree import Credited, Floats, Ints, Rewarded, count_path_tokens, truncated_states
 
 
-def appraise(
+def add_estimates(
     rewarded: Sequence[Rewarded],
     policy: Policy,
     *,

@@ -25,7 +25,7 @@ from bough.learner.loss_inputs import (
 from bough.learner.memory_forecast import Extent
 from bough.learner.optimizer import Optimizer
 from bough.learner.optimizer_set import OptimizerSet
-from bough.learner.packing_check import reads_forests
+from bough.learner.packing_check import packing_agrees
 from bough.learner.token_outputs import Forward, TokenOutputs, in_order, token_outputs, token_outputs_per_chunk
 from bough.objective import Loss, LossInputs, Need, Normalizer, Objective
 from bough.policy.critic import Critic
@@ -111,7 +111,7 @@ class Learner:
 
     def _check(self, batch: Batch) -> None:
         self._checked = True
-        if not reads_forests(self.policy, batch, temperature=self._temperature):
+        if not packing_agrees(self.policy, batch, temperature=self._temperature):
             self.merges = False
             warnings.warn(
                 "packed trees and single paths have different log-probabilities: the policy is trained path by path, "

@@ -1,8 +1,8 @@
 """The memory budget of a run: forecasts memory, sets the chunk size, and logs the measured peak."""
 
 from bough.engine import Caching, Engine
-from bough.learner.memory_forecast import Extent, foresee, nbytes
-from bough.learner.memory_meter import Gauge
+from bough.learner.memory_forecast import Extent, forecast_memory, nbytes
+from bough.learner.memory_meter import MemoryMeter
 from bough.learner.optimizer import Optimizer
 from bough.learner.process_memory import GIB
 from bough.policy.policy import Policy
@@ -48,7 +48,7 @@ class MemoryBudget:
             copies["a reference"] = weights
         if settings.momentum == "harpg":
             copies["the last move, and the weights meanwhile"] = 2 * nbytes(policy.parameters().values())
-        self._memory = foresee(
+        self._memory = forecast_memory(
             policy,
             copies=copies,
             cache_tokens=engine.cache_tokens if isinstance(engine, Caching) else 0,
@@ -56,7 +56,7 @@ class MemoryBudget:
             cpu_workers=settings.cpu_workers,
         )
         # Libraries loaded by the forecast count as the program's memory.
-        self._gauge = Gauge(policy.device, there)
+        self._gauge = MemoryMeter(policy.device, there)
         self.micro_tokens = self._memory.fit(gib)
         most_gib = self._memory.most(self.micro_tokens) / GIB
         self.line = f"memory: at most {most_gib:.2f} of {gib:g} GiB, with micro_tokens={self.micro_tokens}"

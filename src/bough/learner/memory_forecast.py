@@ -79,7 +79,7 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Appetite:
+class ChunkMemory:
     """Memory of the forward and backward pass of a chunk, besides weights and gradients.
 
     A model allocates and frees memory in the same order for any text length. So short texts of several lengths are
@@ -96,8 +96,8 @@ class Appetite:
         learns_words: Whether the output layer is trained.
     """
 
-    whole: "Moments"
-    narrow: "Moments"
+    whole: "MemoryByPhase"
+    narrow: "MemoryByPhase"
     pair_bytes: int
     hidden_bytes: int
     words: tuple[int, int]
@@ -123,7 +123,7 @@ class Appetite:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Moments:
+class MemoryByPhase:
     """Fitted bytes held at each allocation and release during a chunk.
 
     Attributes:
@@ -142,7 +142,7 @@ class Moments:
         return max(float(held.max()), float(held[self.logits]) + predicting)
 
 
-def appetite(policy: Policy) -> Appetite:
+def measure_chunk_memory(policy: Policy) -> ChunkMemory:
     """Measure the forward and backward pass of a few short texts. Leaves no gradients behind."""
     sizes = SIZES["cuda" if policy.device.type == "cuda" else "cpu"]
     probe = _Probe()
@@ -153,7 +153,7 @@ def appetite(policy: Policy) -> Appetite:
     for weight in policy.parameters().values():
         weight.grad = None
     weight, width = policy.head()[0], policy.dtype.itemsize
-    return Appetite(
+    return ChunkMemory(
         whole=whole,
         narrow=narrow,
         pair_bytes=width * sum(probe.pairs.values()),
@@ -164,7 +164,7 @@ def appetite(policy: Policy) -> Appetite:
     )
 
 
-def _moments(policy: Policy, sizes: Sequence[int], probe: "_Probe", *, narrow: bool) -> Moments:
+def _moments(policy: Policy, sizes: Sequence[int], probe: "_Probe", *, narrow: bool) -> MemoryByPhase:
     few, more = sizes[0] // 8, sizes[0] // 4
     found = [_held(policy, size, probe, trained=few, narrow=narrow) for size in sizes]
     # A pass with the whole last layer only gathers predicting states. (Each measured text fragments the heap.)
@@ -176,7 +176,7 @@ def _moments(policy: Policy, sizes: Sequence[int], probe: "_Probe", *, narrow: b
     gathered = np.full(held.shape[1], float(policy.dtype.itemsize * policy.head()[0].shape[1]))
     each = (held[-1] - held[0]) / (more - few) if narrow else gathered
     by_size = np.polyfit(sizes, held[: len(sizes)] - few * each, len(sizes) - 1)
-    return Moments(held=np.concatenate([by_size, each[None]]), logits=found[0][1])
+    return MemoryByPhase(held=np.concatenate([by_size, each[None]]), logits=found[0][1])
 
 
 class _Probe:
@@ -254,7 +254,7 @@ class Memory:
     always: Mapping[str, int]
     cache_tokens: int
     path_tokens: int
-    appetite: Appetite
+    appetite: ChunkMemory
     entropy: bool
     cpu_workers: int
 
@@ -298,7 +298,7 @@ class Memory:
         return fits
 
 
-def foresee(
+def forecast_memory(
     policy: Policy,
     *,
     copies: Mapping[str, int],
@@ -323,7 +323,7 @@ def foresee(
         always=always,
         cache_tokens=cache_tokens,
         path_tokens=policy.context_tokens,
-        appetite=appetite(policy),
+        appetite=measure_chunk_memory(policy),
         entropy=entropy,
         cpu_workers=cpu_workers,
     )

@@ -29,7 +29,7 @@ def return_freed() -> None:
         ctypes.CDLL(None).mallopt(MMAP_THRESHOLD, LARGE_BYTES)
 
 
-class Gauge:
+class MemoryMeter:
     """Peak memory: on CUDA of tensors, elsewhere of this process since the gauge was created."""
 
     def __init__(self, device: torch.device, counted: int) -> None:

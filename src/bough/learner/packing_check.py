@@ -11,7 +11,7 @@ TOLERANCE = {torch.float64: 1e-4, torch.float32: 1e-3}
 MOST_ROWS = 16
 
 
-def reads_forests(model: Forward, batch: Batch, *, temperature: float) -> bool:
+def packing_agrees(model: Forward, batch: Batch, *, temperature: float) -> bool:
     """Whether the log-probabilities of the batch's smallest branching trees equal those of their paths.
 
     Uses two chunks or more, so that keys and values pass from one to the next. True when no tree branches.

@@ -19,7 +19,7 @@ class Reference:
         self.state: Mapping[str, Tensor] = {}
         """The trainable weights of the reference, for a checkpoint."""
 
-    def take(self) -> None:
+    def freeze(self) -> None:
         """Freeze the present policy."""
         if self._wanted:
             self.state = {name: weight.clone() for name, weight in self._policy.state().items()}
@@ -30,5 +30,5 @@ class Reference:
         if self._wanted:
             now = {name: weight.clone() for name, weight in self._policy.state().items()}
             self._policy.load_state(state)
-            self.take()
+            self.freeze()
             self._policy.load_state(now)

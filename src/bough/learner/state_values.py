@@ -11,7 +11,7 @@ from bough.policy.critic import Critic
 from bough.policy.policy import Policy
 
 
-class Valuer:
+class StateValues:
     """Computes the value of a state with a value head, from the policy's hidden states.
 
     Concurrent requests share one forward pass.

@@ -17,6 +17,6 @@ def rstar(world: World, *, simulations: int = 48, rounds: int = 3, batch_tasks: 
     round.
     """
     return mcts_dpo(world, rounds=rounds, batch_tasks=batch_tasks).replace(
-        explorer=replace(mcts(width=4, simulations=simulations, revisit=False), lost=-1.0),
+        explorer=replace(mcts(width=4, simulations=simulations, revisit=False), failure_value=-1.0),
         objective=objective.rstar(),
     )

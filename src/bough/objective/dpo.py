@@ -107,7 +107,7 @@ def rstar(beta: float = 0.1, gap: float = 0.5) -> Dpo:
     The better response of a pair leads to a correct end and the worse one to a wrong end, among other ends. Values of a
     pair differ by `gap` or more, in units of values in [-1, 1]. The paper trains a process preference model on such
     pairs, and the policy by imitation; here they train the policy. Its filter by edit distance works on texts:
-    `bough mine --edits 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that the mean value
+    `bough export --edits 20`. The released code (microsoft/rStar, `extra_rm_file.py`) also requires that the mean value
     along the best path to a correct end exceeds that along the worst path to a wrong one; this is not reproduced.
     """
     # The tolerance of a tie is subtracted: the values of a pair differ by more than its gap.

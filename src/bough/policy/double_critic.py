@@ -101,7 +101,7 @@ class UtteranceCriticState:
         """Whether the warm-up is over."""
         return self._observed >= self._settings.warmup_steps
 
-    def advise(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+    def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Train on the batch and the replay buffer, then add values to the turns of the batch."""
         limit = self._settings.context_tokens
         turns = [[(node, turn.shortened(limit)) for node, turn in turns_of(each)] for each in rewarded]

@@ -24,14 +24,14 @@ class Attempt:
         success: Whether the task is solved.
     """
 
-    places: tuple[Cursor, ...]
+    cursors: tuple[Cursor, ...]
     actions: tuple[int, ...]
     leaf: int
     outcome: Outcome
     success: bool
 
     @property
-    def lost(self) -> bool:
+    def unsolved(self) -> bool:
         """Whether the path counts and did not solve its task."""
         return self.outcome in COUNTED and not self.success
 
@@ -49,11 +49,11 @@ async def attempt(rollout: Rollout, cursor: Cursor, *, branch: int, hints: Hints
             leaf = rollout.answered.get(action, action)
         if isinstance(after, Outcome):
             success = rollout.builder.nodes[leaf].info.get("success") is True
-            return Attempt(places=tuple(places), actions=tuple(actions), leaf=leaf, outcome=after, success=success)
+            return Attempt(cursors=tuple(places), actions=tuple(actions), leaf=leaf, outcome=after, success=success)
         here = after
 
 
-async def insist(
+async def attempt_with_retries(
     rollout: Rollout, cursor: Cursor, *, number: int, step: int, retries: int, hints: Hints | None = None
 ) -> Attempt | None:
     """Roll out a path, and retry it when it fails; None when all attempts failed.

@@ -66,7 +66,7 @@ class Budget:
         return any(each is not None for each in (limits.tree_turns, limits.tree_tokens, limits.tree_calls))
 
     @asynccontextmanager
-    async def holding(self, most: Usage) -> AsyncGenerator[Usage, None]:
+    async def reserve(self, most: Usage) -> AsyncGenerator[Usage, None]:
         """Reserve `most` while a block runs; the usage that the block adds to the yielded `Usage` is charged.
 
         Raises:
@@ -87,7 +87,7 @@ class Budget:
             self.spent.add(cost)
             self._wake()
 
-    def affords(self, most: Usage) -> bool:
+    def fits(self, most: Usage) -> bool:
         """Whether `most` would fit the budgets without any reservation."""
         return not self._short(most, Usage())
 

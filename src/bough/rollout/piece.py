@@ -46,7 +46,7 @@ async def write_on(
         most: Maximum number of tokens of the piece; None for the rest of the action.
         sampling: Sampling settings; None for the agent's.
     """
-    if isinstance(at, Cursor) and not rollout.budget.affords(Usage(turns=1)):
+    if isinstance(at, Cursor) and not rollout.budget.fits(Usage(turns=1)):
         # An action that the budget can't execute is not sampled.
         rollout.stop(at, "tree_turns")
         return Piece(draft=None, after=Outcome.TRUNCATED)
@@ -70,11 +70,11 @@ async def _attempt(
     position, draft = at, None
     try:
         complete = isinstance(at, PendingAction) and at.complete
-        written = at if complete else await rollout.write(at, branch=branch, most=most, sampling=sampling)
+        written = at if complete else await rollout.sample(at, branch=branch, most=most, sampling=sampling)
         if not isinstance(written, PendingAction):
             return Piece(draft=None, after=Outcome.FAILED)
         position = draft = written
-        after = await rollout.act(draft) if draft.complete else draft
+        after = await rollout.execute(draft) if draft.complete else draft
         return Piece(draft=None if after is Outcome.FAILED else draft, after=after)
     except BudgetExceeded as short:
         rollout.stop(position, short.budget)

@@ -100,7 +100,7 @@ class Rollout:
     @property
     def spent(self) -> bool:
         """Whether a budget of the tree is exhausted: no turn can start, not even the first of a path."""
-        return not self.budget.affords(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
+        return not self.budget.fits(Usage(turns=1, tokens=self.sampling.max_tokens, calls=1))
 
     def seed(self, *name: int | str) -> int:
         """A seed for the explorer's own random choices, by name; completions use other seeds."""
@@ -137,24 +137,24 @@ class Rollout:
         max_cost = Usage() if action is not None else writer.max_cost(cursor, sampling)
         try:
             # One reservation for both halves: a sampled action that can't be executed would be wasted.
-            async with self.budget.holding(replace(max_cost, turns=self._steps(cursor))) as cost:
+            async with self.budget.reserve(replace(max_cost, turns=self._steps(cursor))) as cost:
                 if action is None:
-                    draft = await writer.write(cursor, branch, sampling, max_cost, hint=hint, cost=cost)
+                    draft = await writer.sample(cursor, branch, sampling, max_cost, hint=hint, cost=cost)
                 else:
-                    draft = writer.do(cursor, action, branch=branch, source=source, ahead=ahead)
+                    draft = writer.force_action(cursor, action, branch=branch, source=source, ahead=ahead)
                 return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
         except BudgetExceeded as short:
             self.stop(cursor, short.budget)
             return Outcome.TRUNCATED
 
-    async def follow(self, cursor: Cursor, *, branch: int = 0) -> Outcome:
+    async def roll_out(self, cursor: Cursor, *, branch: int = 0) -> Outcome:
         """Sample from `cursor` to the end of the path; `branch` is that of the first turn, later turns are branch 0."""
         after = await self.advance(cursor, branch=branch)
         while isinstance(after, Cursor):
             after = await self.advance(after)
         return after
 
-    async def write(
+    async def sample(
         self,
         at: Cursor | PendingAction,
         *,
@@ -184,19 +184,21 @@ class Rollout:
             raise ValueError(f"write: got a draft with {at.complete=} and {hint=}; need an incomplete one, and no hint")
         chosen = sampling or self.sampling
         max_cost = self._writer.max_cost(at, chosen, most)
-        async with self.budget.holding(max_cost) as cost:
-            return await self._writer.write(at, branch, chosen, max_cost, hint=hint, cost=cost)
+        async with self.budget.reserve(max_cost) as cost:
+            return await self._writer.sample(at, branch, chosen, max_cost, hint=hint, cost=cost)
 
-    def do(self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED) -> PendingAction:
+    def force_action(
+        self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED
+    ) -> PendingAction:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
-        return self._writer.do(cursor, action, branch=branch, source=source, ahead=())
+        return self._writer.force_action(cursor, action, branch=branch, source=source, ahead=())
 
-    def put(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
+    def force_tokens(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
         """Add a piece of an action without sampling; it has no log-probabilities and costs nothing.
 
         A piece that ends with a stop token, or reaches the maximum length of an action, completes it.
         """
-        return self._writer.put(at, tokens, branch=branch, source=Source.FORCED, whole=False)
+        return self._writer.force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
         """The first `at` tokens of an action, as the start of another branch within the turn.
@@ -208,13 +210,13 @@ class Rollout:
         """
         return self._writer.cut(draft, at)
 
-    async def act(self, draft: PendingAction) -> Cursor | Outcome:
+    async def execute(self, draft: PendingAction) -> Cursor | Outcome:
         """Execute an action: step the environment and add the observation.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of turns.
         """
-        async with self.budget.holding(Usage(turns=self._steps(draft.cursor))) as cost:
+        async with self.budget.reserve(Usage(turns=self._steps(draft.cursor))) as cost:
             return await self._act(draft, cost)
 
     async def ask(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
@@ -231,7 +233,7 @@ class Rollout:
             EngineFault: when the engine broke.
         """
         chosen, renderer = sampling or self.sampling, self._agent.renderer
-        async with self.budget.holding(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
+        async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             prompt, seed = renderer.render(system, (), text), derive(self._seed, "ask", *name)
             owner = f"task {self.builder.task.id} question {name}"
@@ -253,7 +255,7 @@ class Rollout:
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
         text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
-        async with self.budget.holding(Usage(calls=1)) as cost:
+        async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self._deadlines.until(
                 critic(text),
@@ -273,7 +275,7 @@ class Rollout:
             EngineFault: when the engine broke.
         """
         read, tokens, branches = self._writer.reads(item)
-        async with self.budget.holding(Usage(calls=1)) as cost:
+        async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self._deadlines.until(
                 self._agent.engine.score(read, tokens),
@@ -293,7 +295,7 @@ class Rollout:
         cursor = drafts[0].cursor
         if any(draft.cursor is not cursor for draft in drafts):
             raise ValueError("score_each: got actions of different states; need actions of one state")
-        async with self.budget.holding(Usage(calls=1)) as cost:
+        async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self._deadlines.until(
                 self._agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
@@ -308,7 +310,7 @@ class Rollout:
         An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
         """
         if isinstance(at, PendingAction) and not at.complete:
-            self._writer.note(at)
+            self._writer.record(at)
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
@@ -324,7 +326,7 @@ class Rollout:
         """Step the environment, and add the real cost to `cost`."""
         cursor, node = draft.cursor, self.builder.nodes[draft.node]
         if not draft.complete:
-            self._writer.note(draft)
+            self._writer.record(draft)
         cost.turns = 1
         try:
             step = await self._from_env(self._host.step(cursor.state, draft.parsed.action), "step", draft.branches)

@@ -42,7 +42,7 @@ class Writer:
             capacity = min(capacity, self.limits.tokens - _sampled(at))
         return Usage(tokens=max(1, capacity if most is None else min(capacity, most)), calls=1)
 
-    async def write(
+    async def sample(
         self, at: Cursor | PendingAction, branch: int, sampling: Sampling, most: Usage, *, hint: str, cost: Usage
     ) -> PendingAction | Outcome:
         """Sample an action or a piece of one; see `Rollout.write`.
@@ -90,10 +90,10 @@ class Writer:
             # An action that was cut off at the token limit is not well formed.
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete:
-            self.note(draft)
+            self.record(draft)
         return replace(draft, top_probs=completion.top_probs or ())
 
-    def put(
+    def force_tokens(
         self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
     ) -> PendingAction:
         """Add tokens without sampling; `whole` marks the action as complete, whatever its tokens are."""
@@ -104,19 +104,21 @@ class Writer:
         if full and not ends:
             draft = replace(draft, parsed=replace(draft.parsed, well_formed=False))
         if draft.complete and not whole:
-            self.note(draft)
+            self.record(draft)
         return draft
 
-    def do(self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]) -> PendingAction:
+    def force_action(
+        self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]
+    ) -> PendingAction:
         """Add an action without sampling, in the parser's form."""
         renderer, parser = self.agent.renderer, self.agent.parser
         written = (
             parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
         )
-        draft = self.put(cursor, renderer.write(written), branch=branch, source=source, whole=True)
+        draft = self.force_tokens(cursor, renderer.write(written), branch=branch, source=source, whole=True)
         found = parser(written) if isinstance(parser, PromptedParser) else Parsed(action=action, well_formed=True)
         draft = replace(draft, parsed=replace(found, action=action))
-        self.note(draft, written)
+        self.record(draft, written)
         return draft
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
@@ -131,7 +133,7 @@ class Writer:
         inside = nodes[number].parent if begin == at else self.builder.split(number, at - begin)
         return self._pending(draft.cursor, inside, draft.branches, whole=False)
 
-    def note(self, draft: PendingAction, raw: str | None = None) -> None:
+    def record(self, draft: PendingAction, raw: str | None = None) -> None:
         """Store the parser's result in the info of an action's last piece; `raw` is the action's text."""
         info, parsed = self.builder.nodes[draft.node].info, draft.parsed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw

@@ -14,6 +14,7 @@ from bough.search.bfs_prover import bfs_prover
 from bough.search.code_tree import PruneRegressions, code_tree
 from bough.search.combine import Agreement, EnvReturn, ExecuteAndEvaluate, Mix
 from bough.search.commit import Commit
+from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.cr_planner import cr_planner
 from bough.search.critic_turns import CriticTurns
 from bough.search.descend import Descend
@@ -22,18 +23,17 @@ from bough.search.dts import dts
 from bough.search.ets import RougeL, Similarity, Sparse, ets
 from bough.search.evaluate import ConstantValue, CriticValue, OracleValue, RolloutValue
 from bough.search.expand import Admissible, Sample
+from bough.search.finish_path_first import FinishPathFirst
 from bough.search.frontier import Best, DepthFirst, Level, UnionOf
 from bough.search.hints import FixedHint, Hints, KindHint, Siblings
 from bough.search.hybrid import Hybrid
 from bough.search.i_mcts import i_mcts
-from bough.search.imagine import Dreamer, Imagine
+from bough.search.imagine import Imagine, WebDreamer
 from bough.search.judge import Confidence, Judge, JudgeAction
 from bough.search.lats import lats
 from bough.search.mcts import mcts, puct
-from bough.search.no_return import CommitToExecuted
 from bough.search.node import SearchNode
-from bough.search.onward import FinishPathFirst
-from bough.search.pieces import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select, Written
+from bough.search.pieces import Backup, Evaluate, Expand, Hint, Proposal, Prune, Rate, Score, Select
 from bough.search.prune import BackJump, BeamWidth, DedupeSimilar, DedupeStates, LimitRepeats, PruneBelow
 from bough.search.q_star import Likely, q_star
 from bough.search.rank import Pairwise, Ranked
@@ -66,7 +66,7 @@ __all__ = [
     "RebaseAllocation",
     "DepthFirst",
     "Descend",
-    "Dreamer",
+    "WebDreamer",
     "Evaluate",
     "Expand",
     "QValue",
@@ -122,7 +122,7 @@ __all__ = [
     "AStarCost",
     "PruneRegressions",
     "NodeValue",
-    "Written",
+    "Proposal",
     "a_star",
     "agent_q",
     "ats",

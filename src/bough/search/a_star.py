@@ -45,7 +45,7 @@ class Bounded:
         if least < math.inf:
             for node in tree.live():
                 if node.depth - known(node.value) >= least:
-                    tree.give_up(node)
+                    tree.prune(node)
 
 
 def a_star(width: int = 4, weight: float = 1.0) -> Search:
@@ -63,5 +63,5 @@ def a_star(width: int = 4, weight: float = 1.0) -> Search:
         evaluate=TurnsToGo(),
         prune=(DedupeStates(), Bounded()),
         eager=True,
-        enough=None,
+        stop_value=None,
     )

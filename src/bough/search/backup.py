@@ -46,7 +46,7 @@ class MeanBackup:
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
         value = node.value
-        for here in reversed(node.walk()):
+        for here in reversed(node.path()):
             here.visits += 1
             if self.own or here is node:
                 here.q = value if here.visits == 1 else here.q + (value - here.q) / here.visits
@@ -76,7 +76,7 @@ class MaxBackup:
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
-        for here in reversed(node.walk()):
+        for here in reversed(node.path()):
             here.visits += 1
             below = [child.q for child in here.children if not math.isnan(child.q)]
             here.q = self.gamma * max(below) if below else here.value
@@ -101,7 +101,7 @@ class SoftmaxBackup:
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
-        for here in reversed(node.walk()):
+        for here in reversed(node.path()):
             here.visits += 1
             below = [(self.sharpness * child.q, child.copies) for child in here.children if not math.isnan(child.q)]
             if not below:
@@ -124,7 +124,7 @@ class SumBackup:
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
-        for distance, here in enumerate(reversed(node.walk())):
+        for distance, here in enumerate(reversed(node.path())):
             here.visits += 1
             if here is node and not here.children:
                 here.q = node.value
@@ -157,7 +157,7 @@ class AdvantageBackup:
 
     def __call__(self, node: SearchNode) -> None:
         """Count the node's value."""
-        for here in reversed(node.walk()):
+        for here in reversed(node.path()):
             here.visits += 1
             before = 0.0 if here.parent is None or math.isnan(here.parent.value) else here.parent.value
             below = [child for child in here.children if child.visits]

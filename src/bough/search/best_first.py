@@ -25,5 +25,5 @@ def beam(width: int = 4, samples: int = 4) -> Search:
         evaluate=CriticValue(),
         prune=(DedupeStates(), BeamWidth(width=width, shrink=True)),
         eager=True,
-        enough=None,
+        stop_value=None,
     )

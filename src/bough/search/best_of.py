@@ -11,19 +11,19 @@ from bough.search.tree import SearchTree
 class BestOf:
     """Best-of-n: a verifier selects the best of n independent paths; by default the environment verifies.
 
-    It stops when a path with a value of at least `enough` is found, or when a budget of the tree is exceeded.
+    It stops when a path with a value of at least `stop_value` is found, or when a budget of the tree is exceeded.
 
     Attributes:
         n: Maximum number of paths.
         at_once: Number of concurrent paths; 1 where the tree has a budget of its own.
         judge: Evaluates ended paths; None for 1 at the environment's success, else 0.
-        enough: A path with this value is the last; None for all n paths.
+        stop_value: A path with this value is the last; None for all n paths.
     """
 
     n: int = 8
     at_once: int = 8
     judge: Evaluate | None = None
-    enough: float | None = 1.0
+    stop_value: float | None = 1.0
 
     def __post_init__(self) -> None:
         if self.n < 1 or self.at_once < 1:
@@ -31,19 +31,21 @@ class BestOf:
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(rollout, await rollout.root(), won=None if self.judge else 1.0, lost=0.0)
+        tree = SearchTree(rollout, await rollout.root(), success_value=None if self.judge else 1.0, failure_value=0.0)
         try:
             at_once = 1 if rollout.budget.bounded else self.at_once
             for begun in range(0, self.n, at_once):
                 count = min(at_once, self.n - begun)
-                some = await tree.together(tree.follow(tree.root) for _ in range(count))
+                some = await tree.together(tree.roll_out(tree.root) for _ in range(count))
                 for end in (each for each in some if each is not None):
-                    worth = tree.worth(end)
-                    if worth is None and self.judge is not None:
-                        worth = await tree.paid(self.judge(tree, end))
-                    end.value = end.q = tree.lost if worth is None else worth
-                    tree.side.append(end)
-                if tree.spent or (self.enough is not None and any(end.q >= self.enough for end in tree.side)):
+                    value = tree.end_value(end)
+                    if value is None and self.judge is not None:
+                        value = await tree.within_budget(self.judge(tree, end))
+                    end.value = end.q = tree.failure_value if value is None else value
+                    tree.rollout_ends.append(end)
+                if tree.spent or (
+                    self.stop_value is not None and any(end.q >= self.stop_value for end in tree.rollout_ends)
+                ):
                     break
         finally:
-            tree.conclude()
+            tree.store_results()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.explore.asking import NumberParser
+from bough.explore.prompts import NumberParser
 from bough.search.combine import EnvReturn, Mix
 from bough.search.expand import Sample
 from bough.search.frontier import DepthFirst
@@ -37,7 +37,7 @@ class PruneRegressions:
         for node in fresh:
             above = node.parent
             if above is not None and above.parent is not None and node.value < above.value and not node.ended:
-                tree.give_up(node)
+                tree.prune(node)
 
 
 def code_tree(width: int = 3, programs: int = 20) -> Search:
@@ -60,8 +60,8 @@ def code_tree(width: int = 3, programs: int = 20) -> Search:
             weights=(1.0, ALL - 1),
         ),
         prune=(PruneRegressions(),),
-        won=ALL,
-        enough=ALL,
+        success_value=ALL,
+        stop_value=ALL,
         anywhere=True,
         rounds=programs + 1,
     )

@@ -55,7 +55,7 @@ class Agreement:
 class EnvReturn:
     """The sum of the environment's rewards on the path, such as the share of tests that a program passes.
 
-    In a search with `won=None` it also evaluates the ends of paths.
+    In a search with `success_value=None` it also evaluates the ends of paths.
 
     Attributes:
         last: Whether only the reward of the last action counts.
@@ -74,7 +74,7 @@ class EnvReturn:
 class ExecuteAndEvaluate:
     """Rates actions by executing them and evaluating the states after them; needs forks.
 
-    The search does not execute them again. An action that ends the path is rated by `SearchTree.worth`.
+    The search does not execute them again. An action that ends the path is rated by `SearchTree.value`.
 
     Attributes:
         evaluate: Evaluates the states.
@@ -89,14 +89,14 @@ class ExecuteAndEvaluate:
             BudgetExceeded: when they do not all fit a budget.
         """
         del node
-        await tree.together(tree.act(child) for child in children)
+        await tree.together(tree.execute(child) for child in children)
         return await tree.together(self._executed_value(tree, child) for child in children)
 
     async def _executed_value(self, tree: SearchTree, child: SearchNode) -> float:
-        worth = tree.worth(child) if child.ended else None
-        if worth is not None:
-            return worth
-        return tree.lost if child.at is None or child.pruned else await self.evaluate(tree, child)
+        value = tree.end_value(child) if child.ended else None
+        if value is not None:
+            return value
+        return tree.failure_value if child.at is None or child.pruned else await self.evaluate(tree, child)
 
 
 async def _value(part: Evaluate, tree: SearchTree, node: SearchNode) -> float:

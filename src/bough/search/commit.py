@@ -42,11 +42,16 @@ class Commit:
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(rollout, await rollout.root(), won=self.search.won, lost=self.search.lost)
+        tree = SearchTree(
+            rollout,
+            await rollout.root(),
+            success_value=self.search.success_value,
+            failure_value=self.search.failure_value,
+        )
         try:
             await self.go(tree)
         finally:
-            tree.conclude(anywhere=self.search.anywhere)
+            tree.store_results(anywhere=self.search.anywhere)
 
     async def go(self, tree: SearchTree) -> None:
         """Search below the root of a tree, and move the root down after each search."""
@@ -55,7 +60,7 @@ class Commit:
             there = self._next(tree)
             if there is None:
                 break
-            tree.settle(there)
+            tree.commit_to(there)
             if there.closed or tree.spent:
                 break
 

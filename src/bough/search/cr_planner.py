@@ -1,10 +1,10 @@
 """CR-Planner: a critic selects the kind of a step, then the step."""
 
+from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.hints import KindHint
 from bough.search.judge import JudgeAction
-from bough.search.no_return import CommitToExecuted
 from bough.search.search import Search
 
 
@@ -20,5 +20,5 @@ def cr_planner(samples: int = 3) -> Search:
         rate=JudgeAction(),
         prune=(CommitToExecuted(),),
         eager=True,
-        lead=1,
+        max_evaluated=1,
     )

@@ -40,5 +40,5 @@ class CriticTurns:
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
         """
-        value = await tree.rollout.value(node.at) if isinstance(node.at, Cursor) else tree.lost
+        value = await tree.rollout.value(node.at) if isinstance(node.at, Cursor) else tree.failure_value
         return -math.log(min(1.0, max(self.least, value))) / math.log(self.discount)

@@ -4,7 +4,7 @@ from bough.search.backup import SoftmaxBackup
 from bough.search.descend import Descend
 from bough.search.evaluate import ConstantValue
 from bough.search.expand import Sample
-from bough.search.onward import FinishPathFirst
+from bough.search.finish_path_first import FinishPathFirst
 from bough.search.score import QValue
 from bough.search.search import Search
 
@@ -25,5 +25,5 @@ def dts(width: int = 4, sharpness: float = 1.0, greedy: bool = False) -> Search:
         evaluate=ConstantValue(value=None),
         backup=SoftmaxBackup(sharpness=sharpness),
         widen=width,
-        enough=None,
+        stop_value=None,
     )

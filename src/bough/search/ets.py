@@ -86,7 +86,7 @@ class Sparse:
             return
         shares = split([self.by(node) for node in leaves], self.width, self.temperature)
         kept = choose(
-            [[each.number for each in leaf.walk()] for leaf in leaves],
+            [[each.number for each in leaf.path()] for leaf in leaves],
             [share / self.width for share in shares],
             clusters([leaf.draft.tokens if leaf.draft else () for leaf in leaves], self.alike, self.cut),
             cost=self.cost,
@@ -94,7 +94,7 @@ class Sparse:
         )
         for index, leaf in enumerate(leaves):
             if index not in kept:
-                tree.give_up(leaf)
+                tree.prune(leaf)
 
 
 def clusters(sequences: Sequence[Sequence[int]], alike: Similarity, cut: float) -> list[int]:

@@ -48,14 +48,16 @@ class RolloutValue:
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """Roll out; the value of a failed path where no rollout reached an end."""
-        ends = [end for end in await tree.together(tree.follow(node) for _ in range(self.n)) if end is not None]
+        ends = [end for end in await tree.together(tree.roll_out(node) for _ in range(self.n)) if end is not None]
         for end in ends:
-            value = tree.worth(end)
+            value = tree.end_value(end)
             if value is None:
-                raise ValueError("RolloutValue: got a search with won=None; need a search with a value for success")
+                raise ValueError(
+                    "RolloutValue: got a search with success_value=None; need a search with a value for success"
+                )
             end.value = end.q = value
-        tree.side += ends
-        return sum(end.value for end in ends) / len(ends) if ends else tree.lost
+        tree.rollout_ends += ends
+        return sum(end.value for end in ends) / len(ends) if ends else tree.failure_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,4 +101,4 @@ class CriticValue:
             BudgetExceeded: when it does not fit the budget of calls.
         """
         at = node.at if isinstance(node.at, Cursor) else node.draft
-        return tree.lost if at is None else await tree.rollout.value(at)
+        return tree.failure_value if at is None else await tree.rollout.value(at)

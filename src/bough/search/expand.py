@@ -7,7 +7,7 @@ from typing import Literal
 
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
-from bough.search.pieces import Hint, Written
+from bough.search.pieces import Hint, Proposal
 from bough.search.tree import SearchTree
 
 
@@ -33,16 +33,16 @@ class Sample:
         if self.width < 1:
             raise ValueError(f"Sample.width: got {self.width}; need at least 1")
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Sample actions at a node."""
         count = self.width * times
         if self.hint is None:
-            drafts = await tree.together(tree.write(node) for _ in range(count))
+            drafts = await tree.together(tree.sample(node) for _ in range(count))
         elif self.hint.in_turn:
             drafts = [draft async for draft in self._in_turn(tree, node, count, self.hint)]
         else:
-            hint = await tree.paid(self.hint(tree, node, _written(node)))
-            drafts = await tree.together(tree.write(node, hint=hint) for _ in range(count)) if hint is not None else []
+            hint = await tree.within_budget(self.hint(tree, node, _written(node)))
+            drafts = await tree.together(tree.sample(node, hint=hint) for _ in range(count)) if hint is not None else []
         return [(draft, self._prior(draft, count)) for draft in drafts if draft is not None]
 
     async def _in_turn(
@@ -51,8 +51,8 @@ class Sample:
         """Sample one after another, each with a hint on those before it."""
         earlier = _written(node)
         for _ in range(count):
-            text = await tree.paid(hint(tree, node, earlier))
-            draft = None if text is None else await tree.write(node, hint=text)
+            text = await tree.within_budget(hint(tree, node, earlier))
+            draft = None if text is None else await tree.sample(node, hint=text)
             if draft is not None:
                 earlier.append(draft)
             yield draft
@@ -75,7 +75,7 @@ class Admissible:
     They cost nothing, and are not samples of the policy, so they can't be reinforced.
     """
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Add the actions at a node.
 
         Raises:
@@ -87,4 +87,4 @@ class Admissible:
                 f"Admissible: got a state without admissible actions at {node}; need an environment that sets "
                 "State.admissible, or expand=Sample()"
             )
-        return [(tree.put(node, action), 1 / len(actions)) for action in actions for _ in range(times)]
+        return [(tree.force_action(node, action), 1 / len(actions)) for action in actions for _ in range(times)]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.explore.asking import Choice, check_places
+from bough.explore.prompts import Choice, check_places
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint
-from bough.search.question import asked, story
+from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 
 
@@ -67,7 +67,7 @@ class Siblings:
         lines: list[str] = []
         for action, draft in first.items():
             if self.carry_out:
-                await tree.carry_out(draft)
+                await tree.execute_action(draft)
             answer = tree.observation(draft)
             lines.append(f"- {action}" + ("" if answer is None else f" -> {answer}"))
         return self.text.format_map(story(tree, node) | {"actions": "\n".join(lines)})

@@ -11,34 +11,37 @@ from bough.search.score import known
 class Hybrid:
     """I-MCTS's score (arXiv 2502.14693): UCT with the rating as a prior that fades with visits.
 
-        h + c * sqrt(ln N / n)          h = w * guess + (1 - w) * q, w = worth / (n + worth), or `share`
+        h + c * sqrt(ln N / n)          h = w * guess + (1 - w) * q, w = rating_visits / (n + rating_visits), or `share`
 
-    n counts the visits, `worth` before the first; N those of the parent, 1 at least (the released code adds 1e-6 to it
-    and is nan at the root). With worth .2 and c 2, N = 3: two visits of mean .6 and a guess of .9 score 2.1096, no
+    n counts the visits, `rating_visits` before the first; N those of the parent, 1 at least (the released code adds 1e-6
+    to it     and is nan at the root). With .2 rating visits and c 2, N = 3: two visits of mean .6 and a guess of .9 score 2.1096, no
     visit and a guess of .7 scores 5.3875.
 
     With `share` the rating keeps its weight: Agent Q (2408.07199) mixes the critic's rating and q so.
 
     Attributes:
         c: Weight of the bonus, >= 0.
-        worth: Number of visits that the rating counts as, > 0.
+        rating_visits: Number of visits that the rating counts as, > 0.
         share: Weight of the rating, from 0 to 1, whatever the number of visits; None to let it fade.
     """
 
     c: float = 2.0
-    worth: float = 0.2
+    rating_visits: float = 0.2
     share: float | None = None
 
     def __post_init__(self) -> None:
-        if not (self.c >= 0 and self.worth > 0):
-            raise ValueError(f"Hybrid: got c={self.c}, worth={self.worth}; need c of 0 or more and worth above 0")
+        if not (self.c >= 0 and self.rating_visits > 0):
+            raise ValueError(
+                f"Hybrid: got c={self.c}, rating_visits={self.rating_visits}; need c of 0 "
+                "or more and rating_visits above 0"
+            )
         if self.share is not None and not 0 <= self.share <= 1:
             raise ValueError(f"Hybrid.share: got {self.share}; need a number from 0 to 1, or None")
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
         above = 0 if node.parent is None else node.parent.visits
-        bonus = self.c * math.sqrt(math.log(max(1, above)) / (node.visits or self.worth))
-        fading = self.worth / (node.visits + self.worth)
+        bonus = self.c * math.sqrt(math.log(max(1, above)) / (node.visits or self.rating_visits))
+        fading = self.rating_visits / (node.visits + self.rating_visits)
         weight = fading if self.share is None or not node.visits else self.share
-        return weight * known(node.guess) + (1 - weight) * known(node.q) + bonus
+        return weight * known(node.rating) + (1 - weight) * known(node.q) + bonus

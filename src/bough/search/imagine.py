@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
-from bough.explore.asking import LabelParser, Reader, Text, check_places
-from bough.explore.dream import Dream, Dreamt
+from bough.explore.prompts import LabelParser, Reader, Text, check_places
+from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
+from bough.search.commit_to_executed import CommitToExecuted
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import PLACE
 from bough.search.judge import SYSTEM as JUDGE
-from bough.search.no_return import CommitToExecuted
 from bough.search.node import SearchNode
-from bough.search.question import asked, unanswered
+from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 
@@ -78,36 +78,39 @@ class Imagine:
 
     async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
         """The value of one simulation of an action."""
-        dream = Dream(ask=tree.rollout.ask)
+        dream = WorldModel(ask=tree.rollout.ask)
         instructions = str(tree.rollout.builder.nodes[0].info["instructions"])
         past = tuple((turn.observation, turn.action) for turn in at.past)
-        state, action = dream.state(at.state.observation, Dreamt(told=instructions, past=past, run=run)), child.action
+        state, action = (
+            dream.state(at.state.observation, ImaginedEpisode(told=instructions, past=past, run=run)),
+            child.action,
+        )
         for turn in range(self.depth):
             step = await self._step(dream, state, action)
             if step is None:
                 unanswered(tree, child)
-                return tree.lost
+                return tree.failure_value
             state = step.state
             if step.outcome.value or turn + 1 == self.depth:
                 break
             text, name = self.next.format_map(_story(state)), ("imagined action", run, turn)
             answer = await asked(tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling)
             if answer is None:
-                return tree.lost
+                return tree.failure_value
             action = answer
         text = self.prompt.format_map(_story(state))
         values = await tree.together(
             asked(tree, child, "imagined", run, number, system=JUDGE, text=text, read=self.read, sampling=self.sampling)
             for number in range(self.answers)
         )
-        return sum(tree.lost if value is None else value for value in values) / self.answers
+        return sum(tree.failure_value if value is None else value for value in values) / self.answers
 
-    async def _step(self, dream: Dream, state: State, action: str) -> Step | None:
+    async def _step(self, dream: WorldModel, state: State, action: str) -> Step | None:
         """An imagined turn; None when it failed twice."""
         value = state.value
-        assert isinstance(value, Dreamt)
+        assert isinstance(value, ImaginedEpisode)
         for run in (value.run, value.run + self.n):
-            again = Dreamt(told=value.told, past=value.past, run=run)
+            again = ImaginedEpisode(told=value.told, past=value.past, run=run)
             try:
                 return await dream.step(dream.state(state.observation, again), action)
             except EnvFault:
@@ -116,7 +119,7 @@ class Imagine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dreamer:
+class WebDreamer:
     """WebDreamer (arXiv 2411.06559): imagines the results of actions, executes the best; needs no forks.
 
     It follows one path in the real environment and steps no state twice. The paper's model also removes actions from
@@ -138,13 +141,13 @@ class Dreamer:
             rate=self.imagine,
             prune=(CommitToExecuted(),),
             eager=True,
-            lead=1,
+            max_evaluated=1,
         )
         await search(rollout)
 
 
 def _story(state: State) -> dict[str, str]:
     value = state.value
-    assert isinstance(value, Dreamt)
+    assert isinstance(value, ImaginedEpisode)
     turns = "\n".join(f"{read}\n> {action}" for read, action in value.past)
     return {"instructions": value.told, "turns": turns, "observation": state.observation}

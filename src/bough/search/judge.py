@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.explore.asking import LabelParser, Reader, check_places
+from bough.explore.prompts import LabelParser, Reader, check_places
 from bough.search.node import SearchNode
-from bough.search.question import asked, story
+from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 
 SYSTEM = "You judge how an agent gets on with its task."
@@ -142,4 +142,4 @@ async def _mean(judge: Judge | JudgeAction, name: str, tree: SearchTree, node: S
         asked(tree, node, name, number, system=judge.system, text=text, read=judge.read, sampling=judge.sampling)
         for number in range(judge.n)
     )
-    return sum(tree.lost if answer is None else answer for answer in answers) / judge.n
+    return sum(tree.failure_value if answer is None else answer for answer in answers) / judge.n

@@ -31,7 +31,7 @@ def lats(width: int = 5, weight: float = 0.5, keep: int = 3, c: float = 1.0, rou
         evaluate=RolloutValue(),
         backup=MeanBackup(),
         eager=True,
-        lead=1,
-        lost=-1.0,
+        max_evaluated=1,
+        failure_value=-1.0,
         rounds=rounds,
     )

@@ -31,10 +31,12 @@ def puct(width: int = 5, c: float = 1.5, simulations: int | None = None, revisit
     -1, as the paper's critic learns them. The paper runs 40 `simulations` without `revisit`; see `mcts` for both.
     """
     down = Descend(by=Puct(c=c), revisit=revisit)
-    search = Search(select=down, expand=Sample(width=width), evaluate=CriticValue(), backup=MeanBackup(), lost=-1.0)
+    search = Search(
+        select=down, expand=Sample(width=width), evaluate=CriticValue(), backup=MeanBackup(), failure_value=-1.0
+    )
     return _simulating(search, simulations)
 
 
 def _simulating(search: Search, simulations: int | None) -> Search:
     """The search with a fixed number of rounds; unchanged for None."""
-    return search if simulations is None else replace(search, rounds=simulations, enough=None)
+    return search if simulations is None else replace(search, rounds=simulations, stop_value=None)

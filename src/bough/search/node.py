@@ -22,13 +22,13 @@ class SearchNode:
         reward: Sum of the environment's rewards from the root to here.
         success: Whether the path ended with the task solved.
         prior: Probability of the action under the policy, as `Expand` computes it.
-        guess: Rating of the action before it is executed; nan without a rating.
+        rating: Rating of the action before it is executed; nan without a rating.
         copies: How often the same action was sampled here.
         value: Value of this node alone, by the evaluation; nan before it.
         q: Current value estimate from `value` and the values below; nan before the first visit.
         visits: Number of evaluations, at this node and below, in q.
         children: In order of discovery.
-        asked: Number of expansions so far.
+        expansions: Number of expansions so far.
         expanded: Whether no more children will be added.
         closed: Whether neither the node nor any descendant is open.
         pruned: Whether the node is pruned; pruned nodes are closed.
@@ -43,13 +43,13 @@ class SearchNode:
     reward: float = 0.0
     success: bool = False
     prior: float = 1.0
-    guess: float = float("nan")
+    rating: float = float("nan")
     copies: int = 1
     value: float = float("nan")
     q: float = float("nan")
     visits: int = 0
     children: list["SearchNode"] = field(default_factory=list["SearchNode"])
-    asked: int = 0
+    expansions: int = 0
     expanded: bool = False
     closed: bool = False
     pruned: bool = False
@@ -70,7 +70,7 @@ class SearchNode:
         """Whether the node can be executed or expanded."""
         return not self.closed and not self.expanded
 
-    def walk(self) -> list["SearchNode"]:
+    def path(self) -> list["SearchNode"]:
         """The nodes from the root to this one, both included."""
         nodes: list[SearchNode] = [self]
         while nodes[-1].parent is not None:
@@ -78,5 +78,5 @@ class SearchNode:
         return nodes[::-1]
 
     def __repr__(self) -> str:
-        actions = " > ".join(node.action for node in self.walk()[1:])
+        actions = " > ".join(node.action for node in self.path()[1:])
         return f"SearchNode({self.number}: {actions or 'root'}, q={self.q:.3g}, visits={self.visits})"

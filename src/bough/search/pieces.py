@@ -7,7 +7,7 @@ from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 
-Written: TypeAlias = tuple[PendingAction, float]
+Proposal: TypeAlias = tuple[PendingAction, float]
 
 
 @runtime_checkable
@@ -63,7 +63,7 @@ class Hint(Protocol):
 class Expand(Protocol):
     """Proposes the actions at a node."""
 
-    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+    async def __call__(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         """Propose actions at a node, `times` as many as usual; fewer where a budget ends it."""
         ...
 

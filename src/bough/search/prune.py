@@ -36,7 +36,7 @@ class BeamWidth:
         ended = sum(node.ended for node in tree.nodes) if self.shrink else 0
         ranked = sorted(tree.live(), key=lambda node: (-self.by(node), node.number))
         for node in ranked[max(0, self.width - ended) :]:
-            tree.give_up(node)
+            tree.prune(node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,11 +63,11 @@ class DedupeStates:
             if node.depth < other.depth:
                 self._remove(first, other)
                 first[key] = node
-                tree.give_up(other)
+                tree.prune(other)
             elif other.pruned and not other.expanded:
                 first[key] = node
             else:
-                tree.give_up(node)
+                tree.prune(node)
 
     def _remove(self, first: dict[str, SearchNode], node: SearchNode) -> None:
         """Remove the states of a node and its descendants."""
@@ -93,7 +93,7 @@ class PruneBelow:
         """Give up the others."""
         for node in fresh:
             if not node.ended and node.value < self.threshold:
-                tree.give_up(node)
+                tree.prune(node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,9 +115,9 @@ class LimitRepeats:
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:
         """Give up the others."""
         for node in fresh:
-            named = [each.action if self.of == "action" else _key(each) for each in node.walk()]
+            named = [each.action if self.of == "action" else _key(each) for each in node.path()]
             if not node.ended and named[-1] and named.count(named[-1]) > self.most:
-                tree.give_up(node)
+                tree.prune(node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class DedupeSimilar:
             before = (each for each in node.parent.children if each.number < node.number and not each.pruned)
             tokens = node.draft.tokens
             if any(rouge_l(tokens, each.draft.tokens) > self.most for each in before if each.draft is not None):
-                tree.give_up(node)
+                tree.prune(node)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +175,7 @@ class BackJump:
                     break
                 left, here = here, here.parent
             if node.ended and left is not None:
-                tree.give_up(left)
+                tree.prune(left)
 
 
 def _key(node: SearchNode) -> str:

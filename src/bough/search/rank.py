@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from bough.engine import Sampling
-from bough.explore.asking import Choice, check_places
+from bough.explore.prompts import Choice, check_places
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode
-from bough.search.question import asked, story
+from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 
 ALL = (
@@ -55,7 +55,7 @@ class Ranked:
         read, first = Choice(count=count, all=True), children[0].number
         order = await asked(tree, node, "rank", first, system=self.system, text=text, read=read, sampling=self.sampling)
         if order is None:
-            return [tree.lost] * count
+            return [tree.failure_value] * count
         return [1 - order.index(number) / (count - 1) for number in range(count)]
 
 

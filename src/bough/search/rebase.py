@@ -49,7 +49,7 @@ class RebaseAllocation:
         shares = split([self.by(node) for node in ranked], max(0, left), self.temperature)
         for node, share in zip(ranked, shares, strict=True):
             if not share:
-                tree.give_up(node)
+                tree.prune(node)
         return [node for node, share in zip(ranked, shares, strict=True) for _ in range(share)]
 
 
@@ -80,5 +80,5 @@ def rebase(width: int = 16, temperature: float = 0.2) -> Search:
         merge=False,
         evaluate=CriticValue(),
         eager=True,
-        enough=None,
+        stop_value=None,
     )

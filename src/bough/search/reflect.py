@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.explore.asking import Text, check_places
+from bough.explore.prompts import Text, check_places
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
-from bough.search.question import asked, story
+from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 
 FAILED = (

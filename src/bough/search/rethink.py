@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bough.engine import Sampling
-from bough.explore.asking import check_places
+from bough.explore.prompts import check_places
 from bough.search.backup import MaxBackup
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.descend import Descend
@@ -12,7 +12,7 @@ from bough.search.evaluate import ConstantValue, RolloutValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
 from bough.search.pieces import Evaluate
-from bough.search.question import story
+from bough.search.questions import story
 from bough.search.reflect import ANSWERED, once
 from bough.search.score import Puct
 from bough.search.search import Search
@@ -56,12 +56,12 @@ class Rethink:
         guesses = await execute(tree, node, children)
         failed = [child for child, guess in zip(children, guesses, strict=True) if child.ended and guess < self.under]
         hints = await tree.together(self._hint(tree, child) for child in failed)
-        drafts = await tree.together(tree.write(node, hint=hint) for hint in hints)
+        drafts = await tree.together(tree.sample(node, hint=hint) for hint in hints)
         for child, draft in zip(failed, drafts, strict=True):
             if draft is not None:
                 again = tree.add(node, draft, prior=child.prior)
-                (again.guess,) = await execute(tree, node, [again])
-                tree.give_up(child)
+                (again.rating,) = await execute(tree, node, [again])
+                tree.prune(child)
         return guesses
 
     async def _hint(self, tree: SearchTree, child: SearchNode) -> str:
@@ -74,7 +74,7 @@ def rethink(width: int = 3, rounds: int = 16) -> Search:
 
     The paper's settings: three actions, sixteen rollouts, P-UCB with c 4 and base 10, the best return found below,
     discounted by .9 for each turn. Its reward is the share of public tests that pass. When all pass, it is .8 plus .2
-    times the model's rating of its program: use `won=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
+    times the model's rating of its program: use `success_value=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
     .2))` without rollouts where the environment gives such a reward. The code rewrites in place; here the failed path
     stays in the tree, and counts nowhere in the search.
     """

@@ -37,7 +37,9 @@ class Uct:
         """The score."""
         if not node.visits:
             return (
-                math.inf if self.unvisited == "first" else self.bonus + (0.0 if math.isnan(node.guess) else node.guess)
+                math.inf
+                if self.unvisited == "first"
+                else self.bonus + (0.0 if math.isnan(node.rating) else node.rating)
             )
         above = 0 if node.parent is None else node.parent.visits
         return node.q + self.c * math.sqrt(math.log(max(1, above)) / node.visits)
@@ -124,7 +126,7 @@ class RatedValue:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        return known(node.guess)
+        return known(node.rating)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,7 @@ class AStarCost:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        ahead = known(node.guess) if math.isnan(node.value) else node.value
+        ahead = known(node.rating) if math.isnan(node.value) else node.value
         return ahead - self.weight * node.depth
 
 
@@ -176,7 +178,7 @@ class Likelihood:
 
     def __call__(self, node: SearchNode) -> float:
         """The score."""
-        drafts = [each.draft for each in node.walk() if each.draft is not None]
+        drafts = [each.draft for each in node.path() if each.draft is not None]
         total = sum(draft.logprob / max(1, draft.sampled_tokens) for draft in drafts)
         return total / max(1, node.depth) ** self.alpha
 

@@ -12,7 +12,7 @@ from bough.search.backup import MeanBackup
 from bough.search.evaluate import ConstantValue
 from bough.search.expand import Sample
 from bough.search.node import SearchNode
-from bough.search.pieces import Backup, Evaluate, Expand, Prune, Rate, Select, Written
+from bough.search.pieces import Backup, Evaluate, Expand, Proposal, Prune, Rate, Select
 from bough.search.score import known
 from bough.search.tree import SearchTree
 from bough.tree.needs import FORKS, Need
@@ -27,8 +27,8 @@ class Search:
     which are executed when they are selected. An `eager` search samples first, and then executes and evaluates all
     sampled actions. The calls of one step of a round run concurrently.
 
-    The search ends when nothing is selected, a budget of the tree is exceeded, a path with a value of at least `enough`
-    is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best node if no path
+    The search ends when nothing is selected, a budget of the tree is exceeded, a path with a value of at least
+    `stop_value` is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best node if no path
     has ended; only this node has "answer" in its info. The infos of actions hold "value" (q), "visits", "score" (the
     value of the node alone), "guess", "prior" and "copies".
 
@@ -47,11 +47,11 @@ class Search:
         prune: Pruning rules, in order.
         eager: Whether all children are executed and evaluated, or only the selected ones.
         widen: Number of expansions of a node: it can be selected that often.
-        lead: Maximum number of children of a node that an eager search evaluates, the best rated; None for all.
-        won: Value of a path that ends with success; None where the environment's success is not trusted, and ends of
-            paths are evaluated, too.
-        lost: Value of any other end.
-        enough: A path that ends with this value ends the search; None for never.
+        max_evaluated: Maximum number of children of a node that an eager search evaluates, the best rated; None for all.
+        success_value: Value of a path that ends with success; None where the environment's success is not trusted, and
+            ends of paths are evaluated, too.
+        failure_value: Value of any other end.
+        stop_value: A path that ends with this value ends the search; None for never.
         anywhere: Whether any node may be the answer and end the search, in addition to ends of paths: for environments
             in which each action is a whole answer, better than the last at best.
         rounds: Maximum number of rounds.
@@ -69,28 +69,35 @@ class Search:
     prune: Sequence[Prune] = ()
     eager: bool = False
     widen: int = 1
-    lead: int | None = None
-    won: float | None = 1.0
-    lost: float = 0.0
-    enough: float | None = 1.0
+    max_evaluated: int | None = None
+    success_value: float | None = 1.0
+    failure_value: float = 0.0
+    stop_value: float | None = 1.0
     anywhere: bool = False
     rounds: int = 1000
     retries: int = 2
 
     def __post_init__(self) -> None:
-        if self.rounds < 1 or self.widen < 1 or self.retries < 0 or (self.lead is not None and self.lead < 1):
+        if (
+            self.rounds < 1
+            or self.widen < 1
+            or self.retries < 0
+            or (self.max_evaluated is not None and self.max_evaluated < 1)
+        ):
             raise ValueError(
-                f"Search: got rounds={self.rounds}, widen={self.widen}, retries={self.retries}, lead={self.lead}; need "
+                f"Search: got rounds={self.rounds}, widen={self.widen}, retries={self.retries}, max_evaluated={self.max_evaluated}; need "
                 "at least 1, 1, 0, and None or 1"
             )
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(rollout, await rollout.root(), won=self.won, lost=self.lost)
+        tree = SearchTree(
+            rollout, await rollout.root(), success_value=self.success_value, failure_value=self.failure_value
+        )
         try:
             await self.go(tree)
         finally:
-            tree.conclude(anywhere=self.anywhere)
+            tree.store_results(anywhere=self.anywhere)
 
     async def go(self, tree: SearchTree) -> None:
         """Search below the root of a tree that may already have nodes."""
@@ -103,7 +110,7 @@ class Search:
         chosen = Counter(self.select(tree))
         if not chosen:
             return False
-        await tree.together(tree.act(node) for node in chosen)
+        await tree.together(tree.execute(node) for node in chosen)
         if await self._evaluate(tree, [node for node in chosen if node.ended or not self.eager]):
             return False
         at = {node: times for node, times in chosen.items() if node.live and isinstance(node.at, Cursor)}
@@ -112,7 +119,7 @@ class Search:
         children = {node: self._add(tree, node, some) for node, some in zip(at, proposed, strict=True)}
         await tree.together(self._rate(tree, node, some) for node, some in children.items() if some)
         new = [child for some in children.values() for child in self._leading(some)] if self.eager else []
-        await tree.together(tree.act(node) for node in new)
+        await tree.together(tree.execute(node) for node in new)
         # A rating may execute actions, and the ends that it finds are not selected otherwise.
         found = (child for node in at for child in node.children if child.ended and math.isnan(child.value))
         new += [child for child in found if child not in new]
@@ -122,21 +129,25 @@ class Search:
         """Evaluate the states of nodes, back up the values, and prune; returns whether the search is over."""
         there = [node for node in nodes if node.at is not None and not node.pruned]
         unknown = {node for node in there if math.isnan(node.value)}
-        aside = len(tree.side)
+        aside = len(tree.rollout_ends)
         await tree.together(self._value(tree, node) for node in there if node in unknown)
         counted = [node for node in there if not math.isnan(node.value) and (node.ended or node in unknown)]
         for node in counted:
             self.backup(node)
         for rule in self.prune:
             rule(tree, there)
-        able = [*(node for node in counted if node.ended or self.anywhere), *tree.side[aside:]]
-        return tree.spent or (self.enough is not None and any(each.value >= self.enough for each in able))
+        able = [*(node for node in counted if node.ended or self.anywhere), *tree.rollout_ends[aside:]]
+        return tree.spent or (self.stop_value is not None and any(each.value >= self.stop_value for each in able))
 
     def _leading(self, children: Sequence[SearchNode]) -> Sequence[SearchNode]:
         """The children that an eager search evaluates."""
-        return children if self.lead is None else sorted(children, key=lambda child: -known(child.guess))[: self.lead]
+        return (
+            children
+            if self.max_evaluated is None
+            else sorted(children, key=lambda child: -known(child.rating))[: self.max_evaluated]
+        )
 
-    async def _expand(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Written]:
+    async def _expand(self, tree: SearchTree, node: SearchNode, times: int) -> Sequence[Proposal]:
         proposed = await self.expand(tree, node, times)
         for _ in range(self.retries):
             if proposed or tree.spent:
@@ -144,7 +155,7 @@ class Search:
             proposed = await self.expand(tree, node, times)
         return proposed
 
-    def _add(self, tree: SearchTree, node: SearchNode, proposed: Sequence[Written]) -> list[SearchNode]:
+    def _add(self, tree: SearchTree, node: SearchNode, proposed: Sequence[Proposal]) -> list[SearchNode]:
         """Add children for the proposed actions of a node; returns the new children."""
         same = {child.action: child for child in node.children} if self.merge else {}
         new: list[SearchNode] = []
@@ -156,23 +167,23 @@ class Search:
             new.append(tree.add(node, draft, prior=prior))
             if self.merge:
                 same[draft.parsed.action] = new[-1]
-        node.asked += 1
+        node.expansions += 1
         if not node.children:
-            tree.give_up(node)
-        elif node.asked >= self.widen:
-            tree.shut(node)
+            tree.prune(node)
+        elif node.expansions >= self.widen:
+            tree.mark_expanded(node)
         return new
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
-        guesses = None if self.rate is None else await tree.paid(self.rate(tree, node, children))
+        guesses = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
         for child, guess in zip(children, guesses or (), strict=False):
-            child.guess = guess
+            child.rating = guess
 
     async def _value(self, tree: SearchTree, node: SearchNode) -> None:
-        value = tree.worth(node) if node.ended else None
-        value = await tree.paid(self.evaluate(tree, node)) if value is None else value
+        value = tree.end_value(node) if node.ended else None
+        value = await tree.within_budget(self.evaluate(tree, node)) if value is None else value
         for _ in range(self.retries):
             if value is not None or tree.spent:
                 break
-            value = await tree.paid(self.evaluate(tree, node))
+            value = await tree.within_budget(self.evaluate(tree, node))
         node.value = math.nan if value is None else value

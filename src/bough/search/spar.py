@@ -2,7 +2,7 @@
 
 import math
 
-from bough.explore.asking import LabelParser
+from bough.explore.prompts import LabelParser
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import Judge
@@ -30,8 +30,8 @@ def spar(width: int = 3, keep: int = 2, n: int = 5, depth: int = 3) -> Search:
         evaluate=Judge(n=n, prompt=OBEYS, read=yes),
         prune=(BeamWidth(width=keep),),
         eager=True,
-        won=None,
-        enough=math.nextafter(0.5, 1),
+        success_value=None,
+        stop_value=math.nextafter(0.5, 1),
         anywhere=True,
         rounds=depth,
     )

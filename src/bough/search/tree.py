@@ -22,20 +22,20 @@ class SearchTree:
 
     Attributes:
         rollout: Executes the operations.
-        root: The root of the search; a descendant of the first root after `settle`.
+        root: The root of the search; a descendant of the first root after `commit_to`.
         nodes: All nodes, by number.
-        side: Ends of paths that were rolled out from a node, and are not nodes of the search.
+        rollout_ends: Ends of paths that were rolled out from a node, and are not nodes of the search.
         spent: Whether a budget has run out.
         faults: Number of engine faults; stored in the root's info.
         notes: State of components for the whole tree, by a key of their own.
-        won: Value of a path that ends with success; None where ends are evaluated.
-        lost: Value of any other end.
+        success_value: Value of a path that ends with success; None where ends are evaluated.
+        failure_value: Value of any other end.
     """
 
-    def __init__(self, rollout: Rollout, root: Cursor, *, won: float | None, lost: float) -> None:
+    def __init__(self, rollout: Rollout, root: Cursor, *, success_value: float | None, failure_value: float) -> None:
         self.rollout = rollout
-        self.side: list[SearchNode] = []
-        self.won, self.lost = won, lost
+        self.rollout_ends: list[SearchNode] = []
+        self.success_value, self.failure_value = success_value, failure_value
         self.root = SearchNode(number=0, parent=None, at=root)
         self.nodes = [self.root]
         self.spent = False
@@ -50,8 +50,8 @@ class SearchTree:
         return list(self._open.values())
 
     def ends(self) -> list[SearchNode]:
-        """The ends of paths: nodes by number, then those in `side`, by the branches of their path."""
-        aside = sorted(self.side, key=lambda end: () if end.draft is None else end.draft.branches)
+        """The ends of paths: nodes by number, then those in `rollout_ends`, by the branches of their path."""
+        aside = sorted(self.rollout_ends, key=lambda end: () if end.draft is None else end.draft.branches)
         return [node for node in (*(node for node in self.nodes if node.ended), *aside) if self._reachable(node)]
 
     def answer(self, *, anywhere: bool = False) -> SearchNode:
@@ -68,15 +68,21 @@ class SearchTree:
             return max(some, key=lambda node: node.value, default=self.root)
         return best(ends) or best(inner) or next(iter(ends), self.root)
 
-    def worth(self, node: SearchNode) -> float | None:
+    def end_value(self, node: SearchNode) -> float | None:
         """The value of an ended path; None where it must be evaluated."""
-        return self.won if node.success and self.won is not None else None if self.won is None else self.lost
+        return (
+            self.success_value
+            if node.success and self.success_value is not None
+            else None
+            if self.success_value is None
+            else self.failure_value
+        )
 
     async def together(self, calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
         """The results of all calls, in their order: concurrent, or sequential where the tree has its own budget."""
         return await together(self.rollout, calls)
 
-    async def paid(self, call: Awaitable[Result]) -> Result | None:
+    async def within_budget(self, call: Awaitable[Result]) -> Result | None:
         """The result of a call; None when it exceeds a budget (`spent` is set then) or when the engine broke."""
         try:
             return await call
@@ -92,7 +98,7 @@ class SearchTree:
             self.faults += errors.subgroup(EngineFault) is not None
         return None
 
-    async def write(
+    async def sample(
         self, node: SearchNode, *, sampling: Sampling | None = None, hint: str = ""
     ) -> PendingAction | None:
         """Sample an action at a node; None when the engine failed or the budget is exceeded.
@@ -103,14 +109,14 @@ class SearchTree:
         if not isinstance(node.at, Cursor):
             raise ValueError(f"SearchTree.write: got {node}; need an executed node that is not an end")
         branch = self._branch(node)
-        draft = await self.paid(self.rollout.write(node.at, branch=branch, sampling=sampling, hint=hint))
+        draft = await self.within_budget(self.rollout.sample(node.at, branch=branch, sampling=sampling, hint=hint))
         return draft if isinstance(draft, PendingAction) else None
 
-    def put(self, node: SearchNode, action: str) -> PendingAction:
+    def force_action(self, node: SearchNode, action: str) -> PendingAction:
         """Add an action without sampling, which costs nothing."""
         if not isinstance(node.at, Cursor):
             raise ValueError(f"SearchTree.put: got {node}; need an executed node that is not an end")
-        return self.rollout.do(node.at, action, branch=self._branch(node))
+        return self.rollout.force_action(node.at, action, branch=self._branch(node))
 
     def add(self, parent: SearchNode, draft: PendingAction, *, prior: float) -> SearchNode:
         """Add a child that is not executed yet, and reopen its closed ancestors, except the pruned ones."""
@@ -126,28 +132,28 @@ class SearchTree:
             above.closed, above = False, above.parent
         return node
 
-    def shut(self, node: SearchNode) -> None:
+    def mark_expanded(self, node: SearchNode) -> None:
         """Mark a node as fully expanded."""
         node.expanded = True
         self._open.pop(node.number, None)
         if node.children:
             self._settle_above(node.children[-1])
 
-    async def act(self, node: SearchNode) -> None:
+    async def execute(self, node: SearchNode) -> None:
         """Execute a node's action, once and if the budget allows it. A node whose action fails is pruned."""
         if node.at is not None or node.draft is None:
             return
-        at = await self.carry_out(node.draft)
+        at = await self.execute_action(node.draft)
         if at is not None:
             self._arrive(node, at)
 
-    async def carry_out(self, draft: PendingAction) -> Cursor | Outcome | None:
+    async def execute_action(self, draft: PendingAction) -> Cursor | Outcome | None:
         """Execute an action once; returns the stored result from then on. None when the budget does not allow it.
 
         The action need not be a node yet; a node made from it later is executed from the start.
         """
         if draft.node not in self._results:
-            at = await self.paid(self.rollout.act(draft))
+            at = await self.within_budget(self.rollout.execute(draft))
             if at is None:
                 return None
             self._results[draft.node] = at
@@ -158,11 +164,11 @@ class SearchTree:
         number = self.rollout.answered.get(draft.node)
         return None if number is None else str(self.rollout.builder.nodes[number].info["text"])
 
-    async def follow(self, node: SearchNode) -> SearchNode | None:
+    async def roll_out(self, node: SearchNode) -> SearchNode | None:
         """Roll out a path from a node to its end, outside of `nodes`; None when it does not reach an end."""
-        draft, reward, depth = await self.write(node), node.reward, node.depth
+        draft, reward, depth = await self.sample(node), node.reward, node.depth
         while draft is not None:
-            at, depth = await self.paid(self.rollout.act(draft)), depth + 1
+            at, depth = await self.within_budget(self.rollout.execute(draft)), depth + 1
             if at is None or at is Outcome.FAILED:
                 return None
             reward += self.rollout.builder.nodes[draft.node].env_reward
@@ -170,11 +176,11 @@ class SearchTree:
                 end = SearchNode(number=-1, parent=node, draft=draft, at=at, depth=depth, reward=reward)
                 end.success = self._info(end).get("success") is True
                 return end
-            more = await self.paid(self.rollout.write(at))
+            more = await self.within_budget(self.rollout.sample(at))
             draft = more if isinstance(more, PendingAction) else None
         return None
 
-    def give_up(self, node: SearchNode) -> None:
+    def prune(self, node: SearchNode) -> None:
         """Prune a node and its descendants, and each ancestor all of whose children are pruned."""
         below = [node]
         while below:
@@ -189,23 +195,23 @@ class SearchTree:
         self._close(node)
         self._settle_above(node)
 
-    def settle(self, node: SearchNode) -> None:
+    def commit_to(self, node: SearchNode) -> None:
         """Make a node the root: prune its siblings and those of its ancestors; the answer is at or below it."""
         here = node
         while here is not self.root and here.parent is not None:
             for beside in here.parent.children:
                 if beside is not here and not beside.pruned:
-                    self.give_up(beside)
-            self.shut(here.parent)
+                    self.prune(beside)
+            self.mark_expanded(here.parent)
             here = here.parent
         self.root = node
 
-    def conclude(self, *, anywhere: bool = False) -> None:
+    def store_results(self, *, anywhere: bool = False) -> None:
         """Store the results of the search and the answer, as in `answer`, in the infos of the rollout's tree."""
         nodes, answer = self.rollout.builder.nodes, self.answer(anywhere=anywhere)
         for node in self.nodes:
             info = nodes[0 if node.draft is None else node.draft.node].info
-            estimates = {"value": node.q, "score": node.value, "guess": node.guess}
+            estimates = {"value": node.q, "score": node.value, "guess": node.rating}
             info |= {name: estimate for name, estimate in estimates.items() if math.isfinite(estimate)}
             info["visits"] = node.visits
             if node.parent is not None:
@@ -219,7 +225,7 @@ class SearchTree:
         assert node.draft is not None
         node.at = at
         if at is Outcome.FAILED:
-            self.give_up(node)
+            self.prune(node)
             return
         node.reward += self.rollout.builder.nodes[node.draft.node].env_reward
         node.success = self._info(node).get("success") is True

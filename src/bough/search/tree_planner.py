@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from bough.engine import Sampling
-from bough.explore.asking import Choice, Text, check_places
+from bough.explore.prompts import Choice, Text, check_places
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
-from bough.search.question import asked, story
+from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 from bough.tree.needs import FORKS, Need
 
@@ -112,12 +112,12 @@ class TreePlanner:
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        tree = SearchTree(rollout, await rollout.root(), won=1.0, lost=-1.0)
+        tree = SearchTree(rollout, await rollout.root(), success_value=1.0, failure_value=-1.0)
         try:
-            written = await tree.together(tree.paid(self._plan(tree, number)) for number in range(self.plans))
+            written = await tree.together(tree.within_budget(self._plan(tree, number)) for number in range(self.plans))
             await self._follow(tree, merged([plan for plan in written if plan]))
         finally:
-            tree.conclude(anywhere=True)
+            tree.store_results(anywhere=True)
 
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text = self.plan.format(**story(tree, tree.root))
@@ -142,14 +142,16 @@ class TreePlanner:
             action = choices[0] if len(choices) == 1 else await self._decide(tree, node, step, choices)
             if action is None:
                 break
-            child = tree.add(node, tree.put(node, action), prior=step.next[action].plans / max(1, step.plans))
-            await tree.act(child)
+            child = tree.add(node, tree.force_action(node, action), prior=step.next[action].plans / max(1, step.plans))
+            await tree.execute(child)
             if child.at is None:
                 break
             failure = self._failure(tree, child)
             child.visits = 1
             if child.ended:
-                child.value = child.q = tree.won if child.success and tree.won is not None else tree.lost
+                child.value = child.q = (
+                    tree.success_value if child.success and tree.success_value is not None else tree.failure_value
+                )
             if child.success:
                 break
             if failure:
@@ -194,6 +196,6 @@ class TreePlanner:
                 read=Choice(count=len(choices)),
             )
 
-        votes = await tree.together(tree.paid(vote(number)) for number in range(self.votes))
+        votes = await tree.together(tree.within_budget(vote(number)) for number in range(self.votes))
         counts = Counter(each[0] for each in votes if each)
         return choices[min(counts, key=lambda index: (-counts[index], index), default=0)]

@@ -5,8 +5,8 @@ from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
 from bough.store.lock import owned
 from bough.store.manifest import describe
 from bough.store.metrics import Metrics, read_metrics
+from bough.store.partial_trees import PartialTrees
 from bough.store.rundir import RunDirectory
-from bough.store.shelf import PartialTrees
 from bough.store.tasks import digest_tasks, read_tasks, write_tasks
 from bough.store.trees import read_trees, write_trees
 

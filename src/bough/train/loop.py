@@ -98,7 +98,7 @@ class _Loop:
             self.recorder.log(runtime.env_metrics())
             if self.first:
                 await warm_up(runtime, self.recorder)
-            runtime.reference.take()
+            runtime.reference.freeze()
             state.step = self.first
         try:
             if self.first and not resumed:
@@ -131,7 +131,7 @@ class _Loop:
         # A resumed run has an empty cache; cached results may differ from computed ones in their lowest bits.
         runtime.engine.reset_cache()
         if self.method.reference == "step":
-            runtime.reference.take()
+            runtime.reference.freeze()
         data = await self.gather(watch)
         metrics = summarize(data.rewarded, unstarted=data.unstarted, dropped=data.dropped)
         runtime.report_cuts([each.tree for each in data.rewarded])

@@ -12,12 +12,12 @@ from bough.env import EnvFault, EnvHost, InProcessHost, Workers
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
 from bough.hooks.hook import Hooks
-from bough.learner.estimates import appraise
+from bough.learner.estimates import add_estimates
 from bough.learner.learner import Learner
 from bough.learner.memory_budget import MemoryBudget
 from bough.learner.memory_meter import return_freed
 from bough.learner.reference import Reference
-from bough.learner.state_values import Valuer
+from bough.learner.state_values import StateValues
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RolloutRunner
 from bough.store.atomic import explain_full_disk
@@ -150,12 +150,12 @@ class Runtime:
 
         Hooks run first, since a hook may put other paths into the batch.
         """
-        rewarded = self.hooks.advise(rewarded, seed)
+        rewarded = self.hooks.transform(rewarded, seed)
         needs = needs_of(self.run.method.credit)
         values, reference = bool(names_of(needs, Head)), REFERENCE in needs
         if not (values or reference):
             return rewarded
-        return appraise(
+        return add_estimates(
             rewarded,
             self.policy,
             critic=self.critic if values else None,
@@ -204,7 +204,7 @@ class Runtime:
         With task weights from a hook, tasks are drawn by these weights, each at most once. Then hooks may rewrite
         tasks: another start, or another task.
         """
-        return await self.hooks.begin(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+        return await self.hooks.rewrite(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[str, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
@@ -286,7 +286,7 @@ class Runtime:
             optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference
         )
 
-    def _valuer(self) -> Valuer | None:
+    def _valuer(self) -> StateValues | None:
         """The critic for searches; None without a critic."""
         if self.critic is None:
             return None
@@ -294,7 +294,7 @@ class Runtime:
             self.run.world.optimizer.micro_tokens,
             BATCH_INVARIANCE in gives_of(self.run.world.execution.engine),
         )
-        return Valuer(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
+        return StateValues(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""

@@ -25,15 +25,15 @@ def listed(read: str) -> list[str]:
 
 def test_hybrid_scores_are_those_of_the_card() -> None:
     root = SearchNode(number=0, parent=None, visits=3)
-    seen = SearchNode(number=1, parent=root, visits=2, q=0.6, guess=0.9)
-    new = SearchNode(number=2, parent=root, guess=0.7)
+    seen = SearchNode(number=1, parent=root, visits=2, q=0.6, rating=0.9)
+    new = SearchNode(number=2, parent=root, rating=0.7)
     assert (round(Hybrid()(seen), 4), round(Hybrid()(new), 4)) == (2.1096, 5.3875)
-    assert Hybrid()(SearchNode(number=0, parent=None, guess=0.7)) == 0.7, "as released nan"
+    assert Hybrid()(SearchNode(number=0, parent=None, rating=0.7)) == 0.7, "as released nan"
     assert Hybrid(c=0.0, share=0.25)(seen) == pytest.approx(0.25 * 0.9 + 0.75 * 0.6)
     assert Hybrid(c=0.0, share=0.25)(new) == 0.7
     assert Hybrid(c=0.0)(SearchNode(number=3, parent=root)) == 0.0
-    with pytest.raises(ValueError, match=r"Hybrid: got c=2\.0, worth=0\.0"):
-        Hybrid(worth=0.0)
+    with pytest.raises(ValueError, match=r"Hybrid: got c=2\.0, rating_visits=0\.0"):
+        Hybrid(rating_visits=0.0)
     with pytest.raises(ValueError, match=r"Hybrid\.share: got 2\.0"):
         Hybrid(share=2.0)
 

@@ -19,11 +19,11 @@ from bough.explore import Chains
 from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner
 from bough.search import (
     BeamWidth,
-    Dreamer,
     Judge,
     Level,
     Sample,
     Search,
+    WebDreamer,
     agent_q,
     code_tree,
     i_mcts,
@@ -34,7 +34,7 @@ from bough.search import (
 )
 from bough.tree import Outcome, Source, Task, Tree
 
-SEARCHES: list[Callable[[], Explorer]] = [agent_q, code_tree, i_mcts, lats, rethink, spar, web_pilot, Dreamer]
+SEARCHES: list[Callable[[], Explorer]] = [agent_q, code_tree, i_mcts, lats, rethink, spar, web_pilot, WebDreamer]
 
 
 def mind(read: str) -> str:
@@ -105,8 +105,8 @@ def test_a_chat_server_acts_and_judges() -> None:
                 evaluate=Judge(n=2),
                 prune=(BeamWidth(width=1),),
                 eager=True,
-                won=None,
-                enough=None,
+                success_value=None,
+                stop_value=None,
             )
             try:
                 (tree,) = (await place.run(beam, [Task(id="t")], seed=0)).trees

@@ -11,7 +11,7 @@ from bough.search.tree import SearchTree
 class CommitToExecuted:
     """Prunes all nodes that are not executed.
 
-    With `eager` and `lead=1` one path is left, on which no state is stepped twice: for environments that can't return
+    With `eager` and `max_evaluated=1` one path is left, on which no state is stepped twice: for environments that can't return
     to an earlier state.
     """
 
@@ -20,4 +20,4 @@ class CommitToExecuted:
         del fresh
         for node in tree.live():
             if node.at is None:
-                tree.give_up(node)
+                tree.prune(node)

@@ -3,7 +3,7 @@
 import pytest
 
 from bough.explore import LabelParser, NumberParser
-from bough.explore.asking import Choice, check_places, story
+from bough.explore.prompts import Choice, check_places, story
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.search.talk import answer, talk
 from bough.engine import EngineFault, InjectedFault, Sampling, Scripted
 from bough.env import EnvFault, Host, State
 from bough.explore import Chains
-from bough.explore.dream import Ask, DirectLlmCall, Dream, Dreamt
+from bough.explore.world_model import Ask, DirectLlmCall, ImaginedEpisode, WorldModel
 from bough.rollout import Limits
 from bough.search import mcts
 from bough.tree import Outcome, Task
@@ -25,7 +25,7 @@ def aside(engine: Scripted, **how: float) -> DirectLlmCall:
 def test_a_dream_is_asked_what_the_agent_reads() -> None:
     said = iter(["a door", "a room", "treasure [over]", "gold [solved]"])
     engine = talk(lambda *_: "", lambda _: next(said))
-    dream = Dream(ask=aside(engine))
+    dream = WorldModel(ask=aside(engine))
     assert isinstance(dream, Host)
     assert isinstance(aside(engine), Ask)
 
@@ -50,10 +50,10 @@ def test_a_dream_is_asked_what_the_agent_reads() -> None:
 
 def test_the_same_things_are_dreamt_alike_and_another_run_differently() -> None:
     engine = scripted(lambda luck: luck.choice("abcdefgh") * 3)
-    dream = Dream(ask=aside(engine))
+    dream = WorldModel(ask=aside(engine))
 
     async def step(run: int, action: str = "x") -> str:
-        state = dream.state("here", Dreamt(told="t", run=run))
+        state = dream.state("here", ImaginedEpisode(told="t", run=run))
         return (await dream.step(state, action)).state.observation
 
     async def main() -> None:
@@ -65,7 +65,7 @@ def test_the_same_things_are_dreamt_alike_and_another_run_differently() -> None:
 
 @pytest.mark.parametrize("said", [InjectedFault.FAULT, InjectedFault.ABORTED, " "])
 def test_no_answer_is_a_fault_of_the_environment(said: InjectedFault | str) -> None:
-    dream = Dream(ask=aside(talk(lambda *_: "", lambda _: said)))
+    dream = WorldModel(ask=aside(talk(lambda *_: "", lambda _: said)))
 
     async def main() -> None:
         with pytest.raises(EnvFault, match=r"the world model's engine (broke|returned an empty answer)"):
@@ -91,7 +91,7 @@ def test_an_answer_that_does_not_come_is_a_fault() -> None:
 def test_trees_grow_in_a_dream_within_their_budget() -> None:
     """The agent's own engine dreams; each step is one question, so the budget of turns is one of questions."""
     engine = talk(lambda *_: "a", lambda read: "won [solved]" if read.count("> a") == 2 else "on")
-    dream = Dream(ask=aside(engine))
+    dream = WorldModel(ask=aside(engine))
     (tree,) = grow(runner(engine, dream), Chains(n=1)).trees
     assert [info["text"] for info in tree.info] == ["on", "a", "on", "a", "won"]
     assert tree.outcome[-1] == Outcome.TERMINATED
@@ -104,7 +104,7 @@ def test_trees_grow_in_a_dream_within_their_budget() -> None:
 def test_a_dream_that_breaks_is_dreamt_again() -> None:
     said = iter([InjectedFault.FAULT, "on", "won [over]"])
     engine = talk(lambda *_: "a", lambda read: next(said))
-    (tree,) = grow(runner(engine, Dream(ask=aside(engine))), Chains(n=1)).trees
+    (tree,) = grow(runner(engine, WorldModel(ask=aside(engine))), Chains(n=1)).trees
     assert tree.outcome[-1] == Outcome.TERMINATED
 
 
@@ -114,5 +114,5 @@ def test_a_search_can_be_made_in_a_dream() -> None:
         lambda _, luck: luck.choice("ab"),
         lambda read: "on" if read.count("> ") < 2 else "won [solved]" if read.count("> a") == 2 else "lost [over]",
     )
-    (tree,) = grow(runner(engine, Dream(ask=aside(engine))), mcts(width=6)).trees
+    (tree,) = grow(runner(engine, WorldModel(ask=aside(engine))), mcts(width=6)).trees
     assert answer(tree) == "aa"

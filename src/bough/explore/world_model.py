@@ -75,7 +75,7 @@ class DirectLlmCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dreamt:
+class ImaginedEpisode:
     """The value of an imagined state.
 
     Attributes:
@@ -90,7 +90,7 @@ class Dreamt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dream:
+class WorldModel:
     """A world model that is an engine (WebDreamer, arXiv 2411.06559): it generates the observations.
 
     It is a host like any other, in which agents can be searched, trained and evaluated without the real environment.
@@ -119,7 +119,7 @@ class Dream:
         """
         told = "\n".join(f"{name}: {value}" for name, value in task.data.items()) or task.id
         answer = await self._generate(FIRST.format(task=told), "dream", task.seed)
-        return self.state(answer, Dreamt(told=told))
+        return self.state(answer, ImaginedEpisode(told=told))
 
     async def step(self, state: State, action: str) -> Step:
         """The observation after an action.
@@ -128,7 +128,7 @@ class Dream:
             EnvFault: when there is no answer.
         """
         before = state.value
-        if not isinstance(before, Dreamt):
+        if not isinstance(before, ImaginedEpisode):
             raise EnvFault(f"got a state with the value {before!r}; need an imagined one")
         past = (*before.past, (state.observation, action))
         turns = "\n".join(f"{read}\n> {done}" for read, done in past)
@@ -136,7 +136,7 @@ class Dream:
         solved = self.solved in answer
         observation = answer.replace(self.solved, "").replace(self.over, "").strip()
         return Step(
-            state=self.state(observation, Dreamt(told=before.told, past=past, run=before.run)),
+            state=self.state(observation, ImaginedEpisode(told=before.told, past=past, run=before.run)),
             outcome=Outcome.TERMINATED if solved or self.over in answer else Outcome.OPEN,
             success=solved,
             reward=float(solved),
@@ -149,7 +149,7 @@ class Dream:
     async def close(self) -> None:
         """Does nothing: there is nothing to release."""
 
-    def state(self, observation: str, value: Dreamt) -> State:
+    def state(self, observation: str, value: ImaginedEpisode) -> State:
         """A state, imagined or real, from which simulations start."""
         return State(observation=observation, key="", value=value)
 

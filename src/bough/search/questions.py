@@ -3,8 +3,8 @@
 from typing import TypeVar
 
 from bough.engine import EngineFault, Sampling
-from bough.explore import asking
-from bough.explore.asking import Reader
+from bough.explore import prompts
+from bough.explore.prompts import Reader
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
@@ -32,7 +32,7 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
             )
         past = [(turn.observation, turn.action) for turn in cursor.past]
         observation = cursor.state.observation
-    return asking.story(str(nodes[0].info["instructions"]), past, observation)
+    return prompts.story(str(nodes[0].info["instructions"]), past, observation)
 
 
 def place(node: SearchNode) -> tuple[int, ...]:
