@@ -26,7 +26,7 @@ from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.store import read_metrics
-from bough.train import Checkpointing, Evaluation, Run, Tasks, start
+from bough.train import Checkpointing, Evaluation, Execution, Run, Schedule, Tasks, World, start
 from bough.train.stopwatch import Stopwatch
 from latency import Latency
 from machine import machine
@@ -100,23 +100,19 @@ def _runner(policy: Policy, engine: Engine, host: Host, trees: int) -> RolloutRu
 
 def training(name: str, tiny: Tiny, workers: int, trees: int, rounds: int) -> str:
     """A line: medians over the steps of some runs of either kind, in turn."""
-    run = Run(
-        name="overlap",
+    world = World(
+        name="frozenlake",
         env=ENV,
         policy=tiny,
-        explorer=Chains(n=8),
         limits=Limits(turns=ENV.turns + 1),
         sampling=SAMPLING,
-        engine=Local(slots=256),
-        workers=workers,
         optimizer=Optimizer(learning_rate=1e-4),
-        steps=STEPS,
-        batch_tasks=trees,
+        schedule=Schedule(steps=STEPS, batch_tasks=trees),
+        execution=Execution(engine=Local(slots=256), workers=workers, threads=1),
         tasks=Tasks(split="train", count=100),
         evaluation=Evaluation(tasks=Tasks(split="test", count=1), every=1000),
-        checkpointing=Checkpointing(every=1000, trees_every=0),
-        threads=1,
     )
+    run = world.run(explorer=Chains(n=8)).replace(checkpointing=Checkpointing(every=1000, trees_every=0))
     took: dict[int, list[float]] = {0: [], 1: []}
     for _ in range(rounds):
         for staleness in took:

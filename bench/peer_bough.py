@@ -191,7 +191,7 @@ def main() -> None:
     shape = SHAPES[given.shape]
     run = Run(given.folder, shape)
     line.serve(run.step if shape.trains else run.generate)
-    asyncio.run(run.execution.engine.close())
+    asyncio.run(run.engine.close())
 
 
 if __name__ == "__main__":

@@ -29,8 +29,8 @@ from bough.tree import (
 class SuccessReplay:
     """ARPO's success replay (arXiv 2505.16282): a failed group gets an earlier success; needs groups of 2 or more.
 
-    Up to `keep` paths of each task with a return above `success_above` are stored, the newest. When all paths of a group
-    have a low and nearly equal return, a stored path replaces the group's first before credit:
+    Up to `keep` paths of each task with a return above `success_above` are stored, the newest. When all paths of a
+    group have a low and nearly equal return, a stored path replaces the group's first before credit:
 
         standard deviation of the returns (ddof 0) < `spread`    and    their mean < `low`
 

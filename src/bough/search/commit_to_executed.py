@@ -11,8 +11,8 @@ from bough.search.tree import SearchTree
 class CommitToExecuted:
     """Prunes all nodes that are not executed.
 
-    With `eager` and `max_evaluated=1` one path is left, on which no state is stepped twice: for environments that can't return
-    to an earlier state.
+    With `eager` and `max_evaluated=1` one path is left, on which no state is stepped twice: for environments that
+    can't return to an earlier state.
     """
 
     def __call__(self, tree: SearchTree, fresh: Sequence[SearchNode]) -> None:

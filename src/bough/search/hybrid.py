@@ -11,11 +11,11 @@ from bough.search.score import known
 class Hybrid:
     """I-MCTS's score (arXiv 2502.14693): UCT with the rating as a prior that fades with visits.
 
-        h + c * sqrt(ln N / n)          h = w * guess + (1 - w) * q, w = rating_visits / (n + rating_visits), or `share`
+        h + c * sqrt(ln N / n)          h = w * rating + (1 - w) * q, w = v / (n + v), or `share`
 
-    n counts the visits, `rating_visits` before the first; N those of the parent, 1 at least (the released code adds 1e-6
-    to it     and is nan at the root). With .2 rating visits and c 2, N = 3: two visits of mean .6 and a guess of .9 score 2.1096, no
-    visit and a guess of .7 scores 5.3875.
+    n counts the visits, v = `rating_visits` before the first; N those of the parent, 1 at least (the released code adds
+    1e-6 to it and is nan at the root). With .2 rating visits and c 2, N = 3: two visits of mean .6 and a rating of .9
+    score 2.1096, no visit and a rating of .7 scores 5.3875.
 
     With `share` the rating keeps its weight: Agent Q (2408.07199) mixes the critic's rating and q so.
 

@@ -74,9 +74,10 @@ def rethink(width: int = 3, rounds: int = 16) -> Search:
 
     The paper's settings: three actions, sixteen rollouts, P-UCB with c 4 and base 10, the best return found below,
     discounted by .9 for each turn. Its reward is the share of public tests that pass. When all pass, it is .8 plus .2
-    times the model's rating of its program: use `success_value=None` and `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8,
-    .2))` without rollouts where the environment gives such a reward. The code rewrites in place; here the failed path
-    stays in the tree, and counts nowhere in the search.
+    times the model's rating of its program: use `success_value=None` and
+    `evaluate=Mix(parts=(EnvReturn(), Judge()), weights=(.8, .2))` without rollouts where the
+    environment gives such a reward. The code rewrites in place; here the failed path stays in the tree, and counts
+    nowhere in the search.
     """
     return Search(
         select=Descend(by=Puct(c=4.0, base=10.0, log=True), revisit=False),

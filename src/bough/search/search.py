@@ -28,9 +28,9 @@ class Search:
     sampled actions. The calls of one step of a round run concurrently.
 
     The search ends when nothing is selected, a budget of the tree is exceeded, a path with a value of at least
-    `stop_value` is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best node if no path
-    has ended; only this node has "answer" in its info. The infos of actions hold "value" (q), "visits", "score" (the
-    value of the node alone), "guess", "prior" and "copies".
+    `stop_value` is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best node
+    if no path has ended; only this node has "answer" in its info. The infos of actions hold "value" (q), "visits",
+    "score" (the value of the node alone), "guess", "prior" and "copies".
 
     Rules of all searches: ties go to the first found. The visits of a node are the number of evaluations at and below
     it. The end of a path counts again whenever it is selected again; an unknown value is not counted. An action on
@@ -47,7 +47,8 @@ class Search:
         prune: Pruning rules, in order.
         eager: Whether all children are executed and evaluated, or only the selected ones.
         widen: Number of expansions of a node: it can be selected that often.
-        max_evaluated: Maximum number of children of a node that an eager search evaluates, the best rated; None for all.
+        max_evaluated: Maximum number of children of a node that an eager search evaluates, the best rated; None for
+            all.
         success_value: Value of a path that ends with success; None where the environment's success is not trusted, and
             ends of paths are evaluated, too.
         failure_value: Value of any other end.
@@ -85,8 +86,8 @@ class Search:
             or (self.max_evaluated is not None and self.max_evaluated < 1)
         ):
             raise ValueError(
-                f"Search: got rounds={self.rounds}, widen={self.widen}, retries={self.retries}, max_evaluated={self.max_evaluated}; need "
-                "at least 1, 1, 0, and None or 1"
+                f"Search: got rounds={self.rounds}, widen={self.widen}, retries={self.retries}, "
+                f"max_evaluated={self.max_evaluated}; need at least 1, 1, 0, and None or 1"
             )
 
     async def __call__(self, rollout: Rollout) -> None:
