@@ -167,7 +167,7 @@ def test_a_group_of_failures_learns_again() -> None:
 
 
 def test_what_was_kept_is_all_there_is() -> None:
-    rng, one, other = np.random.default_rng(0), replay(success_above=-100.0), replay(worth=-100.0)
+    rng, one, other = np.random.default_rng(0), replay(success_above=-100.0), replay(success_above=-100.0)
     for step in range(6):
         tree = random_tree(rng, task=f"task {step % 3}")
         one.transform([Rewarded(tree=tree, channels={f"c{step}": rng.normal(size=tree.nodes)})], step)

@@ -85,7 +85,7 @@ def test_an_action_in_pieces() -> None:
         assert forced.logprob == pytest.approx(other.logprob)
         after = await rollout.execute(forced)
         assert after is Outcome.TERMINATED
-        with pytest.raises(ValueError, match=r"write: got a draft with at\.complete=True and hint='';"):
+        with pytest.raises(ValueError, match=r"Rollout\.sample: got at\.complete=True and hint='';"):
             await rollout.sample(rest)
 
     def spell(request: object) -> tuple[int, ...]:

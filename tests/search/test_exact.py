@@ -50,8 +50,8 @@ def tree_search(**how: object) -> Search:
             "select": Descend(by=Uct(c=0.5)),
             "expand": Admissible(),
             "evaluate": Reward(),
-            "won": None,
-            "enough": None,
+            "success_value": None,
+            "stop_value": None,
             "rounds": 100,
             **how,
         }

@@ -162,14 +162,14 @@ class OpenAiClient:
 
     def _count(self, counts: Counts) -> None:
         usage, prices = self.usage, self._config.price_per_million
-        money = usage.price
-        if prices is not None and money is not None:
-            money += (counts.prompt_tokens * prices[0] + counts.completion_tokens * prices[1]) / 1e6
+        price = usage.price
+        if prices is not None and price is not None:
+            price += (counts.prompt_tokens * prices[0] + counts.completion_tokens * prices[1]) / 1e6
         self.usage = replace(
             usage,
             prompt_tokens=usage.prompt_tokens + counts.prompt_tokens,
             completion_tokens=usage.completion_tokens + counts.completion_tokens,
-            money=money,
+            price=price,
         )
 
     def _refused(self, error: APIStatusError) -> RequestError:

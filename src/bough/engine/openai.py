@@ -142,7 +142,7 @@ class Usage:
         retries: Retries of all calls.
         prompt_tokens: Prompt tokens, as counted by the server.
         completion_tokens: Completion tokens, as counted by the server.
-        money: Their price; None without `OpenAi.price_per_million`.
+        price: Their price; None without `OpenAi.price_per_million`.
     """
 
     requests: int = 0

@@ -181,17 +181,15 @@ class Rollout:
             ValueError: when the action is already complete, or gets a hint.
         """
         if isinstance(at, PendingAction) and (at.complete or hint):
-            raise ValueError(f"write: got a draft with {at.complete=} and {hint=}; need an incomplete one, and no hint")
+            raise ValueError(f"Rollout.sample: got {at.complete=} and {hint=}; need an incomplete action, and no hint")
         chosen = sampling or self.sampling
         max_cost = self._writer.max_cost(at, chosen, most)
         async with self.budget.reserve(max_cost) as cost:
             return await self._writer.sample(at, branch, chosen, max_cost, hint=hint, cost=cost)
 
-    def force_action(
-        self, cursor: Cursor, action: str, *, branch: int = 0, source: Source = Source.FORCED
-    ) -> PendingAction:
+    def force_action(self, cursor: Cursor, action: str, *, branch: int = 0) -> PendingAction:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
-        return self._writer.force_action(cursor, action, branch=branch, source=source, ahead=())
+        return self._writer.force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
 
     def force_tokens(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
         """Add a piece of an action without sampling; it has no log-probabilities and costs nothing.
