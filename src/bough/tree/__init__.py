@@ -6,6 +6,7 @@ from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
+from bough.tree.message import Action, BadCall, Message, Observation, Role, Tool, ToolCall, messages, plain_text
 from bough.tree.path_view import PathTokens, PathView, action_info, join, path_view, turn_info
 from bough.tree.prune import is_replayed, keep_paths, mark_replayed
 from bough.tree.seeds import derive
@@ -42,7 +43,16 @@ __all__ = [
     "STUB",
     "TRUNCATED_BY",
     "TRUNK",
+    "Action",
     "ActionCounts",
+    "BadCall",
+    "Message",
+    "Observation",
+    "Role",
+    "Tool",
+    "ToolCall",
+    "messages",
+    "plain_text",
     "Bools",
     "Credited",
     "Floats",

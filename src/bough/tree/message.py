@@ -1,0 +1,97 @@
+"""Conversations: messages, tools and calls of tools, as values."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool that an agent may call.
+
+    Attributes:
+        name: Its name in calls.
+        description: What it does, for the model.
+        schema: JSON schema of the arguments, an object.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call of a tool, as the model's text has it; the arguments may not fit the tool's schema.
+
+    Attributes:
+        name: Name of the tool.
+        arguments: By name; values that JSON can write.
+        call_id: Identifies the call in the message with its result; "" where the model's format has no ids.
+    """
+
+    name: str
+    arguments: Mapping[str, object]
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadCall:
+    """A part of an action that begins like a call and is none.
+
+    Attributes:
+        text: The part.
+        problem: What is wrong with it, for the model.
+    """
+
+    text: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """An action of a conversation: text and calls of tools.
+
+    Attributes:
+        text: The text besides the calls.
+        calls: In the order of the text.
+    """
+
+    text: str = ""
+    calls: tuple[ToolCall | BadCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A message of a conversation.
+
+    Attributes:
+        role: Its author. "tool" is the result of a call.
+        content: The text.
+        tool_calls: The calls of an assistant's message.
+        call_id: The call that a tool's message answers; "" where the model's format has no ids.
+        tokens: The tokens of an assistant's message as sampled; () for a message that was not sampled. A renderer
+            uses them in place of the text.
+    """
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
+    tokens: tuple[int, ...] = field(default=(), compare=False)
+
+
+Observation: TypeAlias = str | tuple[Message, ...]
+"""What an agent reads before an action: messages, or the text of one user's message."""
+
+
+def messages(observation: str | Sequence[Message]) -> tuple[Message, ...]:
+    """The messages of an observation: a text is one message of the user."""
+    return (Message(role="user", content=observation),) if isinstance(observation, str) else tuple(observation)
+
+
+def plain_text(observation: str | Sequence[Message]) -> str:
+    """The text of an observation: the contents of its messages, one below the other."""
+    return observation if isinstance(observation, str) else "\n".join(each.content for each in observation)
