@@ -32,7 +32,7 @@ def test_what_is_imagined_decides_what_is_done(liked: str) -> None:
     assert FORKS not in needs_of(explorer)
     tree = search(engine, explorer, host=InProcessHost(env=World(branching=Branching.NONE)))
     assert answer(tree) == liked * 3
-    assert tree.info[0]["cost"]["turns"] == 3  # type: ignore[index]
+    assert tree.counts.turns == 3
     assert sum(tree.outcome[leaf] == Outcome.TERMINATED for leaf in leaves(tree)) == 1
     found = actions(tree)
     assert {found["a"]["guess"], found["b"]["guess"]} == {0.0, 1.0}
@@ -60,7 +60,7 @@ def test_it_imagines_several_turns_and_says_what_it_would_do() -> None:
         "but comes nearer; or no.}"
         for action in "ab"
     )
-    assert tree.info[0]["cost"]["turns"] == 0  # type: ignore[index]
+    assert tree.counts.turns == 0
 
 
 def test_what_is_over_in_imagination_is_imagined_no_further() -> None:
@@ -102,7 +102,7 @@ def test_budgets_are_exact() -> None:
         engine = talk(letter, mind("a"))
         tree = search(engine, Dreamer(width=2), limits=Limits(tree_calls=calls))
         assert len(engine.requests) <= calls
-        assert sum("answer" in info for info in tree.info) == 1
+        assert tree.answer.sum() == 1
 
 
 def test_settings_are_checked() -> None:

@@ -88,7 +88,7 @@ def test_what_can_not_be_read_is_asked_again_once_and_then_lost(
     engine = talk(lambda *_: "a", lambda _: next(answers))
     tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=Judge(), rounds=1, lost=-1.0))
     info = tree.info[0]
-    assert (info["score"], info.get("unanswered"), info.get("faults")) == (score, unanswered, faults)
+    assert (info["score"], tree.counts.unanswered, info.get("faults")) == (score, unanswered or 0, faults)
     assert len(questions(engine)) == 2
     assert len({request.seed for request in engine.requests[:2]}) == 2, "the second time it is drawn anew"
 
@@ -102,7 +102,7 @@ def test_a_budget_ends_a_judgement_and_the_search() -> None:
             limits=Limits(tree_calls=calls),
         )
         assert len(engine.requests) == calls
-        assert sum("answer" in info for info in tree.info) == 1
+        assert tree.answer.sum() == 1
 
 
 def test_actions_are_judged_before_they_are_carried_out() -> None:
@@ -117,7 +117,7 @@ def test_actions_are_judged_before_they_are_carried_out() -> None:
     assert answer(tree) == "bbb"
     found = actions(tree)
     assert {found["a"]["guess"], found["b"]["guess"]} == {0.0, 1.0}
-    assert tree.info[0]["cost"]["turns"] == 3, "one path"  # type: ignore[index]
+    assert tree.counts.turns == 3, "one path"
 
 
 def three(read: str, luck: object) -> str:
@@ -141,7 +141,7 @@ def test_a_ranking_without_an_answer_rates_all_the_same() -> None:
     engine = talk(three, lambda _: "1")
     tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1, lost=-1.0))
     assert {actions(tree)[action]["guess"] for action in "abc"} == {-1.0}
-    assert tree.info[0]["unanswered"] == 1
+    assert tree.counts.unanswered == 1
 
 
 def test_pairs_are_compared_in_both_orders() -> None:
@@ -198,7 +198,7 @@ def test_looking_carries_out_and_the_ends_that_it_finds_count() -> None:
         )
         tree = search(engine, look, host=InProcessHost(env=World(length=1)))
         assert answer(tree) == "a"
-        assert tree.info[0]["cost"]["turns"] == 2  # type: ignore[index]
+        assert tree.counts.turns == 2
         assert not questions(engine), "what an end is worth the search knows"
         assert {each["source"] for each in actions(tree).values()} == {Source.SAMPLED}
 
@@ -235,7 +235,7 @@ def test_confidence_needs_no_words(sure: float) -> None:
     assert found["b"]["score"] == pytest.approx(1 / (1 + math.exp(min(700, 0.5 - sure))))
     assert found["a"]["score"] == pytest.approx(1 / (1 + math.exp(min(700, 0.5 + sure))))
     assert not questions(engine.inner)
-    assert tree.info[0]["cost"]["calls"] == 3 * (8 + 2 * 2)  # type: ignore[index]
+    assert tree.counts.calls == 3 * (8 + 2 * 2)
     assert set(engine.scored) == {"yes", "no"}, "without a stop token"
 
 

@@ -136,5 +136,6 @@ class ExItState:
 
 def _actions(tree: Tree, leaf: int) -> list[str]:
     """The actions of a path; the last piece of a split action has its text."""
-    texts = [text_in(tree.info[node]) for node in path(tree, leaf).tolist() if tree.kind[node] == Kind.ACTION]
+    acts = [int(node) for node in path(tree, leaf) if tree.kind[node] == Kind.ACTION]
+    texts = [text_in(tree.info[node]) for node in acts]
     return [text for text in texts if text is not None]

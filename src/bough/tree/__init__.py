@@ -2,7 +2,7 @@
 
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.build import TreeNode, build
-from bough.tree.columns import cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
+from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
@@ -38,6 +38,7 @@ from bough.tree.walk import (
 __all__ = [
     "COUNTED",
     "DTYPES",
+    "UNKNOWN_VALUES",
     "ActionCounts",
     "Bools",
     "Credited",

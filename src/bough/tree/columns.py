@@ -1,5 +1,6 @@
 """Conversion of many trees to one set of columns and back, for files and checkpoints."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -8,31 +9,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree.counts import RolloutCounts
+from bough.tree.marks import Ternary, TruncatedBy
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Tree
 
 OF_TOKENS = ("token", "logprob", "entropy")
 """The columns with one value a token; all others have one value a node."""
 
-OF_DRAFTS = (
-    "success",
-    "valid",
-    "well_formed",
-    "cut_off",
-    "truncated_by",
-    "chain",
-    "answer",
-    "value",
-    "rating",
-    "visits",
-)
-"""The columns that `TreeNode` and `NodeDraft` have as fields of the same name."""
+UNKNOWN_VALUES: Mapping[str, float] = {
+    "success": Ternary.UNKNOWN,
+    "valid": Ternary.UNKNOWN,
+    "well_formed": Ternary.UNKNOWN,
+    "cut_off": Ternary.UNKNOWN,
+    "truncated_by": TruncatedBy.NOTHING,
+    "chain": -1,
+    "answer": False,
+    "value": math.nan,
+    "rating": math.nan,
+    "visits": 0,
+}
+"""The columns that `TreeNode` and `NodeDraft` have as fields of the same name, with their values where unknown."""
 
 
-def draft_columns(nodes: Sequence[object]) -> dict[str, list[object]]:
-    """Returns the columns `OF_DRAFTS` of N mutable or given nodes; None becomes -1, unknown."""
-    values = {name: [getattr(node, name) for node in nodes] for name in OF_DRAFTS}
-    return {name: [-1 if value is None else value for value in column] for name, column in values.items()}
+def draft_columns(nodes: Sequence[object]) -> dict[str, list[float]]:
+    """Returns the columns of `UNKNOWN_VALUES` of N nodes that are not frozen."""
+    return {
+        name: [unknown if (value := getattr(node, name)) is None else value for node in nodes]
+        for name, unknown in UNKNOWN_VALUES.items()
+    }
 
 
 def join_trees(trees: Sequence[Tree]) -> dict[str, NDArray[Any]]:
