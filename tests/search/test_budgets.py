@@ -189,10 +189,10 @@ def test_replayed_turns_are_paid_for() -> None:
     env: Any = Replay(env=Steps(env=Game(depth=4), count=count), keep=0)
     how = Search(select=Best(by=NodeValue()), expand=Admissible(), rounds=1000)
     _, tree = search(how, env, limits=Limits(turns=4, tree_turns=50))
-    cost: Any = tree.info[0]["cost"]
-    assert len(count) == cost["turns"] <= 50
-    assert cost["replayed"] == cost["turns"] - np.sum(tree.valid != Ternary.UNKNOWN)
-    assert cost["replayed"] > 0
+    cost = tree.counts
+    assert len(count) == cost.turns <= 50
+    assert cost.replayed_turns == cost.turns - np.sum(tree.valid != Ternary.UNKNOWN)
+    assert cost.replayed_turns > 0
 
 
 def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:

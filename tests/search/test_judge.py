@@ -59,9 +59,8 @@ def test_a_judge_reads_what_happened_and_each_answer_is_a_call() -> None:
         + ["{J: }{go|.\n> a\na\n> a\naa\n> a|aaa}"] * 3
     )  # fmt: skip
     assert len({request.seed for request in engine.requests}) == len(engine.requests), "samples, not repetitions"
-    cost = tree.info[0]["cost"]
-    assert isinstance(cost, dict)
-    assert cost["calls"] == len(engine.requests) == 12 + 3
+    cost = tree.counts
+    assert cost.calls == len(engine.requests) == 12 + 3
     assert answer(tree) == "aaa", "the end is judged, too"
 
 
@@ -116,7 +115,7 @@ def test_actions_are_judged_before_they_are_carried_out() -> None:
     tree = search(engine, thinker)
     assert answer(tree) == "bbb"
     found = actions(tree)
-    assert {found["a"]["guess"], found["b"]["guess"]} == {0.0, 1.0}
+    assert {found["a"]["rating"], found["b"]["rating"]} == {0.0, 1.0}
     assert tree.counts.turns == 3, "one path"
 
 
@@ -133,14 +132,14 @@ def test_a_ranking_is_one_question() -> None:
     engine = talk(three, rank)
     tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1))
     found = actions(tree)
-    assert {action: found[action]["guess"] for action in "abc"} == {"b": 1.0, "c": 0.5, "a": 0.0}
+    assert {action: found[action]["rating"] for action in "abc"} == {"b": 1.0, "c": 0.5, "a": 0.0}
     assert len(questions(engine)) == 1
 
 
 def test_a_ranking_without_an_answer_rates_all_the_same() -> None:
     engine = talk(three, lambda _: "1")
     tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1, lost=-1.0))
-    assert {actions(tree)[action]["guess"] for action in "abc"} == {-1.0}
+    assert {actions(tree)[action]["rating"] for action in "abc"} == {-1.0}
     assert tree.counts.unanswered == 1
 
 
@@ -154,7 +153,7 @@ def test_pairs_are_compared_in_both_orders() -> None:
 
         engine = talk(three, answers or better)
         tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Pairwise(), rounds=1))
-        assert {action: actions(tree)[action]["guess"] for action in "abc"} == expected
+        assert {action: actions(tree)[action]["rating"] for action in "abc"} == expected
         assert len(questions(engine)) == 6
 
 
@@ -162,7 +161,7 @@ def test_one_action_needs_no_comparison() -> None:
     engine = talk(lambda *_: "a", lambda _: "never asked")
     for rate in (Ranked(), Pairwise()):
         tree = search(engine, Search(select=Best(), rate=rate, rounds=1))
-        assert actions(tree)["a"]["guess"] == 1.0
+        assert actions(tree)["a"]["rating"] == 1.0
     assert not questions(engine)
 
 

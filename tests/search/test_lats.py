@@ -19,7 +19,7 @@ def test_it_rates_with_the_judge_and_agreement() -> None:
     copies = {action: found[action]["copies"] for action in "ab"}
     assert sum(copies.values()) == 5
     for action in "ab":
-        assert found[action]["guess"] == pytest.approx(0.75 * (action == "b") + 0.25 * copies[action] / 5)
+        assert found[action]["rating"] == pytest.approx(0.75 * (action == "b") + 0.25 * copies[action] / 5)
     assert found["b"]["visits"] == 1, "the path went on from the best child"
     assert found["a"]["visits"] == 0
     assert found["b"]["value"] == -1.0, "and failed"

@@ -71,10 +71,9 @@ def test_no_budget_is_exceeded(make: Callable[[], Explorer], budget: str) -> Non
         tree = search(
             engine, make(), host=InProcessHost(env=World(length=4)), limits=Limits(**{budget: most, "turns": 4})
         )
-        cost = tree.info[0]["cost"]
-        assert isinstance(cost, dict)
-        assert cost["calls"] == len(engine.requests)
-        assert cost[budget.removeprefix("tree_")] <= most
+        cost = tree.counts
+        assert cost.calls == len(engine.requests)
+        assert getattr(cost, budget.removeprefix("tree_")) <= most
         assert tree.answer.sum() == 1
 
 
