@@ -16,12 +16,12 @@ def searched() -> Rewarded:
     """Two nodes of a search below the prompt, a path that was played out below the first, one that nobody valued."""
     return rewarded(
         build(
-            N(parent=-1, kind=PROMPT, info={"value": 0.65, "visits": 3}),
-            N(parent=0, kind=ACTION, info={"text": "a", "value": 0.8, "guess": 0.4, "visits": 2}),
+            N(parent=-1, kind=PROMPT, value=0.65, visits=3),
+            N(parent=0, kind=ACTION, value=0.8, rating=0.4, visits=2, info={"text": "a"}),
             N(parent=1, kind=OBSERVATION),
             N(parent=2, kind=ACTION, info={"text": "out"}, env_reward=1.0),
             N(parent=3, kind=OBSERVATION, outcome=END),
-            N(parent=0, kind=ACTION, info={"text": "b", "value": 0.2, "visits": 1}),
+            N(parent=0, kind=ACTION, value=0.2, visits=1, info={"text": "b"}),
             N(parent=5, kind=OBSERVATION, outcome=Outcome.TRUNCATED),
             N(parent=0, kind=ACTION, info={"text": "never", "prior": 0.1}),
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.branches import value_after, value_before
 from bough.credit.success import value_targets_of_places
-from bough.tree import Credited, Floats, PathView, Rewarded, action_info, path_view, spread_turns
+from bough.tree import Credited, Floats, PathView, Rewarded, join, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 
@@ -16,7 +16,7 @@ from bough.tree.needs import Need, value_head
 class Searched:
     """Values of a tree search (AlphaMath, arXiv 2405.03553; CPL, 2409.08642); needs a search for explorer.
 
-    The score q of a turn is the search's final value of the state after it: the info "value" of its action. With
+    The score q of a turn is the search's final value of the state after it: the column `value` of its action. With
     `relative` its advantage is q minus that of the state before it, otherwise q itself. Siblings have the same order in
     both; a loss that pairs values above 0 with values below (`StepApo`) uses q, in [-1, 1] as in CPL.
 
@@ -62,26 +62,15 @@ class Searched:
 
     def _score(self, view: PathView) -> Floats:
         """[S]: the score of each turn."""
-        value = _entries(view, "value")
+        value = join(view.rewarded, "value")[view.node]
         if self.guess:
-            guess = _entries(view, "guess")
+            guess = join(view.rewarded, "rating")[view.node]
             value = np.where(np.isnan(guess), value, (1 - self.guess) * value + self.guess * guess)
         return np.where(np.isnan(value), value_after(view, view.returns), value)
 
     def _before(self, view: PathView) -> Floats:
         """[S]: the value of the state before each turn; the previous action's, or the prompt's."""
-        first, value = view.turn == 0, _entries(view, "value")
-        roots = [_number(each.tree.info[0].get("value")) for each in view.rewarded]
-        root = np.asarray(roots, dtype=np.float64)[view.tree[view.path]]
-        above = np.where(first, root, np.roll(value, 1))
+        value = join(view.rewarded, "value")
+        root = value[view.offset[:-1]][view.tree[view.path]]
+        above = np.where(view.turn == 0, root, np.roll(value[view.node], 1))
         return np.where(np.isnan(above), value_before(view, view.returns), above)
-
-
-def _entries(view: PathView, name: str) -> Floats:
-    """[S]: the entry in the info of each turn, nan where it is missing."""
-    entries, which = action_info(view, name)
-    return np.asarray([_number(each) for each in entries], dtype=np.float64)[which]
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else np.nan
