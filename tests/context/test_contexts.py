@@ -1,6 +1,11 @@
-import pytest
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from bough.context import Full, Parsed, Plain, Renderer, Tagged, Turn, Window
+import pytest
+from tests.explore.stage import grow, runner, scripted
+
+from bough.context import ContextUpdate, Full, Parsed, Plain, Planned, Renderer, Tagged, Turn, Window
+from bough.explore import Chains
 from bough.policy import Tiny
 from bough.tree import Kind
 
@@ -99,3 +104,29 @@ def test_tags_have_names() -> None:
     assert Tagged(tag="move")("<move>up</move>").action == "up"
     with pytest.raises(ValueError, match=r"Tagged.tag: got '<action>'; need a name .* without brackets"):
         Tagged(tag="<action>")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalling:
+    """A context of one's own: it adds a recalled text to every observation, the first one included."""
+
+    text: str
+
+    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
+        return Full().extend(renderer, system, past, f"{self.text};{observation}")
+
+
+def test_a_context_shapes_the_first_prompt() -> None:
+    engine = scripted(lambda _: "a")
+    (tree,) = grow(runner(engine, context=Recalling(text="lava")), Chains(n=1)).trees
+    read = ["".join(map(chr, request.prompt_tokens)) for request in engine.requests]
+    assert read[0] == "{go: }{lava;.}"
+    assert "".join(map(chr, tree.tokens_of(0).tolist())) == read[0]
+    assert (tree.kind[0], tree.info[0]["text"]) == (Kind.PROMPT, ".")
+    assert all(text.endswith("}") and "{lava;" in text for text in read)
+
+
+@pytest.mark.parametrize("context", [Full(), Window(turns=1), Planned(), Planned(context=Window(turns=2))])
+def test_the_first_prompt_is_rendered_whole(renderer: Renderer, context: Full | Window | Planned) -> None:
+    first = context.extend(renderer, "ice", (), "P wall")
+    assert first == ContextUpdate(kind=Kind.EDIT, tokens=renderer.render("ice", (), "P wall"))

@@ -43,8 +43,8 @@ class Renderer(Protocol):
     def extend(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...] | None:
         """Returns the tokens between the last action of `past` and the next action, with `observation` between them.
 
-        Closes the action first when it has no stop token. None when the format cannot append (a chat template that
-        rewrites earlier messages): the context must then be rendered again, as an `EDIT`.
+        Closes the action first when it has no stop token. `past` has at least one turn. None when the format cannot
+        append (a chat template that rewrites earlier messages): the context must then be rendered again, as an `EDIT`.
         """
         ...
 
@@ -62,7 +62,8 @@ class ContextUpdate:
     """The tokens that a context adds before the next action.
 
     Attributes:
-        kind: `OBSERVATION` when `tokens` extend the context, `EDIT` when they replace it.
+        kind: `OBSERVATION` when `tokens` extend the context, `EDIT` when they replace it. The first prompt replaces
+            an empty context.
         tokens: The added tokens.
     """
 
@@ -75,5 +76,8 @@ class Context(Protocol):
     """Selects the history in the policy's prompt."""
 
     def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
-        """Returns the update before the next action, given every turn so far (at least one) and the observation."""
+        """Returns the update before the next action, given every turn so far and the observation.
+
+        Without turns the update is the first prompt.
+        """
         ...

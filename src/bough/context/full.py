@@ -16,7 +16,7 @@ class Full:
 
     def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
         """See `Context.extend`."""
-        suffix = renderer.extend(system, past, observation)
+        suffix = renderer.extend(system, past, observation) if past else None
         if suffix is not None:
             return ContextUpdate(kind=Kind.OBSERVATION, tokens=suffix)
         return ContextUpdate(kind=Kind.EDIT, tokens=renderer.render(system, past, observation))

@@ -9,7 +9,7 @@ from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Outcome
+from bough.tree import Outcome, TruncatedBy
 from bough.tree.needs import FORKS, Need
 
 
@@ -80,7 +80,7 @@ class FullTree:
         try:
             while attempt <= self.retries:
                 if not rollout.budget.fits(Usage(turns=1)):
-                    raise BudgetExceeded("tree_turns")
+                    raise BudgetExceeded(TruncatedBy.TREE_TURNS)
                 draft = await rollout.sample(cursor, branch=branch + attempt * self.width)
                 if isinstance(draft, PendingAction):
                     return _Branch(draft=draft, number=branch, attempt=attempt)

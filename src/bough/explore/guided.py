@@ -8,6 +8,7 @@ from bough.rollout.attempt import Attempt, Hints, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
+from bough.tree import text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +66,8 @@ class Guided:
     def _hints(self, rollout: Rollout, lost: Attempt) -> Hints:
         """The hints after a failed attempt."""
         nodes = rollout.builder.nodes
-        done = [str(nodes[action].info["text"]) for action in lost.actions]
-        failure = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
+        done = [text_in(nodes[action].info) or "" for action in lost.actions]
+        failure = f"This failed: {', '.join(done)}. It ended so: {text_in(nodes[lost.leaf].info) or ''}"
 
         async def hint(cursor: Cursor) -> str:
             try:

@@ -9,10 +9,8 @@ from bough.explore.prompts import LabelParser, Reader, check_places, story
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
+from bough.tree import instructions_in
 from bough.tree.needs import ORACLE, Need
-
-QUALITY = "quality"
-"""Key in an action's info: its quality score before execution."""
 
 
 @runtime_checkable
@@ -85,7 +83,7 @@ class LlmJudge:
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The score of the answer."""
         here = draft.cursor
-        instructions = str(rollout.builder.nodes[0].info["instructions"])
+        instructions = instructions_in(rollout.builder.nodes[0].info)
         fields = story(instructions, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
         text = self.prompt.format_map(fields | {"action": draft.parsed.action})
         return self.read(await rollout.ask(self.system, text, "quality", *draft.branches))
@@ -124,11 +122,11 @@ class EarlyAnswerBonus:
 
 
 async def rate(rollout: Rollout, quality: Quality, draft: PendingAction) -> float | None:
-    """The quality of an action, stored in its info; None when it is unknown, exceeds a budget or the engine broke."""
+    """The quality of an action, stored as its `rating`; None when unknown, beyond a budget or after an engine fault."""
     try:
         found = await quality(rollout, draft)
     except (BudgetExceeded, EngineFault, EnvFault):
         return None
     if found is not None:
-        rollout.builder.nodes[draft.node].info[QUALITY] = found
+        rollout.builder.nodes[draft.node].rating = found
     return found

@@ -35,7 +35,7 @@ class BatchHook(Protocol):
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Return the batch with estimates or changes. A hook may update its state from the batch first.
 
-        Trees of an earlier step (`is_replayed`) are no samples of the present policy.
+        Trees of an earlier step (`Tree.replayed`) are no samples of the present policy.
         """
         ...
 

@@ -14,7 +14,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.open_ends import end_open
 from bough.rollout.writer import Writer
-from bough.tree import TRUNCATED_BY, Kind, Outcome, Source
+from bough.tree import Kind, Outcome, Source, TruncatedBy, fault_in
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")
@@ -59,7 +59,7 @@ class Rollout:
         self._writer = Writer(
             builder=builder, agent=agent, instructions=self._instructions, limits=limits, seed=seed, deadlines=deadlines
         )
-        self._stopped: dict[int, str] = {}
+        self._stopped: dict[int, TruncatedBy] = {}
 
     async def root(self) -> Cursor:
         """Start the task, and execute the actions of `Task.start`.
@@ -69,7 +69,7 @@ class Rollout:
             ValueError: when the first prompt does not fit the model, or the episode is over after `Task.start`.
         """
         state = await self._from_env(self._host.start(self.builder.task), "start", ())
-        text = self._agent.renderer.render(self._instructions, (), state.observation)
+        text = self._writer.extend((), state.observation).tokens
         capacity = self._agent.engine.context_tokens
         if len(text) >= capacity:
             raise ValueError(
@@ -83,7 +83,7 @@ class Rollout:
         for number, action in enumerate(start):
             after = await self.advance(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
             if after is Outcome.FAILED:
-                raise EnvFault(str(self.builder.nodes[-1].info["fault"]))
+                raise EnvFault(fault_in(self.builder.nodes[-1].info) or "")
             if isinstance(after, Outcome):
                 raise ValueError(
                     f"task {self.builder.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
@@ -302,7 +302,7 @@ class Rollout:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    def stop(self, at: Cursor | PendingAction, reason: str) -> None:
+    def stop(self, at: Cursor | PendingAction, reason: TruncatedBy) -> None:
         """Store the reason why nothing continues from here; if nothing does, the path is truncated with this reason.
 
         An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
@@ -312,8 +312,9 @@ class Rollout:
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
-        """Truncate the open paths, and store the usage in the root's info."""
-        self.builder.nodes[0].info["cost"] = {**asdict(self.budget.spent), "replayed": self.budget.replayed}
+        """Truncate the open paths, and store the usage in the builder's counts."""
+        spent, replayed = asdict(self.budget.spent), self.budget.replayed
+        self.builder.counts = replace(self.builder.counts, **spent, replayed_turns=replayed)
         end_open(self.builder, self._stopped)
 
     def _steps(self, cursor: Cursor) -> int:
@@ -332,7 +333,7 @@ class Rollout:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
         node.env_reward = step.reward
-        node.info["valid"] = step.valid
+        node.valid = step.valid
         cost.turns += step.replayed_steps
         self.budget.replayed += step.replayed_steps
         turn = Turn(
@@ -364,16 +365,15 @@ class Rollout:
         if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
             # The episode is over, so the last observation adds no tokens.
             return self._end(node, step.outcome, step, spent)
-        agent = self._agent
-        extension = agent.context.extend(agent.renderer, self._instructions, after.past, step.state.observation)
+        extension = self._writer.extend(after.past, step.state.observation)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
-        if fits := len(text) < agent.engine.context_tokens:
+        if fits := len(text) < self._agent.engine.context_tokens:
             # Stored for truncated paths too: a critic values their final state.
             node.kind, node.tokens = extension.kind, extension.tokens
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)
-            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else "context")
+            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
         return Cursor(
             node=number,
             state=step.state,
@@ -383,17 +383,16 @@ class Rollout:
             branches=after.branches,
         )
 
-    def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: str) -> Outcome:
-        node.outcome, node.info["success"] = outcome, step.success
-        if outcome is Outcome.TRUNCATED:
-            node.info[TRUNCATED_BY] = spent or "environment"
+    def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: TruncatedBy) -> Outcome:
+        node.outcome, node.success = outcome, step.success
+        node.truncated_by = spent or TruncatedBy.ENVIRONMENT if outcome is Outcome.TRUNCATED else TruncatedBy.NOTHING
         return outcome
 
-    def _exhausted(self, cursor: Cursor) -> str:
-        """The name of the first exhausted budget of the path, or ""."""
+    def _exhausted(self, cursor: Cursor) -> TruncatedBy:
+        """The first exhausted budget of the path, or `NOTHING`."""
         limits, turns = self.limits, len(cursor.past) - len(self.builder.task.start)
-        spent = {"turns": (turns, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
-        return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
+        spent = limits.tokens is not None and cursor.sampled_tokens >= limits.tokens
+        return TruncatedBy.TURNS if turns >= limits.turns else TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
         owner, deadline_s = self._writer.name(branches), self.limits.env_deadline_s

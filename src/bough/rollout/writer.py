@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import Parsed, PromptedParser
+from bough.context import ContextUpdate, Parsed, PromptedParser, Turn
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.budget import Usage
@@ -73,7 +73,9 @@ class Writer:
             return Outcome.FAILED
         number = cost.tokens = len(completion.tokens)
         node.tokens, node.policy_version = completion.tokens, completion.policy_version
-        node.info |= {"finish": str(completion.finish)} | ({"hint": hint} if hint else {})
+        node.cut_off = completion.finish is FinishReason.LENGTH
+        if hint:
+            node.info["hint"] = hint
         if hint or completion.logprobs is None:
             node.source = Source.TEACHER
         elif sampling.temperature == 0:
@@ -134,11 +136,12 @@ class Writer:
         return self._pending(draft.cursor, inside, draft.branches, whole=False)
 
     def record(self, draft: PendingAction, raw: str | None = None) -> None:
-        """Store the parser's result in the info of an action's last piece; `raw` is the action's text."""
-        info, parsed = self.builder.nodes[draft.node].info, draft.parsed
+        """Store the parser's result at an action's last piece; `raw` is the action's text."""
+        node, parsed = self.builder.nodes[draft.node], draft.parsed
+        info, node.well_formed = node.info, parsed.well_formed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
         info |= parsed.marks
-        info |= {"text": parsed.action, "well_formed": parsed.well_formed}
+        info["text"] = parsed.action
         if raw != parsed.action:
             info["raw"] = raw
         if parsed.spans:
@@ -177,6 +180,10 @@ class Writer:
         tokens = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
         return renderer.render(system, (), text), tokens, ()
 
+    def extend(self, past: Sequence[Turn], observation: str) -> ContextUpdate:
+        """The update of the context before the next action; without turns, the first prompt."""
+        return self.agent.context.extend(self.agent.renderer, self.instructions, past, observation)
+
     def name(self, branches: tuple[int, ...]) -> str:
         """The name of a position, for messages."""
         return f"task {self.builder.task.id} branch {'.'.join(map(str, branches)) or 'root'}"
@@ -212,10 +219,7 @@ class Writer:
 
     def _hinted_prompt(self, cursor: Cursor, hint: str) -> tuple[int, ...]:
         """The prompt at a cursor with a hint added to the observation."""
-        agent, observation = self.agent, f"{cursor.state.observation}\n{hint}"
-        if not cursor.past:
-            return agent.renderer.render(self.instructions, (), observation)
-        extension = agent.context.extend(agent.renderer, self.instructions, cursor.past, observation)
+        extension = self.extend(cursor.past, f"{cursor.state.observation}\n{hint}")
         if extension.kind is Kind.EDIT:
             return extension.tokens
         added = len(self.builder.nodes[cursor.node].tokens)

@@ -18,6 +18,7 @@ from bough.search.node import SearchNode
 from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
+from bough.tree import instructions_in
 
 NEXT = (
     "You were told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -31,9 +32,9 @@ class Imagine:
 
     Each action has `n` simulations. In each the engine generates the next observation for `depth` turns, with an action
     of its own between two of them. Then it judges the final state `answers` times. The rating is the mean. A simulation
-    that fails twice, or without a judgement, gets the value of a failed path and counts as "unanswered". The released
-    code drops it silently, which favours actions whose bad ends can't be imagined. A single action is rated 1 without a
-    request.
+    that fails twice, or without a judgement, gets the value of a failed path and counts as `RolloutCounts.unanswered`.
+    The released code drops it silently, which favours actions whose bad ends can't be imagined. A single action is
+    rated 1 without a request.
 
     Cost of one action: n * (2 * depth - 1 + answers) calls.
 
@@ -79,7 +80,7 @@ class Imagine:
     async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
         """The value of one simulation of an action."""
         dream = WorldModel(ask=tree.rollout.ask)
-        instructions = str(tree.rollout.builder.nodes[0].info["instructions"])
+        instructions = instructions_in(tree.rollout.builder.nodes[0].info)
         past = tuple((turn.observation, turn.action) for turn in at.past)
         state, action = (
             dream.state(at.state.observation, ImaginedEpisode(told=instructions, past=past, run=run)),
@@ -88,7 +89,7 @@ class Imagine:
         for turn in range(self.depth):
             step = await self._step(dream, state, action)
             if step is None:
-                unanswered(tree, child)
+                unanswered(tree)
                 return tree.failure_value
             state = step.state
             if step.outcome.value or turn + 1 == self.depth:

@@ -29,8 +29,8 @@ class Search:
 
     The search ends when nothing is selected, a budget of the tree is exceeded, a path with a value of at least
     `stop_value` is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best
-    node if no path has ended; only this node has "answer" in its info. The infos of actions hold "value" (q),
-    "visits", "score" (the value of the node alone), "guess", "prior" and "copies".
+    node if no path has ended; only this node has `Tree.answer`. `Tree.value` (q), `Tree.rating` and `Tree.visits`
+    describe the actions; their infos hold "score" (the value of the node alone), "prior" and "copies".
 
     Rules of all searches: ties go to the first found. The visits of a node are the number of evaluations at and below
     it. The end of a path counts again whenever it is selected again; an unknown value is not counted. An action on
@@ -176,9 +176,9 @@ class Search:
         return new
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
-        guesses = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
-        for child, guess in zip(children, guesses or (), strict=False):
-            child.rating = guess
+        ratings = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
+        for child, rating in zip(children, ratings or (), strict=False):
+            child.rating = rating
 
     async def _value(self, tree: SearchTree, node: SearchNode) -> None:
         value = tree.end_value(node) if node.ended else None

@@ -31,7 +31,7 @@ from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
-from bough.tree import Rewarded, Task, Tree, counted, derive
+from bough.tree import Rewarded, Task, Tree, counted, derive, fault_in
 from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
 from bough.view import cause
 
@@ -196,7 +196,7 @@ class Runtime:
         reader = Reader(
             renderer=self.policy.renderer, context=self.run.world.context, parser=self.run.world.parser, room=room
         )
-        return [] if rule is None else rule(rewarded, reader)
+        return [] if rule is None else [each.tree for each in rule(rewarded, reader)]
 
     async def tasks_from(self, first: int) -> list[Task]:
         """The next batch of training tasks after `first`; every pass over the pool has its own order.
@@ -228,8 +228,8 @@ class Runtime:
 
     def report_faults(self, trees: Sequence[Tree]) -> None:
         """Report the first faults that ended paths of trees, with the most frequent cause."""
-        told = [str(info["fault"]) for tree in trees for info in tree.info if "fault" in info]
-        faults = {str(number): fault for number, fault in enumerate(told)}
+        recorded = [fault for tree in trees for info in tree.info if (fault := fault_in(info)) is not None]
+        faults = {str(number): fault for number, fault in enumerate(recorded)}
         if not faults or self._faults_reported:
             return
         self._faults_reported = True
