@@ -69,9 +69,7 @@ def main() -> None:
     policy = Policy.assemble(copy.deepcopy(plain), tokenizer)
     half = Policy.assemble(copy.deepcopy(plain).to(torch.bfloat16), tokenizer)
     with section("smollm2", keep=arguments.write) as say:
-        say(
-            "| workload | Bough, s | transformers, s | transformers / Bough | Bough in bfloat16, s | float32 / bfloat16 |"
-        )
+        say("| workload | Bough, s | transformers, s | transformers / Bough | bfloat16, s | float32 / bfloat16 |")
         say("|---" * 6 + "|")
         replicas = policy.replica(), half.replica()
         for name, sizes in GENERATION.items():
