@@ -13,7 +13,7 @@ QWEN25 = (
     "{%- elif message.role == 'assistant' -%}{{- '<|im_start|>assistant' -}}"
     "{%- if message.content -%}{{- '\n' + KEPT -}}{%- endif -%}"
     "{%- for call in message.tool_calls or [] -%}"
-    "{{- '\n<tool_call>\n{\"name\": \"' + call.function.name + '\", \"arguments\": ' -}}"
+    '{{- \'\n<tool_call>\n{"name": "\' + call.function.name + \'", "arguments": \' -}}'
     "{{- call.function.arguments|tojson + '}\n</tool_call>' -}}"
     "{%- endfor -%}{{- '<|im_end|>\n' -}}"
     "{%- elif message.role == 'tool' -%}"
@@ -42,7 +42,7 @@ LLAMA32 = (
     "{{- bos_token -}}"
     "{{- '<|start_header_id|>system<|end_header_id|>\n\n' -}}"
     "{%- if messages[0].role == 'system' -%}{{- messages[0].content|trim -}}{%- endif -%}"
-    "{%- if tools -%}{{- '\nAnswer with {\"name\": ..., \"parameters\": ...}.' -}}"
+    '{%- if tools -%}{{- \'\nAnswer with {"name": ..., "parameters": ...}.\' -}}'
     "{%- for tool in tools -%}{{- '\n' + tool|tojson(indent=4) -}}{%- endfor -%}{%- endif -%}"
     "{{- '<|eot_id|>' -}}"
     "{%- for message in messages -%}"
@@ -51,7 +51,7 @@ LLAMA32 = (
     "{%- elif message.tool_calls -%}"
     "{%- if message.tool_calls|length != 1 -%}{{- raise_exception('single calls only') -}}{%- endif -%}"
     "{%- set call = message.tool_calls[0].function -%}"
-    "{{- '<|start_header_id|>assistant<|end_header_id|>\n\n{\"name\": \"' + call.name + '\", \"parameters\": ' -}}"
+    '{{- \'<|start_header_id|>assistant<|end_header_id|>\n\n{"name": "\' + call.name + \'", "parameters": \' -}}'
     "{{- call.arguments|tojson + '}<|eot_id|>' -}}"
     "{%- elif message.role != 'system' or not loop.first -%}"
     "{{- '<|start_header_id|>' + message.role + '<|end_header_id|>\n\n' + message.content|trim + '<|eot_id|>' -}}"
@@ -77,13 +77,13 @@ MISTRAL = (
     "{%- elif message.tool_calls -%}{{- '[TOOL_CALLS] [' -}}"
     "{%- for call in message.tool_calls -%}"
     "{%- if call.id is not defined or call.id|length != 9 -%}{{- raise_exception('ids have 9 characters') -}}{%- endif -%}"
-    "{{- '{\"name\": \"' + call.function.name + '\", \"arguments\": ' + call.function.arguments|tojson -}}"
+    '{{- \'{"name": "\' + call.function.name + \'", "arguments": \' + call.function.arguments|tojson -}}'
     "{{- ', \"id\": \"' + call.id + '\"}' -}}{%- if not loop.last -%}{{- ', ' -}}{%- endif -%}{%- endfor -%}"
     "{{- ']' + eos_token -}}"
     "{%- elif message.role == 'tool' -%}"
     "{%- if message.tool_call_id is not defined or message.tool_call_id|length != 9 -%}"
     "{{- raise_exception('ids have 9 characters') -}}{%- endif -%}"
-    "{{- '[TOOL_RESULTS] {\"content\": ' + message.content|tojson + ', \"call_id\": \"' + message.tool_call_id -}}"
+    '{{- \'[TOOL_RESULTS] {"content": \' + message.content|tojson + \', "call_id": "\' + message.tool_call_id -}}'
     "{{- '\"}[/TOOL_RESULTS]' -}}"
     "{%- elif message.role == 'assistant' -%}{{- ' ' + message.content + eos_token -}}"
     "{%- else -%}{{- raise_exception('unknown role') -}}{%- endif -%}"
@@ -92,5 +92,13 @@ MISTRAL = (
 MARKS = [
     *("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
     *("<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|python_tag|>"),
-    *("[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"),
+    *(
+        "[INST]",
+        "[/INST]",
+        "[AVAILABLE_TOOLS]",
+        "[/AVAILABLE_TOOLS]",
+        "[TOOL_CALLS]",
+        "[TOOL_RESULTS]",
+        "[/TOOL_RESULTS]",
+    ),
 ]
