@@ -1,6 +1,6 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
-from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.env import Act, Branching, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.env.frozenlake import FrozenLake
 from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
@@ -12,6 +12,7 @@ from bough.env.textworld import TextWorld
 from bough.env.workers import Workers
 
 __all__ = [
+    "Act",
     "Branching",
     "Env",
     "EnvFault",

@@ -5,12 +5,13 @@ import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import UnionType
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
-from bough.tree import Outcome, Task
+from bough.env.env import Act, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.tree import Action, Message, Outcome, Task, Tool, plain_text
 from bough.usercode.origin import describe, place, shorten
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
@@ -68,21 +69,21 @@ class ValidatedEnv:
             answer = self.env.start(task)
         return self._state(answer, "start")
 
-    def step(self, state: State, action: str) -> Step:
+    def step(self, state: State, action: Act) -> Step:
         """`Env.step`."""
         with self._guard("step"):
             answer = self.env.step(state, action)
         return self._step(answer)
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[Act, ...] | None:
         """Calls `Oracle.plan`; returns None when the environment is no oracle."""
         if not isinstance(self.env, Oracle):
             return None
         with self._guard("plan"):
             answer = self.env.plan(state)
-        if answer is None or _is_texts(answer):
+        if answer is None or _is_tuple_of(answer, str | Action):
             return answer
-        raise self._wrong("plan", _shown(answer), "a tuple of strings, or None")
+        raise self._wrong("plan", _shown(answer), "a tuple of strings or of Action, or None")
 
     @contextmanager
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
@@ -132,14 +133,18 @@ class ValidatedEnv:
         if not isinstance(state, State):
             raise self._wrong(call, _shown(state), "a State")
         state = _plain_fields(state, "observation", "key")
-        texts: dict[str, object] = {"observation": state.observation, "key": state.key}
-        for field, text in texts.items():
-            if not isinstance(text, str):
-                raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string")
+        if not isinstance(cast("object", state.observation), str) and not _is_tuple_of(state.observation, Message):
+            need = "a string, or a tuple of Message"
+            raise self._wrong(call, f"State.observation = {_shown(state.observation)}", need)
+        if not isinstance(cast("object", state.key), str):
+            raise self._wrong(call, f"State.key = {_shown(state.key)}", "a string")
+        for field, text in {"observation": plain_text(state.observation), "key": state.key}.items():
             if not _is_unicode(text):
                 raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string without lone surrogates")
+        if not _is_tuple_of(state.tools, Tool):
+            raise self._wrong(call, f"State.tools = {_shown(state.tools)}", "a tuple of Tool")
         actions = state.admissible
-        if actions is not None and not (_is_texts(actions) and all(map(_is_unicode, actions))):
+        if actions is not None and not (_is_tuple_of(actions, str) and all(map(_is_unicode, actions))):
             raise self._wrong(call, f"State.admissible = {_shown(state.admissible)}", "a tuple of strings, or None")
         return state
 
@@ -207,8 +212,8 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def _is_texts(answer: object) -> bool:
-    return isinstance(answer, tuple) and all(isinstance(text, str) for text in cast("tuple[object, ...]", answer))
+def _is_tuple_of(answer: object, kind: type | UnionType) -> bool:
+    return isinstance(answer, tuple) and all(isinstance(each, kind) for each in cast("tuple[object, ...]", answer))
 
 
 def _shown(answer: object) -> str:

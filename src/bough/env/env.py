@@ -3,12 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from bough.tree import Outcome, Task
+from bough.tree import Action, Observation, Outcome, Task, Tool
 from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
+
+Act: TypeAlias = str | Action
+"""An action: a text; text and calls where the environment needs `CALLS`."""
 
 
 class Branching(StrEnum):
@@ -27,16 +30,18 @@ class State:
     """An environment state, as a value that can be stored, stepped again, and sent to another process.
 
     Attributes:
-        observation: The text shown to the agent.
+        observation: The text or the messages shown to the agent.
         key: Equal keys mean the same state (no step counters in it); "" when unknown.
         value: The environment's private data; only the environment reads it.
         admissible: The valid actions in this state, where the environment lists them.
+        tools: The tools that the agent may call in this state.
     """
 
-    observation: str
+    observation: Observation
     key: str
     value: object
     admissible: tuple[str, ...] | None = None
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +98,13 @@ class Env(Protocol):
         """Returns the first state of a task."""
         ...
 
-    def step(self, state: State, action: str) -> Step:
-        """Executes an action in a state. An unrecognised action gives `valid=False`, never an exception."""
+    def step(self, state: State, action: Any) -> Step:
+        """Executes an action in a state. An unrecognised action gives `valid=False`, never an exception.
+
+        Args:
+            state: The state.
+            action: A string; an `Action` where the environment declares the need `CALLS`.
+        """
         ...
 
 
@@ -102,7 +112,7 @@ class Env(Protocol):
 class Oracle(Protocol):
     """An environment with a solver."""
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[Act, ...] | None:
         """Returns actions from `state` to success, shortest or by demonstration; None when there are none."""
         ...
 

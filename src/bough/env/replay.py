@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.env import Act, Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
 from bough.tree.needs import ORACLE, Need
 
@@ -14,12 +14,12 @@ class ReplayState:
     """The value of a state of `Replay`: a task, and the actions from its start."""
 
     task: Task
-    actions: tuple[str, ...] = ()
+    actions: tuple[Act, ...] = ()
 
     @property
     def name(self) -> tuple[str, ...]:
         """Equal for equal states: the key of the live states."""
-        return (self.task.id, str(self.task.seed), *self.actions)
+        return (self.task.id, str(self.task.seed), *map(str, self.actions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class Replay:
         self._retain(played, inner)
         return replace(inner, value=played)
 
-    def step(self, state: State, action: str) -> Step:
+    def step(self, state: State, action: Act) -> Step:
         """Executes an action in any state that this environment, or a copy of it, has returned.
 
         Raises:
@@ -88,7 +88,7 @@ class Replay:
             self._retain(after, step.state)
         return replace(step, state=replace(step.state, value=after), replayed_steps=replayed + step.replayed_steps)
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[Act, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         if not isinstance(self.env, Oracle):
             return None

@@ -13,7 +13,7 @@ from io import BufferedRWPair
 from typing import Literal, TypeAlias
 
 from bough.env.checked import ValidatedEnv
-from bough.env.env import Env, EnvFault, Split, State, Step, UserCodeError
+from bough.env.env import Act, Env, EnvFault, Split, State, Step, UserCodeError
 from bough.tree import Task
 from bough.usercode.load import unpickle
 from bough.usercode.origin import describe
@@ -24,7 +24,7 @@ LENGTH_BYTES = 8
 Call: TypeAlias = Literal["tasks", "start", "step", "plan"]
 
 
-Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[str, ...] | None
+Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[Act, ...] | None
 
 
 class Verdict(StrEnum):
@@ -79,7 +79,7 @@ class Request:
     draw: tuple[Split, int, int] | None = None
     task: Task | None = None
     state: State | None = None
-    action: str = ""
+    action: Act = ""
 
     @property
     def about(self) -> str:

@@ -64,6 +64,7 @@ FORKS = Need(
     "set env=Replay(env=...), or explorer=Chains()",
     sources=("env",),
 )
+CALLS = Need("actions with calls of tools", "set parser=ToolCalls()", sources=("parser",))
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
 ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", sources=("sampling.entropies",))
 MEAN_TURN_ENTROPY = Need(
