@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env.env import Act, Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.env import Act, Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives
 from bough.tree import Outcome, Task
 from bough.tree.needs import ORACLE, Need
 
@@ -96,6 +96,12 @@ class Replay:
         inner, _ = self._reach(played, state)
         self._retain(played, inner)
         return self.env.plan(inner)
+
+    def close(self) -> None:
+        """Drops the live states, and closes the inner environment."""
+        self._live.clear()
+        if isinstance(self.env, Closing):
+            self.env.close()
 
     def _retain(self, played: ReplayState, inner: State) -> None:
         self._live[played.name] = inner
