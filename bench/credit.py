@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.credit import Credit
-from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree
+from bough.tree import DTYPES, UNKNOWN_VALUES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree
 from bough.tree.needs import REFERENCE, Annotation, Channel, Estimate, Head, Need, names_of, needs_of
 from machine import machine
 from page import write
@@ -155,6 +155,7 @@ def _tree(number: int, shape: Shape, needs: frozenset[Need], rng: np.random.Gene
     written = np.repeat(acts, lengths)
     count = len(written)
     columns: dict[str, NDArray[np.generic]] = {
+        **{name: np.full(nodes, unknown) for name, unknown in UNKNOWN_VALUES.items()},
         "parent": parent,
         "kind": np.where(acts, Kind.ACTION, Kind.OBSERVATION),
         "span": np.concatenate([[0], np.cumsum(lengths)]),

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from bough.tree import DTYPES, Kind, Outcome, Rewarded, Source, Task, Tree
+from bough.tree import DTYPES, UNKNOWN_VALUES, Kind, Outcome, Rewarded, Source, Task, Ternary, Tree
 from bough.tree.needs import REFERENCE, Channel, Estimate, Head, Need, names_of
 from worlds import Exact, Ints, World
 
@@ -150,6 +150,7 @@ class _Grown:
         self.exact = exact
         self.nodes: list[tuple[int, Kind, Outcome, float, int, dict[str, object]]] = []
         self.lengths: list[int] = []
+        self.success: list[Ternary] = []
         self.point: list[int] = []
         self.choice: list[int] = []
         self.first: list[int] = []
@@ -171,6 +172,7 @@ class _Grown:
         chance = self.exact.chance[self.point]
         entropy = -np.sum(chance * np.log(np.where(chance > 0, chance, 1.0)), axis=1)
         columns = {
+            **{name: np.full(len(kind), unknown) for name, unknown in UNKNOWN_VALUES.items()},
             "parent": parent,
             "kind": kind,
             "span": np.cumsum([0, *self.lengths]),
@@ -182,6 +184,9 @@ class _Grown:
             "state_key": state,
             "source": np.where(acts, Source.SAMPLED, Source.FORCED),
             "policy_version": np.where(acts, 0, -1),
+            "valid": np.where(acts, Ternary.YES, Ternary.UNKNOWN),
+            "well_formed": np.where(acts, Ternary.YES, Ternary.UNKNOWN),
+            "success": self.success,
         }
         typed = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
         return Tree(task=Task(id=task), info=info, **typed)
@@ -205,7 +210,7 @@ class _Grown:
                 len(self.nodes) - 1, Kind.OBSERVATION, after, Outcome.TERMINATED if last else Outcome.OPEN
             )
         usual = float(self.exact.value[: len(self.exact.world.starts)].mean())
-        self.nodes[-1][-1]["success"] = so_far > usual
+        self.success[-1] = Ternary.YES if so_far > usual else Ternary.NO
         return places
 
     def _read(self, parent: int, kind: Kind, point: int, outcome: Outcome) -> int:
@@ -222,6 +227,7 @@ class _Grown:
     ) -> None:
         self.nodes.append((parent, kind, outcome, paid, state, info))
         self.lengths.append(tokens)
+        self.success.append(Ternary.UNKNOWN)
 
 
 def _found(exact: Exact, answer: Answer, turn: int) -> dict[str, object]:
@@ -233,7 +239,7 @@ def _found(exact: Exact, answer: Answer, turn: int) -> dict[str, object]:
         parts["subgoal"] = [0, 0]
     goal = {"subgoal": f"aim {answer.tokens[parts['subgoal'][0]]}"} if taken else {}
     marked = dict.fromkeys(MARKS, True) if answer.tokens[-1] == 1 else {}
-    return {**marked, "valid": True, "well_formed": True, "switch": taken, **goal, "spans": parts}
+    return {**marked, "switch": taken, **goal, "spans": parts}
 
 
 MARKS = ("code",)

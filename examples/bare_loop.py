@@ -22,7 +22,7 @@ from bough.policy import Tiny
 from bough.policy.policy import Policy
 from bough.reward import EnvReward, compute_rewards
 from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner
-from bough.tree import Task, Tree, counted, groups
+from bough.tree import Task, Ternary, Tree, counted, groups
 
 ENV = FrozenLake(size=4, max_steps=10)
 SEED = 0
@@ -64,7 +64,7 @@ def roll_out(runner: RolloutRunner, explorer: Explorer, tasks: Sequence[Task], s
 
 def success_rate(trees: Sequence[Tree]) -> float:
     """Fraction of paths that end in success."""
-    ends = [bool(tree.info[leaf].get("success")) for tree in trees for leaf in counted(tree).tolist()]
+    ends = [bool(tree.success[leaf] == Ternary.YES) for tree in trees for leaf in counted(tree).tolist()]
     return sum(ends) / len(ends)
 
 

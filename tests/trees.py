@@ -1,13 +1,14 @@
 """Trees for tests: from a list of nodes, from the returns of chains, and at random."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from hypothesis import settings, strategies
 
 from bough.tree import (
     DTYPES,
+    UNKNOWN_VALUES,
     Bools,
     Credited,
     Kind,
@@ -62,7 +63,7 @@ def chains(
                     kind=OBSERVATION,
                     tokens=(2, 3),
                     outcome=outcome if last else Outcome.OPEN,
-                    info={"success": paid > 0} if last else {},
+                    success=paid > 0 if last else None,
                 )
             )
             parent = len(nodes) - 1
@@ -119,7 +120,9 @@ def random_tree(
                 source=source,
                 env_reward=paid,
                 outcome=outcome() if ends_now else Outcome.OPEN,
-                info={"text": "act", "valid": bool(rng.random() < 0.8), "well_formed": bool(rng.random() < 0.8)},
+                valid=bool(rng.random() < 0.8),
+                well_formed=bool(rng.random() < 0.8),
+                info={"text": "act"},
             )
             if ends_now:
                 continue
@@ -131,7 +134,7 @@ def random_tree(
                 tokens=tokens(1 if edit else 0),
                 outcome=outcome() if ends else Outcome.OPEN,
                 state_key=int(rng.integers(1, 5)),
-                info={"success": bool(rng.random() < 0.5)} if ends else {},
+                success=bool(rng.random() < 0.5) if ends else None,
             )
             if not ends:
                 grow(read, left - 1)
@@ -144,6 +147,11 @@ def random_tree(
 def rewarded(tree: Tree) -> Rewarded:
     """The tree with what its environment paid."""
     return Rewarded(tree=tree, channels={"env": np.asarray(tree.env_reward)})
+
+
+def as_replayed(given: Rewarded) -> Rewarded:
+    """The tree, marked as sampled in an earlier step."""
+    return replace(given, tree=replace(given.tree, replayed=True))
 
 
 def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[Need] = ()) -> Rewarded:
@@ -161,11 +169,12 @@ def dressed(tree: Tree, rng: np.random.Generator, needs: Collection[Need] = ()) 
     columns["state_key"] = np.where(unknown, rng.integers(1, 5, tree.nodes), tree.state_key)
     marks = names_of(needs, Annotation)
     lengths = np.diff(tree.span).tolist()
-    judged = CANDIDATE_SCORES in needs
     info = tuple(
-        {**given, **found(marks, length, rng), **({"quality": rng.normal()} if judged else {})} if act else given
+        {**given, **found(marks, length, rng)} if act else given
         for given, act, length in zip(tree.info, acts.tolist(), lengths, strict=True)
     )
+    if CANDIDATE_SCORES in needs:
+        columns["rating"] = np.where(acts, rng.normal(size=tree.nodes), np.nan)
     heads = names_of(needs, Head)
     estimates = {name: np.where(written, rng.normal(size=len(written)), np.nan) for name in heads}
     advice = names_of(needs, Estimate)
@@ -203,6 +212,9 @@ def in_pieces(given: Rewarded, rng: np.random.Generator) -> Rewarded:
     columns["span"] = np.cumsum([0, *lengths])
     columns["outcome"] = np.where(last, columns["outcome"], Outcome.OPEN)
     columns["env_reward"] = np.where(last, columns["env_reward"], 0.0)
+    columns |= {name: np.where(last, columns[name], unknown) for name, unknown in UNKNOWN_VALUES.items()}
+    # An explorer marks the first piece.
+    columns["chain"] = np.where(first, tree.chain[old], -1)
     columns = {name: column.astype(DTYPES[name]) for name, column in columns.items()}
     info = tuple(tree.info[node] if whole else {} for node, whole in zip(old, last.tolist(), strict=True))
     return Rewarded(

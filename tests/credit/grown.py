@@ -78,8 +78,8 @@ def branching(shape: Shape, *, tokens: int = 2, task: str = "task") -> Rewarded:
             over = not isinstance(rest, Mapping)
             pay = float(rest) if over else 0.0  # type: ignore[arg-type]
             nodes.append(N(parent=place, kind=ACTION, tokens=[4] * tokens, env_reward=pay, info={"text": name}))
-            ending, info = (Outcome.TERMINATED, {"success": pay > 0}) if over else (Outcome.OPEN, {})
-            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, info=info))
+            ending, success = (Outcome.TERMINATED, pay > 0) if over else (Outcome.OPEN, None)
+            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, success=success))
             if not over:
                 add(len(nodes) - 1, rest)  # type: ignore[arg-type]
 

@@ -31,7 +31,7 @@ def paid(*rewards: Sequence[float], infos: Sequence[Sequence[dict[str, object]]]
             nodes.append(N(parent=place, kind=ACTION, tokens=(4, 5), env_reward=reward, info=info))
             last = turn == len(path) - 1
             ending = Outcome.TERMINATED if last else Outcome.OPEN
-            says = {"success": sum(path) > 0} if last else {}
-            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, info=says))
+            success = sum(path) > 0 if last else None
+            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, success=success))
             place = len(nodes) - 1
     return rewarded(build(*nodes, task=task))

@@ -50,7 +50,7 @@ def test_what_others_wrote_is_no_distance() -> None:
     for source in (Source.TEACHER, Source.SAMPLED):
         nodes.append(N(parent=0, kind=ACTION, tokens=(4, 5), source=source))
         nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION))
-        ending = {"env_reward": 1.0, "outcome": Outcome.TERMINATED, "info": {"code": True, "success": True}}
+        ending = {"env_reward": 1.0, "outcome": Outcome.TERMINATED, "success": True, "info": {"code": True}}
         nodes.append(N(parent=len(nodes) - 1, kind=ACTION, tokens=(4, 5), **ending))  # type: ignore[arg-type]
     nodes.append(N(parent=0, kind=ACTION, outcome=Outcome.TERMINATED))
     (credited,) = Aspo(base=dr_grpo(), delta=-0.3)([rewarded(build(*nodes))])

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from tests.credit.grown import TOY, branching
@@ -87,10 +89,10 @@ def test_trunks_are_first_actions_or_what_the_explorer_says() -> None:
     tree = branching(TOY)
     assert trunk_of(path_view([tree])).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
     assert len(set(trunk_of(path_view([tree, branching(TOY)])).tolist())) == 4
-    first = [node for node, info in enumerate(tree.tree.info) if info.get("text") in ("a", "b")]
-    for node in first:
-        tree.tree.info[node]["trunk"] = 0  # type: ignore[index]
-    assert trunk_of(path_view([tree])).tolist() == [0] * 4
+    named = [info.get("text") in ("a", "b") for info in tree.tree.info]
+    chain = np.where(named, 0, tree.tree.chain).astype(np.int32)
+    marked = replace(tree, tree=replace(tree.tree, chain=chain))
+    assert trunk_of(path_view([marked])).tolist() == [0] * 4
 
 
 def test_nothing_is_nothing() -> None:

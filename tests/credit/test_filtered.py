@@ -41,7 +41,7 @@ def test_the_shortest_of_a_task_first_and_the_same_words_once() -> None:
             nodes.append(N(parent=place, kind=ACTION, tokens=(token,)))
             nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION))
             place = len(nodes) - 1
-        nodes[-1] = replace(nodes[-1], outcome=Outcome.TERMINATED, info={"success": True})
+        nodes[-1] = replace(nodes[-1], outcome=Outcome.TERMINATED, success=True)
     tree = rewarded(build(*nodes))
     view = path_view([tree])
     assert Filtered(most=1).keeps(view).tolist() == [False, True, False, False]
@@ -52,9 +52,11 @@ def test_the_shortest_of_a_task_first_and_the_same_words_once() -> None:
 
 def test_only_the_answer_of_a_search_or_what_paid_enough() -> None:
     nodes = [N(parent=-1, kind=PROMPT)]
-    for paid, info in ((0.5, {"success": True}), (0.9, {"success": True, "answer": True}), (0.2, {"answer": True})):
+    for paid, success, answer in ((0.5, True, False), (0.9, True, True), (0.2, None, True)):
         nodes.append(N(parent=0, kind=ACTION, env_reward=paid))
-        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=Outcome.TERMINATED, info=info))
+        nodes.append(
+            N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=Outcome.TERMINATED, success=success, answer=answer)
+        )
     view = path_view([rewarded(build(*nodes))])
     assert Filtered(answer=True).keeps(view).tolist() == [False, True, False]
     assert Filtered(least=0.5).keeps(view).tolist() == [True, True, False]

@@ -7,7 +7,7 @@ from tests.credit.grown import TOY, branching, flat, named
 from tests.trees import random_tree, rewarded, seeds
 
 from bough.credit import Process, RestMcts
-from bough.tree import path_view
+from bough.tree import Ternary, path_view
 from bough.tree.needs import value_head
 
 
@@ -43,7 +43,7 @@ class TestRestMcts:
 
     def _won(self, view: object, path: int) -> bool:
         leaf, tree = int(view.leaf[path]), int(view.tree[path])  # type: ignore[attr-defined]
-        return view.rewarded[tree].tree.info[leaf - int(view.offset[tree])].get("success") is True  # type: ignore[attr-defined]
+        return view.rewarded[tree].tree.success[leaf - int(view.offset[tree])] == Ternary.YES
 
 
 class TestProcess:

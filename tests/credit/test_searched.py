@@ -16,12 +16,12 @@ def searched() -> Rewarded:
     """Two nodes of a search below the prompt, a path that was played out below the first, one that nobody valued."""
     return rewarded(
         build(
-            N(parent=-1, kind=PROMPT, info={"value": 0.65, "visits": 3}),
-            N(parent=0, kind=ACTION, info={"text": "a", "value": 0.8, "guess": 0.4, "visits": 2}),
+            N(parent=-1, kind=PROMPT, value=0.65, visits=3),
+            N(parent=0, kind=ACTION, value=0.8, rating=0.4, visits=2, info={"text": "a"}),
             N(parent=1, kind=OBSERVATION),
             N(parent=2, kind=ACTION, info={"text": "out"}, env_reward=1.0),
             N(parent=3, kind=OBSERVATION, outcome=END),
-            N(parent=0, kind=ACTION, info={"text": "b", "value": 0.2, "visits": 1}),
+            N(parent=0, kind=ACTION, value=0.2, visits=1, info={"text": "b"}),
             N(parent=5, kind=OBSERVATION, outcome=Outcome.TRUNCATED),
             N(parent=0, kind=ACTION, info={"text": "never", "prior": 0.1}),
         )
@@ -36,7 +36,7 @@ def test_a_turn_is_worth_what_the_search_thought_less_its_place() -> None:
 
 
 def test_a_rating_can_have_a_share() -> None:
-    told = named(Searched(relative=False, guess=0.5)([searched()])[0])
+    told = named(Searched(relative=False, rating_weight=0.5)([searched()])[0])
     assert told["a"] == pytest.approx(0.6)
     assert told["b"] == pytest.approx(0.2), "nobody rated it"
 
@@ -56,5 +56,5 @@ def test_without_a_search_it_is_the_mean_return() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match=r"Searched\.guess: got 2"):
-        Searched(guess=2.0)
+    with pytest.raises(ValueError, match=r"Searched\.rating_weight: got 2"):
+        Searched(rating_weight=2.0)

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from types import FunctionType
 
+import numpy as np
 import pytest
 from tests.evaluate.broken import break_steps
 from tests.small import run as small
@@ -22,7 +23,7 @@ from bough.objective import PpoClip, Sum, ValueClip
 from bough.policy import ValueHead
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.train import start
-from bough.tree import Kind, Tree
+from bough.tree import Kind, Ternary, Tree
 
 EXACT = ["engine=Local(deterministic=true)"]
 
@@ -50,7 +51,7 @@ def test_a_search_finds_more_than_a_single_try(finished: RunDirectory) -> None:
 
 
 def _steps(tree: Tree) -> int:
-    return sum("valid" in info for info in tree.info)
+    return np.sum(tree.valid != Ternary.UNKNOWN)
 
 
 def _calls(tree: Tree) -> int:
@@ -63,7 +64,7 @@ def test_the_critic_of_the_run_is_asked(finished: RunDirectory, by: str) -> None
     scores = [info["score"] for tree in found.trees for info in tree.info if "score" in info]
     # Ends are worth 1, 0 or -1; what a trained head says is none of them.
     assert any(score not in (-1.0, 0.0, 1.0) for score in scores)
-    assert all(tree.info[0]["cost"]["calls"] <= 30 for tree in found.trees)  # type: ignore[index]
+    assert all(tree.counts.calls <= 30 for tree in found.trees)
 
 
 def test_a_search_needs_what_its_pieces_ask_for(finished: RunDirectory, tmp_path: Path) -> None:
@@ -167,7 +168,7 @@ def test_cut_and_invalid_actions_are_counted(finished: RunDirectory) -> None:
     assert found.actions.cut == found.actions.actions > 0
     line = f"{found.actions.cut} of {found.actions.actions} actions (100.0%) were cut off at the token limit"
     assert f"\n{line}; raise sampling.max_tokens" in summary(found)
-    assert found.actions.invalid == sum(info.get("valid") is False for tree in found.trees for info in tree.info)
+    assert found.actions.invalid == sum(np.sum(tree.valid == Ternary.NO) for tree in found.trees)
 
 
 def test_every_search_is_written_down_and_read_back() -> None:

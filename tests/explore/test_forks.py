@@ -15,7 +15,7 @@ from bough.env import InProcessHost
 from bough.explore import Forks
 from bough.reward import EnvReward
 from bough.rollout import Deadlines, Limits, Rollout, TreeBuilder
-from bough.tree import Kind, Outcome, Rewarded, Task, Tree, counted, leaves, path, path_view, turns
+from bough.tree import Kind, Outcome, Rewarded, Task, Tree, TruncatedBy, counted, leaves, path, path_view, turns
 
 
 def grown(explorer: Forks, *, length: int = 5, seed: int = 0, limits: Limits | None = None) -> Tree:
@@ -27,7 +27,7 @@ def grown(explorer: Forks, *, length: int = 5, seed: int = 0, limits: Limits | N
 
 def trunks(tree: Tree) -> list[object]:
     """For each counted path, which chain it says it was grown from."""
-    return [tree.info[int(path(tree, int(leaf))[1])]["trunk"] for leaf in counted(tree)]
+    return [int(tree.chain[path(tree, int(leaf))[1]]) for leaf in counted(tree)]
 
 
 @pytest.mark.parametrize("explorer", [Forks(), Forks(chains=3, draws=1, rounds=4), Forks(chains=1, draws=5)], ids=str)
@@ -148,7 +148,7 @@ def test_when_everything_fails_it_ends() -> None:
 def test_no_fork_begins_when_a_budget_of_the_tree_is_spent(limits: Limits, spent: str) -> None:
     # Two chains of 5 turns leave room for two turns; a turn is 2 tokens, but may be 8. Six forks are drawn at once.
     tree = grown(Forks(draws=3, rounds=50), limits=limits)
-    assert {info.get("truncated") for info in tree.info} == {None, spent}
+    assert {TruncatedBy(each).name.lower() for each in tree.truncated_by.tolist()} == {"nothing", spent}
     assert (tree.kind == Kind.ACTION).sum() == 12
     # When the chains alone spend it, there is none.
     short = Limits(tree_turns=10) if spent == "tree_turns" else Limits(tree_tokens=26)

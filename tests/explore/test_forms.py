@@ -2,6 +2,7 @@
 """Answers with parts: what a parser finds is in the tree, in tokens, and what a teacher does is written alike."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from bough.env import InProcessHost
 from bough.explore import Chains, Demonstration
 from bough.policy import Tiny
 from bough.rollout import RolloutRunner
-from bough.tree import Kind, Tree, token_node
+from bough.tree import Kind, Message, Ternary, Tree, token_node
 
 PLAN = "<switch><subgoal>a, a</subgoal><action>a</action>"
 
@@ -37,7 +38,7 @@ def test_spans_are_of_tokens() -> None:
     tree = only(place(scripted(lambda _: PLAN), PlanAct()), Chains(n=1))
     for node in actions(tree):
         info, tokens = tree.info[node], tree.tokens_of(node).tolist()
-        assert (info["text"], info["raw"], info["well_formed"]) == ("a", PLAN, True)
+        assert (info["text"], info["raw"], tree.well_formed[node]) == ("a", PLAN, Ternary.YES)
         assert (info["switch"], info["subgoal"], info["action"]) == (True, "a, a", True)
         parts = {name: "".join(map(chr, tokens[a:b])) for name, (a, b) in info["spans"].items()}
         assert parts == {"switch": "<switch>", "subgoal": "<subgoal>a, a</subgoal>", "action": "<action>a</action>"}
@@ -54,11 +55,11 @@ class Pairs:
 
     stop_tokens = (0,)
 
-    def render(self, system: str, past: object, observation: str) -> tuple[int, ...]:
-        return self.write(f"{system}{observation}")
+    def render(self, messages: Sequence[Message], tools: object = ()) -> tuple[int, ...]:
+        return self.write("".join(message.content for message in messages))
 
-    def extend(self, system: str, past: object, observation: str) -> tuple[int, ...]:
-        return self.write(observation)
+    def extend(self, messages: Sequence[Message], tools: object = ()) -> tuple[int, ...]:
+        return self.write(messages[-1].content)
 
     def write(self, action: str) -> tuple[int, ...]:
         return (*(self._pair(action[i : i + 2]) for i in range(0, len(action), 2)), 0)
@@ -111,9 +112,9 @@ def test_a_demonstration_is_written_in_the_form() -> None:
         "<switch><subgoal>a</subgoal><action>a</action>",
     ]
     assert [tree.info[node]["text"] for node in actions(tree)] == ["a"] * 3
-    assert all(tree.info[node]["well_formed"] for node in actions(tree))
+    assert all(tree.well_formed[node] == Ternary.YES for node in actions(tree))
     assert [tree.info[node]["switch"] for node in actions(tree)] == [True, False, True]
-    assert tree.info[-1]["success"] is True
+    assert tree.success[-1] == Ternary.YES
     read = ["".join(map(chr, tree.tokens_of(node).tolist())) for node in range(tree.nodes) if tree.kind[node] == 3]
     assert [text.partition("\n")[2] for text in (part.rpartition("{")[2] for part in read)] == [
         "Subgoal since 1: a, a}",
@@ -127,7 +128,7 @@ def test_a_demonstration_is_written_in_the_form() -> None:
 def test_tags_are_demonstrated_too() -> None:
     tree = only(place(scripted(lambda _: "never"), Tagged()), Demonstration())
     assert {tree.info[node]["raw"] for node in actions(tree)} == {"<action>a</action>"}
-    assert tree.info[-1]["success"] is True
+    assert tree.success[-1] == Ternary.YES
 
 
 def test_marks_do_not_cover_what_the_player_notes() -> None:
@@ -136,5 +137,6 @@ def test_marks_do_not_cover_what_the_player_notes() -> None:
             return replace(super().__call__(text), marks={"text": "mine", "well_formed": 7, "mood": "bad"})
 
     tree = only(place(scripted(lambda _: PLAN), Rude()), Chains(n=1))
-    info = tree.info[actions(tree)[0]]
-    assert (info["text"], info["well_formed"], info["mood"]) == ("a", True, "bad")
+    node = actions(tree)[0]
+    info = tree.info[node]
+    assert (info["text"], tree.well_formed[node], info["mood"]) == ("a", Ternary.YES, "bad")

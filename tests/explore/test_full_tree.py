@@ -17,7 +17,7 @@ from bough.env import InProcessHost, Replay
 from bough.explore import FullTree
 from bough.reward import EnvReward
 from bough.rollout import Limits, PendingAction, Rollout
-from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, path, path_view, turns
+from bough.tree import Kind, Outcome, Rewarded, Ternary, Tree, counted, leaves, path, path_view, turns
 
 
 def distinct(request: Request) -> tuple[int, ...]:
@@ -111,7 +111,7 @@ def test_the_order_of_arrival_does_not_show(explorer: FullTree, limits: Limits) 
 @pytest.mark.parametrize("keep", [1, 2, 5])
 def test_so_many_of_a_level_live_on(keep: int) -> None:
     tree = grown(FullTree(width=4, depth=3, keep=keep), Scripted(script=distinct), length=5)
-    done = [node for node, info in enumerate(tree.info) if tree.kind[node] == Kind.ACTION and "valid" in info]
+    done = np.flatnonzero(tree.valid != Ternary.UNKNOWN).tolist()
     assert np.bincount(turns(tree)[done]).tolist() == [0, *[min(keep, 4)], keep, keep, keep, keep]
     assert len(counted(tree)) == keep
     surplus = [int(leaf) for leaf in leaves(tree) if tree.outcome[leaf] == Outcome.OPEN]
@@ -124,11 +124,11 @@ def test_the_best_live_on_and_the_others_count_nowhere() -> None:
     tree = grown(
         FullTree(width=6, depth=2, keep=2), scripted(lambda chance: chance.choice(["a", "b", "much too long"]))
     )
-    judged = [info["quality"] for info in tree.info if "quality" in info]
+    judged = tree.rating[~np.isnan(tree.rating)].tolist()
     assert set(judged) == {1.0, 2.0}
     for leaf in counted(tree):
-        forked = [int(node) for node in path(tree, int(leaf)) if "quality" in tree.info[int(node)]]
-        assert [tree.info[node]["quality"] for node in forked] == [2.0, 2.0]
+        forked = [int(node) for node in path(tree, int(leaf)) if not np.isnan(tree.rating[node])]
+        assert [tree.rating[node] for node in forked] == [2.0, 2.0]
     (credited,) = TreeRpo()([Rewarded(tree=tree, channels=EnvReward()([tree])[0])])
     trained = {int(token) for token in pack([credited]).origin}
     unread = [node for node in leaves(tree) if tree.outcome[node] == Outcome.OPEN]
@@ -138,7 +138,7 @@ def test_the_best_live_on_and_the_others_count_nowhere() -> None:
 
 def test_ties_are_spread_over_the_places() -> None:
     tree = grown(FullTree(width=3, depth=2, keep=3), scripted(lambda _: "a"))
-    done = [n for n in range(tree.nodes) if tree.kind[n] == Kind.ACTION and "valid" in tree.info[n]]
+    done = np.flatnonzero(tree.valid != Ternary.UNKNOWN).tolist()
     second = [n for n in done if turns(tree)[n] == 2]
     assert len({int(tree.parent[n]) for n in second}) == 3, "one below each place, not three below the first"
 
@@ -147,12 +147,12 @@ def test_an_action_is_done_once_in_a_place() -> None:
     tree = grown(FullTree(width=6, depth=2, merge=True))
     acts = np.flatnonzero(tree.kind == Kind.ACTION)
     forked = acts[turns(tree)[acts] <= 2]
-    done = [int(node) for node in forked if "valid" in tree.info[int(node)]]
+    done = [int(node) for node in forked if tree.valid[node] != Ternary.UNKNOWN]
     assert len(forked) == 6 + 2 * 6
     assert len(done) == 2 + 2 * 2
     assert len({(int(tree.parent[node]), str(tree.info[node]["text"])) for node in done}) == len(done)
     assert len(counted(tree)) == 4
-    assert sum(bool(info.get("valid")) for info in tree.info) == 2 + 4 + 4 * 3, "and the environment is stepped once"
+    assert np.sum(tree.valid == Ternary.YES) == 2 + 4 + 4 * 3, "and the environment is stepped once"
 
 
 def faulty(request: Request) -> object:

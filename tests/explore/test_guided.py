@@ -20,7 +20,7 @@ from bough.reward import Success
 from bough.rollout import Limits
 from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
-from bough.tree import Kind, Outcome, Rewarded, Source, Task, Tree, counted, leaves, path
+from bough.tree import Kind, Outcome, Rewarded, Source, Task, Ternary, Tree, counted, leaves, path
 
 
 def obeys(request: Request) -> tuple[int, ...]:
@@ -56,7 +56,7 @@ def sources(tree: Tree, leaf: int) -> list[int]:
 def test_when_all_fail_the_way_is_told(context: Context) -> None:
     tree = grown(Guided(n=3, again=2), Scripted(script=obeys), context=context)
     ends = counted(tree).tolist()
-    assert [bool(tree.info[leaf]["success"]) for leaf in ends] == [False] * 3 + [True] * 2
+    assert [bool(tree.success[leaf] == Ternary.YES) for leaf in ends] == [False] * 3 + [True] * 2
     assert [sources(tree, leaf) for leaf in ends] == [[Source.SAMPLED] * 3] * 3 + [[Source.TEACHER] * 3] * 2
     assert "Do this" not in "".join(map(chr, tree.token.tolist())), "the hint is no part of the tree"
 
@@ -74,7 +74,7 @@ def test_one_success_is_enough() -> None:
     for seed in range(30):
         tree = grown(Guided(n=4), scripted(lambda chance: chance.choice("aaab")), seed=seed)
         helped = [leaf for leaf in counted(tree).tolist() if Source.TEACHER in sources(tree, leaf)]
-        alone = [bool(tree.info[leaf]["success"]) for leaf in counted(tree).tolist() if leaf not in helped]
+        alone = [bool(tree.success[leaf] == Ternary.YES) for leaf in counted(tree).tolist() if leaf not in helped]
         assert len(alone) == 4
         assert bool(helped) == (not any(alone))
 

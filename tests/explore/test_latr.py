@@ -21,7 +21,7 @@ from tests.explore.shapes import (
 from bough.engine import InjectedFault, Request, Scripted
 from bough.explore import Latr
 from bough.rollout import Explorer
-from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, path, trained
+from bough.tree import Kind, Outcome, Source, Ternary, Tree, counted, leaves, path, trained
 
 TIED = {"x": 0.5, "y": 0.4, "z": 0.05}
 CLEAR = {"x": 0.8, "y": 0.1, "z": 0.05}
@@ -115,7 +115,7 @@ def test_what_was_cut_off_is_not_learned_from_and_cost_what_it_cost() -> None:
     # Born at 2 and compared over five tokens, the first of which was forced.
     assert written(tree, gone) == "xxyxxxx"
     assert rollout.budget.spent.tokens == 2 * 21 + 4
-    assert tree.info[0]["pruned_branches"] == 1
+    assert tree.counts.pruned_branches == 1
     assert not trained(tree)[tree.span[gone] : tree.span[gone + 1]].any()
 
 
@@ -202,7 +202,7 @@ def test_a_forced_token_may_be_the_last_of_an_action() -> None:
     engine = told(tied_at(4), filled("x"))
     tree = grown(place_of(engine, max_tokens=5), SMALL)
     assert [written(tree, leaf) for leaf in leaves(tree)] == ["xxxxx", "xxxxy"]
-    assert [tree.info[int(tree.parent[leaf])]["well_formed"] for leaf in leaves(tree)] == [False, False]
+    assert tree.well_formed[tree.parent[leaves(tree)]].tolist() == [Ternary.NO, Ternary.NO]
 
 
 def test_no_branches_after_so_many_tokens() -> None:

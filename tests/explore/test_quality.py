@@ -1,6 +1,7 @@
 """What an action is worth before it is done."""
 
 import asyncio
+import math
 from dataclasses import dataclass
 
 import pytest
@@ -97,7 +98,8 @@ def test_a_judge_says_what_an_action_is_worth(answer: str, score: float | None) 
     async def script(rollout: Rollout) -> None:
         draft = rollout.force_tokens(await rollout.root(), [*map(ord, "{turns}"), 0])
         assert await rate(rollout, LlmJudge(prompt="{observation} then {action}?"), draft) == score
-        assert rollout.builder.nodes[draft.node].info.get("quality") == score
+        rating = rollout.builder.nodes[draft.node].rating
+        assert score is None if math.isnan(rating) else rating == score
         assert rollout.budget.spent == Usage(tokens=len(answer) + 1, calls=1)
 
     play(runner(engine, max_tokens=20), script)
@@ -135,7 +137,7 @@ def test_a_judge_that_breaks_or_is_too_dear_says_nothing() -> None:
     async def script(rollout: Rollout) -> None:
         draft = rollout.force_tokens(await rollout.root(), [ord("a"), 0])
         assert await rate(rollout, LlmJudge(), draft) is None
-        assert "quality" not in rollout.builder.nodes[draft.node].info
+        assert math.isnan(rollout.builder.nodes[draft.node].rating)
 
     play(runner(Scripted(script=lambda _: InjectedFault.FAULT)), script)
     play(runner(scripted(lambda _: "1"), limits=Limits(tree_tokens=3)), script)

@@ -20,7 +20,7 @@ from bough.engine import InjectedFault, Request, Scripted
 from bough.explore import Segments
 from bough.reward import EnvReward
 from bough.rollout import Explorer
-from bough.tree import Kind, Outcome, Rewarded, counted, leaves, path, turns
+from bough.tree import Kind, Outcome, Rewarded, TruncatedBy, counted, leaves, path, turns
 
 SMALL = Segments(width=8, divergence=2, tokens=3)
 
@@ -98,7 +98,7 @@ def test_those_cut_off_are_taken_up_first() -> None:
         tree = grown(place_of(Scripted(script=reply), max_tokens=60), explorer, seed=seed)
         first, *looping = (int(leaf) for leaf in leaves(tree))
         assert [written(tree, leaf) for leaf in (first, *looping)] == ["b.", "a" * 12, "a" * 12]
-        assert [tree.info[leaf].get("truncated") for leaf in looping] == ["repetition"] * 2
+        assert tree.truncated_by[looping].tolist() == [TruncatedBy.REPETITION] * 2
         assert ends(tree) == [Outcome.TERMINATED, *[Outcome.TRUNCATED] * 2]
         shared += len(set(path(tree, looping[0]).tolist()) & set(path(tree, looping[1]).tolist())) > 1
     # Two of the three beginnings are not the prompt.

@@ -19,7 +19,7 @@ from bough.explore import Chains, FormatScore, Slate
 from bough.reward import EnvReward
 from bough.rollout import Limits, PendingAction, Rollout
 from bough.train.summary import summarize
-from bough.tree import Kind, Outcome, Rewarded, Tree, counted, leaves, turns
+from bough.tree import Kind, Outcome, Rewarded, Ternary, Tree, TruncatedBy, counted, leaves, turns
 
 SCORES = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0}
 
@@ -66,7 +66,7 @@ def test_so_many_actions_and_so_few_steps(candidates: int, length: int) -> None:
     tree = grown(Slate(quality=Letter(), candidates=candidates), length=length)
     acts = tree.kind == Kind.ACTION
     assert acts.sum() == candidates * length
-    assert sum("valid" in info for info in tree.info) == length
+    assert np.sum(tree.valid != Ternary.UNKNOWN) == length
     assert len(counted(tree)) == (candidates - 1) * length + 1
     assert np.bincount(turns(tree)[acts])[1:].tolist() == [candidates] * length
 
@@ -77,7 +77,7 @@ def test_every_candidate_is_taught_by_what_it_was_judged() -> None:
     acts = np.flatnonzero(tree.kind == Kind.ACTION)
     for place in np.unique(tree.parent[acts]):
         here = [int(node) for node in acts if tree.parent[node] == place]
-        score = np.asarray([tree.info[node]["quality"] for node in here], dtype=np.float64)
+        score = np.asarray([tree.rating[node] for node in here], dtype=np.float64)
         expected = (score - score.mean()) / (score.std(ddof=1) + 1e-6)
         assert [credited.advantage[tree.span[node]] for node in here] == pytest.approx(expected.tolist(), abs=2e-5)
     batch = pack([credited])
@@ -109,10 +109,10 @@ def test_better_ones_are_taken_more_often_and_the_chance_is_written_down() -> No
     for seed in range(200):
         tree = grown(Slate(quality=Letter(), candidates=3), length=1, seed=seed)
         acts = [node for node in range(tree.nodes) if tree.kind[node] == Kind.ACTION]
-        best = max(float(tree.info[node]["quality"]) for node in acts)  # type: ignore[arg-type]
-        good = [node for node in acts if tree.info[node]["quality"] == best]
+        best = max(float(tree.rating[node]) for node in acts)
+        good = [node for node in acts if tree.rating[node] == best]
         expected += sum(float(tree.info[node]["pick"]) for node in good)  # type: ignore[arg-type]
-        taken += any("valid" in tree.info[node] for node in good)
+        taken += any(tree.valid[node] != Ternary.UNKNOWN for node in good)
         assert sum(float(tree.info[node]["pick"]) for node in acts) == pytest.approx(1.0)  # type: ignore[arg-type]
     assert taken == pytest.approx(expected, abs=3.3 * np.sqrt(50))
     assert taken > 120
@@ -121,7 +121,7 @@ def test_better_ones_are_taken_more_often_and_the_chance_is_written_down() -> No
 def test_success_is_that_of_the_path_that_was_done() -> None:
     tree = grown(Slate(quality=Letter()), scripted(lambda _: "a"))
     assert summarize([rewarded(tree)], unstarted=0, dropped={})["train/success"] == 1.0
-    stubs = [leaf for leaf in leaves(tree) if tree.info[int(leaf)].get("stub")]
+    stubs = [leaf for leaf in leaves(tree) if tree.truncated_by[leaf] == TruncatedBy.STUB]
     assert len(stubs) == 4 * 4
     assert set(tree.outcome[stubs].tolist()) == {Outcome.TRUNCATED}
 
@@ -137,7 +137,7 @@ def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> 
     acts = int((expected.kind == Kind.ACTION).sum())
     assert acts <= (limits.tree_calls or 20)
     assert expected.sampled.sum() <= (limits.tree_tokens or 1000)
-    assert sum("valid" in info for info in expected.info) <= (limits.tree_turns or 4)
+    assert np.sum(expected.valid != Ternary.UNKNOWN) <= (limits.tree_turns or 4)
 
     @settings(max_examples=8)
     @given(chance=strategies.integers(0, 2**32 - 1).map(random.Random))
@@ -149,9 +149,10 @@ def test_the_order_of_arrival_does_not_show_and_budgets_hold(limits: Limits) -> 
 
 def test_what_nobody_can_judge_takes_no_part() -> None:
     tree = grown(Slate(quality=Letter(), candidates=8), scripted(lambda chance: chance.choice("az")))
-    unknown = [info for info in tree.info if info.get("text") == "z" and "finish" in info]
+    unknown = [node for node in np.flatnonzero(tree.kind == Kind.ACTION) if tree.info[node]["text"] == "z"]
     assert unknown
-    assert all("quality" not in info and "pick" not in info for info in unknown)
+    assert np.all(np.isnan(tree.rating[unknown]))
+    assert all("pick" not in tree.info[node] for node in unknown)
     assert tree.outcome[leaves(tree)].tolist().count(Outcome.OPEN) == len(unknown)
 
 
@@ -164,7 +165,7 @@ def test_faults_are_tried_again() -> None:
         explorer = Slate(quality=FormatScore(), candidates=2, retries=60)
         tree = grown(explorer, Scripted(script=reply), seed=seed)  # type: ignore[arg-type]
         assert (tree.outcome == Outcome.FAILED).any()
-        ends = [leaf for leaf in counted(tree) if not tree.info[int(leaf)].get("stub")]
+        ends = [leaf for leaf in counted(tree) if tree.truncated_by[leaf] != TruncatedBy.STUB]
         assert tree.outcome[ends].tolist() == [Outcome.TERMINATED]
     nothing = grown(
         Slate(quality=FormatScore(), candidates=2, retries=1), Scripted(script=lambda _: InjectedFault.FAULT)
@@ -181,7 +182,10 @@ def test_truncated_sampling_has_a_fraction_of_the_variance(length: int) -> None:
         short += _taught(Credit(scale=False)([rewarded(slate)])[0])
         place = runner(scripted(lambda chance: chance.choice("abcd")), InProcessHost(env=World(length=length)))
         (tree,) = grow(place, Chains(n=4), seed=seed).trees
-        paid = [SCORES[str(info["text"])] if "finish" in info else 0.0 for info in tree.info]
+        paid = [
+            SCORES[str(info["text"])] if kind == Kind.ACTION else 0.0
+            for info, kind in zip(tree.info, tree.kind, strict=True)
+        ]
         (credited,) = dr_grpo()([Rewarded(tree=tree, channels={"letters": np.asarray(paid)})])
         whole += _taught(credited)
     assert np.var(whole) / np.var(short) == pytest.approx(length, rel=0.2)

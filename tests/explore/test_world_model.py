@@ -13,7 +13,7 @@ from bough.explore import Chains
 from bough.explore.world_model import Ask, DirectLlmCall, ImaginedEpisode, WorldModel
 from bough.rollout import Limits
 from bough.search import mcts
-from bough.tree import Outcome, Task
+from bough.tree import Outcome, Task, Ternary
 
 SAMPLING = Sampling(max_tokens=100)
 
@@ -95,7 +95,7 @@ def test_trees_grow_in_a_dream_within_their_budget() -> None:
     (tree,) = grow(runner(engine, dream), Chains(n=1)).trees
     assert [info["text"] for info in tree.info] == ["on", "a", "on", "a", "won"]
     assert tree.outcome[-1] == Outcome.TERMINATED
-    assert tree.info[-1]["success"] is True
+    assert tree.success[-1] == Ternary.YES
     asked = len(engine.requests)
     grow(runner(engine, dream, limits=Limits(tree_turns=1)), Chains(n=1))
     assert len(engine.requests) - asked == 3, "the start, an action, a step"

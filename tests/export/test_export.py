@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from bough.cli.app import app
 from bough.config import ConfigError
-from bough.context import Window
+from bough.context import Window, conversation
 from bough.credit import Searched
 from bough.explore.text_similarity import edit_distance
 from bough.export import PairFilter, export
@@ -24,7 +24,7 @@ from bough.rollout import Limits
 from bough.search import mcts
 from bough.store import RunDirectory, StoreError, read_metrics, read_trees, write_trees
 from bough.train import Revise, Run, Warmup, start
-from bough.tree import Credited, path_view
+from bough.tree import Credited, Ternary, path_view
 
 PATHS = ["objective.pairs.unit=path", "objective.pairs.choice=best_worst"]
 
@@ -106,7 +106,7 @@ def test_sides_whose_context_is_rebuilt_are_left_out_and_turns_are_not(window: R
 def test_examples_are_the_turns_of_good_paths_and_no_others(full: RunDirectory) -> None:
     found = export(full.path, ["credit=Filtered()"], what="examples")
     (file,) = full.trees.glob("*.safetensors")
-    solved = {each.tree.task.id for each in read_trees(file, Credited) if any(i.get("success") for i in each.tree.info)}
+    solved = {each.tree.task.id for each in read_trees(file, Credited) if np.any(each.tree.success == Ternary.YES)}
     assert {row["task"] for row in found.rows} == solved
     assert {row["weight"] for row in found.rows} == {1.0}
     best = export(full.path, ["credit=Filtered(answer=true)"], what="examples")
@@ -237,8 +237,8 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
 def test_a_tokenizer_is_all_that_is_needed(full: RunDirectory, tmp_path: Path) -> None:
     tiny = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
     trained = Pretrained(path=str(full.final)).renderer(full.policy)
-    tokens = tiny.render("go", (), "G _ P")
-    assert trained.render("go", (), "G _ P") == tokens
+    tokens = tiny.render(conversation("go", (), "G _ P"))
+    assert trained.render(conversation("go", (), "G _ P")) == tokens
     assert trained.verbatim(tokens) == tiny.verbatim(tokens) == "<|system|>go<|user|>G _ P<|assistant|>"
     with pytest.raises(ValueError, match="got no file; need the tokenizer that the run has trained"):
         Tiny().renderer(tmp_path)

@@ -123,3 +123,56 @@ def test_few_modules_import_the_kernels() -> None:
         if any(name.startswith("bough.kernels") for name in _imported(node))
     }
     assert len(users) <= 4, f"got {sorted(users)}; need at most four modules that import bough.kernels"
+
+
+READ_INFO = {
+    "tree": "the accessors of `texts.py`, and the annotations that a user's parser names",
+    "view": "shows the texts to people",
+}
+"""The rooms that read string keys of `info`, with the reason."""
+
+
+def _is_info(node: ast.expr) -> bool:
+    """Whether an expression is the info of a node: `info`, `draft.info`, `tree.info[node]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return (node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else "") == "info"
+
+
+def _reads_info(node: ast.AST) -> bool:
+    """Whether a node of the syntax tree reads a key of an info; `tree.info[node]` alone is no key."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and _is_info(node.value):
+        key = node.slice
+        named = isinstance(key, ast.Name) and key.id.isupper()
+        return named or (isinstance(key, ast.Constant) and isinstance(key.value, str))
+    if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
+        return _is_info(node.comparators[0])
+    called = node.func if isinstance(node, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("get", "pop", "setdefault") and _is_info(called.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "reads"),
+    [
+        ('tree.info[leaf]["success"]', True),
+        ('node.info.get("valid") is False', True),
+        ('"fault" in tree.info[0]', True),
+        ("tree.info[leaf].get(STUB)", True),
+        ("info[STUB]", True),
+        ("text_in(tree.info[leaf])", False),
+        ('node.info["text"] = step', False),
+    ],
+)
+def test_a_read_key_of_info_is_found(line: str, reads: bool) -> None:
+    assert any(map(_reads_info, ast.walk(ast.parse(line)))) == reads
+
+
+def test_what_code_reads_is_no_key_of_info() -> None:
+    found = [
+        f"{file.relative_to(SRC)}:{node.lineno}"
+        for file in FILES
+        if file.relative_to(SRC).parts[0] not in READ_INFO
+        for node in ast.walk(ast.parse(file.read_text()))
+        if _reads_info(node)
+    ]
+    assert not found, f"got reads of keys of info at {found}; need a column of Tree, or an accessor of bough.tree.texts"

@@ -29,7 +29,7 @@ from bough.rollout import Deadlines
 from bough.store import RunDirectory, read_metrics, read_trees
 from bough.train import Checkpointing, Health, Run, Runtime, Tasks, Warmup, resume, start
 from bough.train.check import check
-from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, is_replayed, leaves, path
+from bough.tree import Credited, Floats, Rewarded, Source, StageError, Task, Tree, leaves, path
 from bough.tree.needs import Need, estimate
 
 EPOCHS, STEPS = 16, 6
@@ -137,10 +137,10 @@ def test_a_replayed_path_is_bit_for_bit_what_an_earlier_step_sampled(whole: Whol
     replayed = 0
     for step in range(EPOCHS + 1, LAST + 1):
         trees = [each.tree for each in read_trees(directory.trees_of(step), Credited)]
-        for tree in (tree for tree in trees if is_replayed(tree)):
+        for tree in (tree for tree in trees if tree.replayed):
             replayed += 1
             assert (tree.task.id, words(tree, int(leaves(tree)[0]))) in sampled
-        fresh = [tree for tree in trees if not is_replayed(tree)]
+        fresh = [tree for tree in trees if not tree.replayed]
         sampled |= {(tree.task.id, words(tree, int(leaf))) for tree in fresh for leaf in leaves(tree)}
     assert replayed == sum(told(directory, "replay/used")) > 0
     assert max(told(directory, "policy/gap")) < 1e-4, "tokens of earlier steps are no gap between engine and learner"

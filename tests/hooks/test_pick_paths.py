@@ -9,7 +9,7 @@ from tests.trees import chains, rewarded
 
 from bough.credit import Grpo
 from bough.hooks import PickPaths
-from bough.tree import mark_replayed
+from trees import as_replayed
 
 TEN = [0.0] * 9 + [1.0]
 
@@ -51,7 +51,7 @@ def test_the_success_that_stays_is_any_of_them() -> None:
 
 def test_what_is_cut_out_is_in_no_baseline() -> None:
     picker = PickPaths(keep=2).build(vocab_tokens=10, device="cpu", seed=0)
-    trees = [rewarded(chains(TEN)), rewarded(chains([1.0, 0.0])), mark_replayed(rewarded(chains(TEN)))]
+    trees = [rewarded(chains(TEN)), rewarded(chains([1.0, 0.0])), as_replayed(rewarded(chains(TEN)))]
     cut, small, old = picker.transform(trees, 0)
     assert sorted(cut.returns().tolist()) == [0.0, 1.0]
     assert small is trees[1]

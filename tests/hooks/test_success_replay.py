@@ -14,7 +14,7 @@ from bough.hooks.success_replay import SuccessReplayState
 from bough.learner import Learner, Optimizer
 from bough.objective import Normalizer, PpoClip
 from bough.policy import Tiny
-from bough.tree import Outcome, Rewarded, counted, is_replayed, leaves
+from bough.tree import Outcome, Rewarded, counted, leaves
 
 
 def replay(**settings: float) -> SuccessReplayState:
@@ -107,8 +107,8 @@ def test_a_replayed_path_is_the_path_that_was_sampled() -> None:
     assert again.tree.policy_version.tolist() == [-1, 3, -1, 3, -1]
     assert again.channels["env"].tolist() == [0, 0, 0, 1, 0]
     assert again.estimates == {}, "what a critic of then thought is of no use"
-    assert is_replayed(again.tree)
-    assert not is_replayed(rest.tree)
+    assert again.tree.replayed
+    assert not rest.tree.replayed
 
 
 def test_the_path_that_makes_room_is_the_first_that_counts() -> None:

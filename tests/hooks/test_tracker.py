@@ -8,7 +8,8 @@ from tests.trees import chains, rewarded
 
 from bough.hooks import Tracker
 from bough.hooks.tracker import TrackerState
-from bough.tree import Rewarded, mark_replayed
+from bough.tree import Rewarded
+from trees import as_replayed
 
 
 def tracker(**settings: float) -> TrackerState:
@@ -82,7 +83,7 @@ def test_several_paths_of_a_task_are_one_visit() -> None:
 def test_a_replayed_path_says_nothing_about_the_policy_but_is_told_the_rate() -> None:
     one = tracker()
     told(one, paths(0.0))
-    assert told(one, mark_replayed(paths(1.0))) == [0.25]
+    assert told(one, as_replayed(paths(1.0))) == [0.25]
     assert one.records["task"].alpha == 2
 
 

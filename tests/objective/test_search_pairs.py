@@ -15,7 +15,7 @@ from bough.credit import Process, Searched
 from bough.learner.loss_inputs import by_path
 from bough.objective import Dpo, LossInputs, Normalizer, Pairs, agent_q_dpo, mcts_dpo, rstar, tp_llama
 from bough.objective.pairs import PreferencePairs
-from bough.tree import EXPLORER, TRUNCATED_BY, Credited, Outcome, Rewarded
+from bough.tree import Credited, Outcome, Rewarded, TruncatedBy
 from bough.tree.needs import PATHS, REFERENCE
 
 
@@ -40,11 +40,11 @@ def tree_of(values: dict[str, float], visits: dict[str, int] | None = None, cut:
     nodes, place = [N(parent=-1, kind=PROMPT)], {"": 0}
     for name, value in sorted(values.items()):
         inner = any(other != name and other.startswith(name) for other in values)
-        info = {"value": value, "visits": 1 if visits is None else visits[name]}
-        nodes.append(N(parent=place[name[:-1]], kind=ACTION, tokens=(ord(name[-1]),), info=info))
+        count = 1 if visits is None else visits[name]
+        nodes.append(N(parent=place[name[:-1]], kind=ACTION, tokens=(ord(name[-1]),), value=value, visits=count))
         ending = Outcome.OPEN if inner else Outcome.TRUNCATED if name in cut else Outcome.TERMINATED
-        says = {} if inner else {"success": value == 1.0} | ({TRUNCATED_BY: EXPLORER} if name in cut else {})
-        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, info=says))
+        success, why = None if inner else value == 1.0, TruncatedBy.EXPLORER if name in cut else TruncatedBy.NOTHING
+        nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, outcome=ending, success=success, truncated_by=why))
         place[name] = len(nodes) - 1
     return rewarded(build(*nodes))
 

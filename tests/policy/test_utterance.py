@@ -12,7 +12,8 @@ from bough.credit import Archer
 from bough.policy import UtteranceCritic
 from bough.policy.double_critic import UtteranceCriticState
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
-from bough.tree import Outcome, Rewarded, mark_replayed, path_view
+from bough.tree import Outcome, Rewarded, path_view
+from trees import as_replayed
 
 SMALL = UtteranceCritic(layers=1, width=16, heads=2, context_tokens=16, steps=2, batch_turns=8, warmup_steps=0)
 STAY, MOVE = 20, 21
@@ -92,7 +93,7 @@ def test_the_critic_finds_the_true_values_of_a_chain() -> None:
     assert max(true[at][0] - wrong[at] for at in true) > 0.2, "the test would notice"
     # A replayed walk is judged and not learned from.
     taken = [(0, STAY), (0, MOVE), (1, STAY), (1, MOVE)]
-    told = one.transform([mark_replayed(walk([action for _, action in taken], Outcome.TRUNCATED))], seed=99)
+    told = one.transform([as_replayed(walk([action for _, action in taken], Outcome.TRUNCATED))], seed=99)
     advantage = Archer().of_turns(path_view(told))
     assert advantage.tolist() == pytest.approx([true[at][0] - true[at][1] for at in taken], abs=0.05)
     assert advantage[1] > 0 > advantage[0]

@@ -4,23 +4,22 @@ from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
 from bough.reward import EnvReward, Format, InvalidAction, Length, Success, compute_rewards
-from bough.tree import Kind, Outcome, Tree, counted, turns
+from bough.tree import Kind, Outcome, Ternary, Tree, counted, turns
 
 DONE = Outcome.TERMINATED
 
 
 def episode() -> Tree:
     """Three paths: solved in two turns, unsolved in one, solved in one; some actions are badly written."""
-    bad, worse = {"valid": False, "well_formed": True}, {"valid": False, "well_formed": False}
     return build(
-        N(parent=-1, kind=PROMPT, info={"valid": False}),
-        N(parent=0, kind=ACTION, env_reward=0.5, info=bad),
+        N(parent=-1, kind=PROMPT, valid=False),
+        N(parent=0, kind=ACTION, env_reward=0.5, valid=False, well_formed=True),
         N(parent=1, kind=OBSERVATION),
         N(parent=2, kind=ACTION, env_reward=1.0),
-        N(parent=3, kind=OBSERVATION, outcome=DONE, info={"success": True}),
-        N(parent=0, kind=ACTION, info=worse),
-        N(parent=5, kind=OBSERVATION, outcome=Outcome.TRUNCATED, info={"success": False}),
-        N(parent=0, kind=ACTION, outcome=DONE, info={"success": True, "valid": True, "well_formed": True}),
+        N(parent=3, kind=OBSERVATION, outcome=DONE, success=True),
+        N(parent=0, kind=ACTION, valid=False, well_formed=False),
+        N(parent=5, kind=OBSERVATION, outcome=Outcome.TRUNCATED, success=False),
+        N(parent=0, kind=ACTION, outcome=DONE, success=True, valid=True, well_formed=True),
     )
 
 
@@ -47,8 +46,8 @@ def test_an_action_that_ends_both_well_and_badly_is_refused() -> None:
     tree = build(
         N(parent=-1, kind=PROMPT),
         N(parent=0, kind=ACTION),
-        N(parent=1, kind=OBSERVATION, outcome=DONE, info={"success": True}),
-        N(parent=1, kind=OBSERVATION, outcome=DONE, info={"success": False}),
+        N(parent=1, kind=OBSERVATION, outcome=DONE, success=True),
+        N(parent=1, kind=OBSERVATION, outcome=DONE, success=False),
     )
     with pytest.raises(ValueError, match=r"got actions \[1\] of task task.*need one ending an action"):
         compute_rewards([tree], [Success()])
@@ -74,6 +73,6 @@ def test_each_path_is_paid_for_its_own_ending(rng: np.random.Generator) -> None:
     for paid in compute_rewards(trees, [Success(weight=3.0), Length(per_turn=0.5)]):
         tree = paid.tree
         for leaf, total in zip(counted(tree), paid.returns(), strict=True):
-            won = tree.info[leaf].get("success") is True
+            won = tree.success[leaf] == Ternary.YES
             assert total == (3.0 - 0.5 * turns(tree)[leaf] if won else 0.0)
         assert not np.any(paid.reward[tree.kind != Kind.ACTION])

@@ -10,7 +10,7 @@ from tests.explore.stage import World, grow, runner, scripted
 
 from bough.explore import Chains
 from bough.rollout import Cursor, Deadlines, Limits, NodeDraft, Rollout, TreeBuilder, Usage
-from bough.tree import DTYPES, Kind, Outcome, Source, Task, Tree, derive
+from bough.tree import DTYPES, Kind, Outcome, Source, Task, Ternary, Tree, derive
 
 
 def columns(tree: Tree) -> dict[str, bytes]:
@@ -120,6 +120,6 @@ def test_demonstrations_and_samples_are_told_apart() -> None:
     assert tree.source[actions].tolist() == [Source.FORCED, Source.TEACHER, Source.SAMPLED, Source.TEACHER]
     assert tree.policy_version[actions].tolist() == [-1, -1, 0, -1]
     ends = np.flatnonzero(tree.outcome == Outcome.TERMINATED)
-    assert [tree.info[node]["success"] for node in ends] == [False, True]
+    assert tree.success[ends].tolist() == [Ternary.NO, Ternary.YES]
     assert tree.env_reward[actions].tolist() == [0, 0, 2, 3]
     assert World().instructions == tree.info[0]["instructions"]

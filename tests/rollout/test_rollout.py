@@ -7,7 +7,7 @@ from bough.engine import InjectedFault, Scripted
 from bough.env import InProcessHost, State, Step
 from bough.explore import Chains, Demonstration
 from bough.rollout import Limits
-from bough.tree import Kind, Outcome, Source, Tree, counted, leaves, truncated_states, turns
+from bough.tree import Kind, Outcome, Source, Ternary, Tree, TruncatedBy, counted, leaves, truncated_states, turns
 
 
 def only(tree_of: object) -> Tree:
@@ -16,7 +16,7 @@ def only(tree_of: object) -> Tree:
 
 
 def why(tree: Tree) -> list[object]:
-    return [tree.info[leaf].get("truncated") for leaf in leaves(tree)]
+    return [TruncatedBy(reason).name.lower() for reason in tree.truncated_by[leaves(tree)]]
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_replayed_steps_are_paid_for() -> None:
 def test_the_end_of_an_episode_beats_a_budget() -> None:
     tree = only(grow(runner(scripted(lambda _: "a"), limits=Limits(turns=3)), Chains(n=1)))
     assert tree.outcome[leaves(tree)].tolist() == [Outcome.TERMINATED]
-    assert why(tree) == [None]
-    assert tree.info[int(leaves(tree)[0])]["success"] is True
+    assert why(tree) == ["nothing"]
+    assert tree.success[int(leaves(tree)[0])] == Ternary.YES
 
 
 def test_a_context_that_grows_over_the_models_ends_the_path_and_not_the_run() -> None:
@@ -101,10 +101,11 @@ def test_a_first_prompt_that_does_not_fit() -> None:
 def test_what_is_cut_off_is_not_well_formed() -> None:
     tree = only(grow(runner(scripted(lambda _: "aaaa"), max_tokens=2), Chains(n=1)))
     action = tree.info[1]
-    assert (action["text"], action["well_formed"], action["finish"]) == ("aa", False, "length")
+    assert (action["text"], tree.well_formed[1], tree.cut_off[1]) == ("aa", Ternary.NO, Ternary.YES)
     tree = only(grow(runner(scripted(lambda _: "a\nb")), Chains(n=1)))
     action = tree.info[1]
-    assert (action["text"], action["raw"], action["well_formed"], action["finish"]) == ("a", "a\nb", False, "stop")
+    assert (action["text"], action["raw"]) == ("a", "a\nb")
+    assert (tree.well_formed[1], tree.cut_off[1]) == (Ternary.NO, Ternary.NO)
 
 
 def test_windows_start_texts_anew() -> None:
@@ -122,7 +123,7 @@ def test_a_demonstration() -> None:
     assert actions.sum() == 3
     assert tree.token[tree.span[1] : tree.span[2]].tolist() == [ord("a"), STOP]
     assert np.isnan(tree.logprob).all()
-    assert tree.info[int(leaves(tree)[0])]["success"] is True
+    assert tree.success[int(leaves(tree)[0])] == Ternary.YES
 
 
 def test_a_demonstration_without_an_oracle() -> None:

@@ -13,7 +13,20 @@ from bough.engine import InjectedFault, Sampling, Scripted
 from bough.env import InProcessHost, Replay
 from bough.rollout import Budget, BudgetExceeded, Cursor, Limits, PendingAction, Rollout, TreeBuilder, Usage
 from bough.rollout.runner import RolloutRunner
-from bough.tree import Kind, Outcome, Source, Task, Tree, counted, leaves, path, turns
+from bough.tree import (
+    UNKNOWN_VALUES,
+    Kind,
+    Outcome,
+    Source,
+    Task,
+    Ternary,
+    Tree,
+    TruncatedBy,
+    counted,
+    leaves,
+    path,
+    turns,
+)
 
 TASK = Task(id="t")
 
@@ -54,7 +67,7 @@ def test_what_is_written_is_done_later_or_never() -> None:
     tree = play(runner(scripted(lambda _: "a")), script)
     assert tree.kind.tolist() == [Kind.PROMPT, Kind.ACTION, Kind.ACTION, Kind.OBSERVATION]
     assert tree.outcome.tolist() == [Outcome.OPEN] * 3 + [Outcome.TRUNCATED]
-    assert tree.info[3]["truncated"] == "explorer"
+    assert tree.truncated_by[3] == TruncatedBy.EXPLORER
     assert tree.span.tolist()[-2:] == [13, 16], "the state in which it ends is known"
 
 
@@ -119,22 +132,19 @@ def test_a_stopped_draft_is_a_path_and_a_forgotten_one_is_not() -> None:
         root = await rollout.root()
         forgotten, stopped, gone_on = [await written(rollout, root, most=1, branch=branch) for branch in range(3)]
         for draft in (stopped, gone_on):
-            rollout.stop(draft, "because")
+            rollout.stop(draft, TruncatedBy.REPETITION)
         assert isinstance(await rollout.execute(await written(rollout, gone_on)), Cursor)
         assert forgotten.tokens
 
     tree = play(runner(scripted(lambda _: "a")), script)
     ends = {int(leaf): Outcome(int(tree.outcome[leaf])) for leaf in leaves(tree)}
     assert list(ends.values()) == [Outcome.OPEN, Outcome.TRUNCATED, Outcome.TRUNCATED]
-    assert tree.info[list(ends)[1]] | {"finish": "length"} == {
-        "finish": "length",
-        "text": "a",
-        "well_formed": False,
-        "success": False,
-        "truncated": "because",
-    }
+    stopped = list(ends)[1]
+    assert tree.info[stopped] == {"text": "a"}
+    assert (tree.well_formed[stopped], tree.success[stopped]) == (Ternary.NO, Ternary.NO)
+    assert tree.truncated_by[stopped] == TruncatedBy.REPETITION
     assert len(tree.tokens_of(list(ends)[1])) == 1, "what was written was written"
-    assert tree.info[list(ends)[2]]["truncated"] == "explorer"
+    assert tree.truncated_by[list(ends)[2]] == TruncatedBy.EXPLORER
 
 
 @settings(max_examples=25)
@@ -168,6 +178,9 @@ def test_cutting_changes_nothing_about_what_was_there(cuts: list[int]) -> None:
     assert len(acts) == 1 + len(set(cuts))
     assert [tree.env_reward[node] for node in acts] == [0.0] * (len(acts) - 1) + [whole.env_reward[1]]
     assert [dict(tree.info[node]) for node in acts] == [{}] * (len(acts) - 1) + [dict(whole.info[1])]
+    for column, unknown in UNKNOWN_VALUES.items():
+        known = [*[unknown] * (len(acts) - 1), getattr(whole, column)[1]]
+        np.testing.assert_array_equal(getattr(tree, column)[acts], known)
     assert all(tree.parent[1:] < np.arange(1, tree.nodes))
 
 
@@ -225,7 +238,7 @@ def test_a_place_in_which_nothing_was_done_ends_a_path_and_what_was_written_ther
     tree = play(runner(scripted(lambda _: "a")), script)
     (leaf,) = counted(tree).tolist()
     assert tree.outcome[leaf] == Outcome.TRUNCATED
-    assert tree.info[leaf] == {"success": False, "truncated": "explorer"}
+    assert (tree.success[leaf], tree.truncated_by[leaf]) == (Ternary.NO, TruncatedBy.EXPLORER)
     assert tree.kind[path(tree, leaf)].tolist() == [Kind.PROMPT, Kind.ACTION, Kind.OBSERVATION, Kind.OBSERVATION]
     assert len(leaves(tree)) == 4
 

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 from tests.explore.stage import grow, runner, says
 
 from bough.engine import Completion, Engine, Request, Scripted
@@ -130,7 +131,7 @@ def _one(place, explorer, task):  # type: ignore[no-untyped-def]
 
 def answer(tree: Tree) -> list[str]:
     """What was done on the way to the answer; fails when there is none or more than one."""
-    (node,) = [node for node in range(tree.nodes) if tree.info[node].get("answer")]
+    (node,) = np.flatnonzero(tree.answer).tolist()
     return [str(tree.info[step]["text"]) for step in path(tree, node) if tree.kind[step] == Kind.ACTION]
 
 

@@ -43,18 +43,18 @@ def search(engine: Scripted, explorer: Explorer, *, limits: Limits | None = None
 
 def answer(tree: Tree) -> str:
     """The actions that lead to the answer."""
-    (node,) = [node for node in range(tree.nodes) if tree.info[node].get("answer")]
+    (node,) = np.flatnonzero(tree.answer).tolist()
     return "".join(str(tree.info[step]["text"]) for step in path(tree, node) if tree.kind[step] == Kind.ACTION)
 
 
 def actions(tree: Tree) -> dict[str, Any]:
-    """The infos of the actions that the search considered, by the actions on the way to them."""
+    """The infos and columns of the actions that the search considered, by the actions on the way to them."""
     return {
         "".join(str(tree.info[step]["text"]) for step in path(tree, int(node)) if tree.kind[step] == Kind.ACTION): (
-            {**tree.info[node], "source": tree.source[node]}
+            {**tree.info[node], **{name: getattr(tree, name)[node] for name in ("source", "value", "rating", "visits")}}
         )
         for node in np.flatnonzero(tree.kind == Kind.ACTION)
-        if "visits" in tree.info[node]
+        if "prior" in tree.info[node]
     }
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.explore.stage import STOP, World, runner
@@ -21,7 +22,7 @@ from bough.engine import InjectedFault, Request, Scripted
 from bough.env import Branching, Env, EnvFault, InProcessHost, Replay, State, Step
 from bough.rollout import Explorer, Limits, Rollout, TreeBuilder
 from bough.search import Admissible, Best, ConstantValue, Level, MeanBackup, NodeValue, Search
-from bough.tree import Outcome, Task, Tree
+from bough.tree import Outcome, Task, Ternary, Tree
 
 PAYS = {"aaaa": 1.0, "abba": 0.5, "bb": 0.0}
 
@@ -188,10 +189,10 @@ def test_replayed_turns_are_paid_for() -> None:
     env: Any = Replay(env=Steps(env=Game(depth=4), count=count), keep=0)
     how = Search(select=Best(by=NodeValue()), expand=Admissible(), rounds=1000)
     _, tree = search(how, env, limits=Limits(turns=4, tree_turns=50))
-    cost: Any = tree.info[0]["cost"]
-    assert len(count) == cost["turns"] <= 50
-    assert cost["replayed"] == cost["turns"] - sum("valid" in info for info in tree.info)
-    assert cost["replayed"] > 0
+    cost = tree.counts
+    assert len(count) == cost.turns <= 50
+    assert cost.replayed_turns == cost.turns - np.sum(tree.valid != Ternary.UNKNOWN)
+    assert cost.replayed_turns > 0
 
 
 def test_q_star_rates_all_actions_of_a_place_by_one_call() -> None:

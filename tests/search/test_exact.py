@@ -177,18 +177,18 @@ def test_q_star_carries_out_only_what_it_takes_up(env: Env, count: int) -> None:
         shortest = len(env.plan(env.start(task)))  # type: ignore[attr-defined]
         known, tree = search(replace(q_star(), rate=After(env=env)), env, limits=LIMITS, task=task)
         assert len(answer(tree)) == shortest
-        assert tree.info[0]["cost"]["turns"] == shortest
+        assert tree.counts.turns == shortest
         assert sum(node.expansions > 0 for node in known.nodes) == shortest
         other, tree = search(replace(a_star(), expand=Admissible()), env, limits=LIMITS, task=task)
-        assert tree.info[0]["cost"]["turns"] == 4 * sum(node.expansions > 0 for node in other.nodes) == 4 * shortest
+        assert tree.counts.turns == 4 * sum(node.expansions > 0 for node in other.nodes) == 4 * shortest
 
 
 def test_q_star_asks_the_policy_once_for_each_place() -> None:
     known, tree = search(replace(q_star(), rounds=3), Game(depth=4))
     rated = [node for node in known.nodes if not math.isnan(node.rating)]
     assert len(rated) == len(known.nodes) - 1 == 6
-    assert tree.info[0]["cost"]["calls"] == 3
-    assert tree.info[0]["cost"]["tokens"] == 0
+    assert tree.counts.calls == 3
+    assert tree.counts.tokens == 0
     assert all(-3 <= node.rating <= 0 for node in rated)
 
 

@@ -4,6 +4,7 @@
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tests.explore.stage import World
 from tests.search.talk import actions, answer, letter, questions, search, talk
@@ -27,7 +28,7 @@ from bough.search import (
     i_mcts,
     web_pilot,
 )
-from bough.tree import Source
+from bough.tree import Source, Ternary
 
 SHORT = InProcessHost(env=World(length=1))
 
@@ -72,7 +73,7 @@ def test_siblings_are_told_with_what_came_of_them(how: Search) -> None:
     tree = search(engine, how, host=InProcessHost(env=World(length=2)))
     told = [text.partition("before:\n")[2].partition("\nDo")[0] for text in read(engine) if "before:" in text]
     assert told == ["- c -> c", "- c -> c\n- b -> b"]
-    assert tree.info[0]["cost"]["turns"] == sum("valid" in info for info in tree.info)  # type: ignore[index]
+    assert tree.counts.turns == np.sum(tree.valid != Ternary.UNKNOWN)
 
 
 def test_an_end_that_a_hint_came_upon_is_found() -> None:
@@ -81,7 +82,7 @@ def test_an_end_that_a_hint_came_upon_is_found() -> None:
     one = Search(select=Best(), expand=Sample(width=3, hint=Siblings(carry_out=True)))
     tree = search(engine, one, host=SHORT)
     assert answer(tree) == "a"
-    assert tree.info[0]["cost"]["turns"] == 2  # type: ignore[index]
+    assert tree.counts.turns == 2
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3])
@@ -89,7 +90,7 @@ def test_siblings_are_carried_out_within_the_budget(turns: int) -> None:
     engine = talk(lambda read, _: next(each for each in "dcba" if f"- {each}" not in read), lambda _: "5")
     one = Search(select=Best(), expand=Sample(width=4, hint=Siblings(carry_out=True)), stop_value=None)
     tree = search(engine, one, host=SHORT, limits=Limits(tree_turns=turns))
-    assert tree.info[0]["cost"]["turns"] == turns  # type: ignore[index]
+    assert tree.counts.turns == turns
 
 
 def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
@@ -111,7 +112,7 @@ def test_reflections_are_on_the_newest_failures_and_asked_for_once() -> None:
     ]
     assert answer(tree) == "a"
     assert len(questions(engine)) == 2
-    assert tree.info[0]["cost"]["calls"] == 5  # type: ignore[index]
+    assert tree.counts.calls == 5
 
 
 def test_a_reflection_that_nobody_gave_is_counted() -> None:
@@ -119,7 +120,7 @@ def test_a_reflection_that_nobody_gave_is_counted() -> None:
     one = Search(select=DepthFirst(), expand=Sample(width=1, hint=Reflections()), widen=2, merge=False)
     tree = search(engine, one, host=SHORT)
     assert len(questions(engine)) == 2
-    assert sum(info.get("unanswered", 0) for info in tree.info) == 1  # type: ignore[misc]
+    assert tree.counts.unanswered == 1
 
 
 def test_two_places_of_a_round_share_a_reflection() -> None:
@@ -155,7 +156,7 @@ def test_without_a_choice_nothing_is_said() -> None:
     engine = talk(letter, lambda _: "7")
     tree = search(engine, Search(select=Best(), expand=Sample(width=1, hint=KindHint()), rounds=1))
     assert read(engine) == ["."]
-    assert tree.info[0]["unanswered"] == 1
+    assert tree.counts.unanswered == 1
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_a_hint_that_can_not_be_paid_ends_the_search(hint: object) -> None:
         one = Search(select=Level(), expand=Sample(width=2, hint=hint), eager=True, stop_value=None)  # type: ignore[arg-type]
         tree = search(engine, one, limits=Limits(tree_calls=calls))
         assert len(engine.requests) == calls
-        assert sum("answer" in info for info in tree.info) == 1
+        assert tree.answer.sum() == 1
 
 
 def test_prompts_are_checked() -> None:

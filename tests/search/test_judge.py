@@ -64,9 +64,8 @@ def test_a_judge_reads_what_happened_and_each_answer_is_a_call() -> None:
         + ["{J: }{go|.\n> a\na\n> a\naa\n> a|aaa}"] * 3
     )  # fmt: skip
     assert len({request.seed for request in engine.requests}) == len(engine.requests), "samples, not repetitions"
-    cost = tree.info[0]["cost"]
-    assert isinstance(cost, dict)
-    assert cost["calls"] == len(engine.requests) == 12 + 3
+    cost = tree.counts
+    assert cost.calls == len(engine.requests) == 12 + 3
     assert answer(tree) == "aaa", "the end is judged, too"
 
 
@@ -93,7 +92,7 @@ def test_what_can_not_be_read_is_asked_again_once_and_then_lost(
     engine = talk(lambda *_: "a", lambda _: next(answers))
     tree = search(engine, Search(select=Best(), expand=Sample(width=1), evaluate=Judge(), rounds=1, failure_value=-1.0))
     info = tree.info[0]
-    assert (info["score"], info.get("unanswered"), info.get("faults")) == (score, unanswered, faults)
+    assert (info["score"], tree.counts.unanswered, info.get("faults")) == (score, unanswered or 0, faults)
     assert len(questions(engine)) == 2
     assert len({request.seed for request in engine.requests[:2]}) == 2, "the second time it is drawn anew"
 
@@ -107,7 +106,7 @@ def test_a_budget_ends_a_judgement_and_the_search() -> None:
             limits=Limits(tree_calls=calls),
         )
         assert len(engine.requests) == calls
-        assert sum("answer" in info for info in tree.info) == 1
+        assert tree.answer.sum() == 1
 
 
 def test_actions_are_judged_before_they_are_carried_out() -> None:
@@ -126,8 +125,8 @@ def test_actions_are_judged_before_they_are_carried_out() -> None:
     tree = search(engine, thinker)
     assert answer(tree) == "bbb"
     found = actions(tree)
-    assert {found["a"]["guess"], found["b"]["guess"]} == {0.0, 1.0}
-    assert tree.info[0]["cost"]["turns"] == 3, "one path"  # type: ignore[index]
+    assert {found["a"]["rating"], found["b"]["rating"]} == {0.0, 1.0}
+    assert tree.counts.turns == 3, "one path"
 
 
 def three(read: str, luck: object) -> str:
@@ -143,15 +142,15 @@ def test_a_ranking_is_one_question() -> None:
     engine = talk(three, rank)
     tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1))
     found = actions(tree)
-    assert {action: found[action]["guess"] for action in "abc"} == {"b": 1.0, "c": 0.5, "a": 0.0}
+    assert {action: found[action]["rating"] for action in "abc"} == {"b": 1.0, "c": 0.5, "a": 0.0}
     assert len(questions(engine)) == 1
 
 
 def test_a_ranking_without_an_answer_rates_all_the_same() -> None:
     engine = talk(three, lambda _: "1")
     tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Ranked(), rounds=1, failure_value=-1.0))
-    assert {actions(tree)[action]["guess"] for action in "abc"} == {-1.0}
-    assert tree.info[0]["unanswered"] == 1
+    assert {actions(tree)[action]["rating"] for action in "abc"} == {-1.0}
+    assert tree.counts.unanswered == 1
 
 
 def test_pairs_are_compared_in_both_orders() -> None:
@@ -164,7 +163,7 @@ def test_pairs_are_compared_in_both_orders() -> None:
 
         engine = talk(three, answers or better)
         tree = search(engine, Search(select=Best(), expand=Sample(width=20), rate=Pairwise(), rounds=1))
-        assert {action: actions(tree)[action]["guess"] for action in "abc"} == expected
+        assert {action: actions(tree)[action]["rating"] for action in "abc"} == expected
         assert len(questions(engine)) == 6
 
 
@@ -172,7 +171,7 @@ def test_one_action_needs_no_comparison() -> None:
     engine = talk(lambda *_: "a", lambda _: "never asked")
     for rate in (Ranked(), Pairwise()):
         tree = search(engine, Search(select=Best(), rate=rate, rounds=1))
-        assert actions(tree)["a"]["guess"] == 1.0
+        assert actions(tree)["a"]["rating"] == 1.0
     assert not questions(engine)
 
 
@@ -208,7 +207,7 @@ def test_looking_carries_out_and_the_ends_that_it_finds_count() -> None:
         )
         tree = search(engine, look, host=InProcessHost(env=World(length=1)))
         assert answer(tree) == "a"
-        assert tree.info[0]["cost"]["turns"] == 2  # type: ignore[index]
+        assert tree.counts.turns == 2
         assert not questions(engine), "what an end is worth the search knows"
         assert {each["source"] for each in actions(tree).values()} == {Source.SAMPLED}
 
@@ -250,7 +249,7 @@ def test_confidence_needs_no_words(sure: float) -> None:
     assert found["b"]["score"] == pytest.approx(1 / (1 + math.exp(min(700, 0.5 - sure))))
     assert found["a"]["score"] == pytest.approx(1 / (1 + math.exp(min(700, 0.5 + sure))))
     assert not questions(engine.inner)
-    assert tree.info[0]["cost"]["calls"] == 3 * (8 + 2 * 2)  # type: ignore[index]
+    assert tree.counts.calls == 3 * (8 + 2 * 2)
     assert set(engine.scored) == {"yes", "no"}, "without a stop token"
 
 

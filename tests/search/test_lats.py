@@ -19,11 +19,11 @@ def test_it_rates_with_the_judge_and_agreement() -> None:
     copies = {action: found[action]["copies"] for action in "ab"}
     assert sum(copies.values()) == 5
     for action in "ab":
-        assert found[action]["guess"] == pytest.approx(0.75 * (action == "b") + 0.25 * copies[action] / 5)
+        assert found[action]["rating"] == pytest.approx(0.75 * (action == "b") + 0.25 * copies[action] / 5)
     assert found["b"]["visits"] == 1, "the path went on from the best child"
     assert found["a"]["visits"] == 0
     assert found["b"]["value"] == -1.0, "and failed"
-    assert tree.info[0]["visits"] == 1
+    assert tree.visits[0] == 1
 
 
 @pytest.mark.parametrize("liked", ["a", "b"])
@@ -63,7 +63,7 @@ def test_it_ends_when_every_child_of_the_root_has_failed() -> None:
     tree = search(engine, lats(), host=InProcessHost(env=World(length=1)))
     assert [info["visits"] for info in actions(tree).values()] == [1] * len(actions(tree))
     assert set(tree.outcome[tree.kind == Kind.OBSERVATION].tolist()) == {Outcome.TERMINATED}
-    assert tree.info[0]["cost"]["turns"] == len(actions(tree)) == 2  # type: ignore[index]
+    assert tree.counts.turns == len(actions(tree)) == 2
     assert answer(tree) in "bc"
 
 

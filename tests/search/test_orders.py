@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
 from tests.explore.stage import grow, runner, scripted
@@ -50,6 +51,7 @@ from bough.search import (
     dts,
     lats,
 )
+from bough.tree import Ternary
 
 
 def carried_out(known: SearchTree) -> list[str]:
@@ -76,7 +78,7 @@ def test_dfsdt_goes_as_released(wins: dict[str, float], order: list[str]) -> Non
     game = Game(depth=3, letters="123456789A", pays=wins)
     known, tree = search(dfsdt(width=2, back=2), game, engine=counter_engine())
     assert carried_out(known) == order
-    assert tree.info[0]["cost"]["calls"] == len(order)
+    assert tree.counts.calls == len(order)
     if wins:
         assert answer(tree) == ["1", "4"]
 
@@ -313,7 +315,7 @@ def test_a_search_is_as_good_as_its_verifier(depth: int, width: int, accuracy: f
                 limits=Limits(tree_turns=turns),
             )
             (tree,) = grow(place, how, seed=seed).trees
-            solved[name] += any(info.get("success") for info in tree.info)
+            solved[name] += np.any(tree.success == Ternary.YES)
     other = {"chance": "search", "search": "chance"}[wins]
     assert solved[wins] > solved[other] + count / 10, solved
 

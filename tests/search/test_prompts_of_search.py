@@ -71,11 +71,10 @@ def test_no_budget_is_exceeded(make: Callable[[], Explorer], budget: str) -> Non
         tree = search(
             engine, make(), host=InProcessHost(env=World(length=4)), limits=Limits(**{budget: most, "turns": 4})
         )
-        cost = tree.info[0]["cost"]
-        assert isinstance(cost, dict)
-        assert cost["calls"] == len(engine.requests)
-        assert cost[budget.removeprefix("tree_")] <= most
-        assert sum("answer" in info for info in tree.info) == 1
+        cost = tree.counts
+        assert cost.calls == len(engine.requests)
+        assert getattr(cost, budget.removeprefix("tree_")) <= most
+        assert tree.answer.sum() == 1
 
 
 def test_a_chat_server_acts_and_judges() -> None:
@@ -117,7 +116,7 @@ def test_a_chat_server_acts_and_judges() -> None:
 
     tree, asked = asyncio.run(main())
     assert answer(tree) == "bbb"
-    assert tree.info[0]["cost"]["calls"] == asked == 3 * (8 + 2 * 2)  # type: ignore[index]
+    assert tree.counts.calls == asked == 3 * (8 + 2 * 2)
     assert {info["source"] for info in actions(tree).values()} == {Source.TEACHER}
 
 
@@ -151,4 +150,4 @@ def test_an_agent_makes_parallel_calls_in_one_turn() -> None:
     (tree,) = grow(place, Chains(n=1)).trees
     assert tree.info[-1]["text"] == "1: 2\n2: 1\n3: ?"
     assert tree.outcome[-1] == Outcome.TERMINATED
-    assert tree.info[0]["cost"]["turns"] == 1  # type: ignore[index]
+    assert tree.counts.turns == 1

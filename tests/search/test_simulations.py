@@ -43,7 +43,7 @@ def test_a_recipe_runs_the_simulations_of_its_paper(recipe: str, simulations: in
     run = find_run(f"{recipe}_sokoban")
     assert run.world.limits.tree_turns is run.world.limits.tree_tokens is run.world.limits.tree_calls is None
     known, tree = search(blind(run.method.explorer), SOLVED)
-    assert known.root.visits == tree.info[0]["visits"] == simulations
+    assert known.root.visits == tree.visits[0] == simulations
 
 
 def test_ends_that_are_not_revisited_leave_their_simulations_to_others() -> None:

@@ -9,7 +9,7 @@ from bough.env import Env, InProcessHost, Replay
 from bough.rollout import Limits
 from bough.search import TreePlanner
 from bough.search.tree_planner import merged
-from bough.tree import Kind, Tree
+from bough.tree import Kind, RolloutCounts, Tree
 
 
 def test_a_trie_has_each_beginning_once() -> None:
@@ -41,7 +41,7 @@ def test_it_asks_at_forks_alone_and_does_what_is_said() -> None:
     assert answer(tree) == ["x", "q", "w"]
     assert len(asked) == 1
     assert "1. y\n2. q" in asked[0]
-    assert tree.info[0]["cost"] == {"turns": 3, "tokens": tree.info[0]["cost"]["tokens"], "calls": 4, "replayed": 0}
+    assert tree.counts == RolloutCounts(turns=3, tokens=tree.counts.tokens, calls=4)
 
 
 def test_what_failed_is_not_tried_again_and_the_state_is_what_it_was() -> None:
@@ -51,7 +51,7 @@ def test_what_failed_is_not_tried_again_and_the_state_is_what_it_was() -> None:
     assert len(asked) == 2
     assert "1. z\n2. w" in asked[1]
     # After z failed w is all that is left there, so nobody is asked.
-    assert tree.info[0]["cost"]["replayed"] == 2
+    assert tree.counts.replayed_turns == 2
 
 
 def test_it_goes_back_to_the_nearest_fork_where_something_is_left() -> None:

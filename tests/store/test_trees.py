@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.store import StoreError, read_trees, write_trees
-from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree, spread_nodes
+from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, RolloutCounts, Source, Task, Tree, spread_nodes
 
 WORDS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -49,6 +49,18 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
         state_key=rng.integers(-(1 << 62), 1 << 62, nodes),
         source=source,
         policy_version=rng.integers(-1, 9, nodes).astype(np.int32),
+        success=rng.integers(-1, 2, nodes).astype(np.int8),
+        valid=rng.integers(-1, 2, nodes).astype(np.int8),
+        well_formed=rng.integers(-1, 2, nodes).astype(np.int8),
+        cut_off=rng.integers(-1, 2, nodes).astype(np.int8),
+        truncated_by=rng.integers(0, 12, nodes).astype(np.int8),
+        chain=rng.integers(-1, 9, nodes).astype(np.int32),
+        answer=rng.random(nodes) < 0.5,
+        value=np.where(rng.random(nodes) < 0.5, rng.random(nodes), np.nan),
+        rating=np.where(rng.random(nodes) < 0.5, rng.random(nodes), np.nan),
+        visits=rng.integers(0, 9, nodes).astype(np.int32),
+        counts=RolloutCounts(turns=int(rng.integers(9)), pruned_branches=None if rng.random() < 0.5 else 2),
+        replayed=bool(rng.random() < 0.5),
         info=tuple(info[node % len(info)] if info else {} for node in range(nodes)),
     )
 
@@ -117,7 +129,7 @@ def test_numpy_alone_reads_the_files_as_the_docstring_says(tmp_path: Path) -> No
     raw = path.read_bytes()
     start = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:start])
-    dtypes = {"I8": "<i1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+    dtypes = {"I8": "<i1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8", "BOOL": "?"}
     columns = {
         name: np.frombuffer(raw[start:][slice(*at["data_offsets"])], dtypes[at["dtype"]])
         for name, at in header.items()

@@ -11,7 +11,7 @@ from tests.small import run as small
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.batch import pack_demonstrations
-from bough.context import Context, Full, Plain, Window
+from bough.context import Context, Full, Plain, Window, conversation
 from bough.credit import Filtered, Gae, Poad, Process, Searched
 from bough.engine import Scripted
 from bough.env import InProcessHost
@@ -21,7 +21,7 @@ from bough.reward import Success
 from bough.search import mcts
 from bough.store import read_metrics
 from bough.train import Demonstrations, Reader, Revise, start
-from bough.tree import Kind, Outcome, Rewarded, Source, Tree, context, counted, path
+from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, context, counted, path
 
 READER = Reader(renderer=Letters(), context=Full(), parser=Plain())
 THOUGHT = "no"
@@ -31,21 +31,22 @@ def grown(paths: Mapping[str, float], values: Mapping[str, float] | None = None)
     """A tree of paths by their letters, each seen after it was written; `values` as a search would note them."""
     values = values or {}
     told: dict[str, object] = {"text": ".", "instructions": "go"}
-    told |= {"value": values[""]} if "" in values else {}
-    nodes = [N(parent=-1, kind=PROMPT, tokens=Letters().render("go", (), "."), info=told)]
+    at_root = values.get("", float("nan"))
+    nodes = [N(parent=-1, kind=PROMPT, tokens=Letters().render(conversation("go", (), ".")), value=at_root, info=told)]
     paid, place = [0.0], {"": 0}
     for word, worth in paths.items():
         for length in range(1, len(word) + 1):
             said = word[:length]
             if said in place:
                 continue
-            info = {"text": said[-1]} | ({"value": values[said]} if said in values else {})
-            nodes.append(N(parent=place[said[:-1]], kind=ACTION, tokens=(ord(said[-1]), 0), info=info))
+            act = N(parent=place[said[:-1]], kind=ACTION, tokens=(ord(said[-1]), 0), info={"text": said[-1]})
+            nodes.append(replace(act, value=values.get(said, float("nan"))))
             ends = said == word
-            seen = {"text": said} | ({"success": worth > 0} if ends else {})
+            success = worth > 0 if ends else None
             read = () if ends else tuple(map(ord, f"{{{said}}}"))
             outcome = Outcome.TERMINATED if ends else Outcome.OPEN
-            nodes.append(N(parent=len(nodes) - 1, kind=OBSERVATION, tokens=read, outcome=outcome, info=seen))
+            after = N(parent=len(nodes) - 1, kind=OBSERVATION, tokens=read, outcome=outcome, info={"text": said})
+            nodes.append(replace(after, success=success))
             place[said] = len(nodes) - 1
             paid += [worth if ends else 0.0, 0.0]
     order = _order([node.parent for node in nodes])
@@ -66,7 +67,7 @@ def _order(parent: Sequence[int]) -> list[int]:
 
 
 def revise(*trees: Rewarded, reader: Reader = READER, **fields: object) -> list[Tree]:
-    return Revise(thought=THOUGHT, **fields)(trees, reader)  # type: ignore[arg-type]
+    return [each.tree for each in Revise(thought=THOUGHT, **fields)(trees, reader)]  # type: ignore[arg-type]
 
 
 def told(tree: Tree) -> str:
@@ -88,8 +89,9 @@ def test_the_worked_example() -> None:
     (tree,) = revise(grown({"ssbxbb": 0.0, "ssgg": 1.0}, values))
     assert told(tree) == "ssbx|no g g"
     assert seen(tree) == [".", "s", "ss", "ssb", "ssbx", "ss", "ssg", "ssgg"]
-    assert tree.info[0]["gap"] == 1.0
-    assert [str(info["success"]) for info in tree.info if "success" in info] == ["True"]
+    (path,) = Revise(thought=THOUGHT)([grown({"ssbxbb": 0.0, "ssgg": 1.0}, values)], READER)
+    assert path.gap == 1.0
+    assert tree.success[tree.success != Ternary.UNKNOWN].tolist() == [Ternary.YES]
     (as_released,) = revise(grown({"ssbxbb": 0.0, "ssgg": 1.0}, values), reply="ok.")
     assert seen(as_released) == [".", "s", "ss", "ssb", "ssbx", "ok.", "ssg", "ssgg"]
 

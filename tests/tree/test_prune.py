@@ -1,20 +1,23 @@
 """Trees with some of their paths, and trees as columns."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import assume, given
 from tests.trees import random_tree, rewarded, seeds
 
 from bough.tree import (
+    UNKNOWN_VALUES,
     Rewarded,
+    RolloutCounts,
     Tree,
     cut_tree,
-    is_replayed,
     join_trees,
     keep_paths,
     leaves,
-    mark_replayed,
     path,
     sum_to_root,
+    tree_record,
 )
 
 
@@ -23,7 +26,10 @@ def told(tree: Tree, leaf: int) -> list[tuple[object, ...]]:
     lines: list[tuple[object, ...]] = []
     for node in path(tree, leaf).tolist():
         span = slice(int(tree.span[node]), int(tree.span[node + 1]))
-        columns = [getattr(tree, name)[node] for name in ("kind", "outcome", "env_reward", "state_key", "source")]
+        columns = [
+            getattr(tree, name)[node].tobytes()
+            for name in ("kind", "outcome", "env_reward", "state_key", "source", *UNKNOWN_VALUES)
+        ]
         words = [getattr(tree, name)[span].tobytes() for name in ("token", "logprob", "entropy")]
         lines.append((*columns, *words, int(tree.policy_version[node]), tree.info[node]))
     return lines
@@ -56,11 +62,10 @@ def test_trees_as_columns_and_back(rng: np.random.Generator) -> None:
     trees = [random_tree(rng, task=str(task)) for task in range(int(rng.integers(4)))]
     columns = join_trees(trees)
     for at, tree in enumerate(trees):
-        assert cut_tree(columns, at, tree.task, tree.info).equals(tree)
+        assert cut_tree(columns, at, tree_record(tree)).equals(tree)
 
 
-def test_a_replayed_tree_says_so() -> None:
-    one = rewarded(random_tree(np.random.default_rng(0)))
-    assert not is_replayed(one.tree)
-    assert is_replayed(mark_replayed(one).tree)
-    assert not is_replayed(one.tree), "the tree itself is left alone"
+def test_a_tree_in_part_keeps_its_counts() -> None:
+    tree = replace(random_tree(np.random.default_rng(0)), counts=RolloutCounts(turns=3), replayed=True)
+    part = keep_paths(rewarded(tree), leaves(tree)[:1]).tree
+    assert (part.counts, part.replayed) == (tree.counts, True)

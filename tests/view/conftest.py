@@ -3,7 +3,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from bough.tree import Credited, Kind, Outcome, Rewarded, Source, Task, Tree, spread_paths
+from bough.tree import DTYPES, UNKNOWN_VALUES, Credited, Kind, Outcome, Rewarded, Source, Task, Tree, spread_paths
 
 Grow = Callable[..., Credited]
 
@@ -28,7 +28,9 @@ def grow(nodes: Sequence[tuple], task: str = "lake-1") -> Credited:
         state_key=np.zeros(len(full), dtype=np.int64),
         source=np.where(kind == Kind.ACTION, Source.SAMPLED, Source.FORCED).astype(np.int8),
         policy_version=np.where(kind == Kind.ACTION, 0, -1).astype(np.int32),
-        info=tuple({"text": node[2], **({"success": node[4]} if node[3] != Outcome.OPEN else {})} for node in full),
+        info=tuple({"text": node[2]} for node in full),
+        **{name: np.full(len(full), unknown, DTYPES[name]) for name, unknown in UNKNOWN_VALUES.items()}
+        | {"success": np.array([node[4] if node[3] != Outcome.OPEN else -1 for node in full], dtype=np.int8)},
     )
     rewarded = Rewarded(tree=tree, channels={"goal": tree.env_reward})
     values = rewarded.returns()

@@ -9,14 +9,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bough.tree import (
-    EXPLORER,
-    STUB,
-    TRUNCATED_BY,
     Credited,
     Floats,
     Ints,
     PathView,
-    action_info,
+    Ternary,
+    TruncatedBy,
     included,
     join,
     join_advantages,
@@ -120,19 +118,14 @@ def index_paths(credited: Sequence[Credited], view: PathView, origin: Ints) -> P
 
 def _ends(view: PathView) -> Ints:
     """[P] int64: 1 success, -1 an end without it, 0 where the explorer stopped; see `PathIndex.end`."""
-    trees: list[int] = view.tree.tolist()
-    leaves: list[int] = (view.leaf - view.offset[view.tree]).tolist()
-    infos = [view.rewarded[tree].tree.info[leaf] for tree, leaf in zip(trees, leaves, strict=True)]
-    open_ends = [bool(info.get(STUB)) or info.get(TRUNCATED_BY) == EXPLORER for info in infos]
-    success = [info.get("success") is True for info in infos]
+    success = join(view.rewarded, "success")[view.leaf] == Ternary.YES
+    open_ends = np.isin(join(view.rewarded, "truncated_by")[view.leaf], (TruncatedBy.EXPLORER, TruncatedBy.STUB))
     return np.where(success, 1, np.where(open_ends, 0, -1)).astype(np.int64)
 
 
 def _visits(view: PathView) -> Floats:
-    """[S] float32: the info "visits" of each turn."""
-    stored, which = action_info(view, "visits", 0)
-    numbers = [float(each) if isinstance(each, int | float) else 0.0 for each in stored]
-    return np.asarray(numbers, dtype=np.float32)[which]
+    """[S] float32: the visit count of each turn."""
+    return join(view.rewarded, "visits")[view.node].astype(np.float32)
 
 
 def _context_ids(view: PathView) -> Ints:

@@ -28,8 +28,8 @@ class Aspo:
         A'   1.2   0.8   0.4        1.36  0.24
 
     The paper treats one long response with calls inside. Here a path may have many turns. A path is solved when its
-    leaf has `success`; positions and lengths count sampled tokens. The mark begins at the first turn with a true entry
-    under its name in the info, or at the span of that name in the turn if the parser gives one. Asymmetric importance
+    leaf has `success`; positions and lengths count sampled tokens. The mark begins at the first turn with a true
+    annotation of its name, or at the span of that name in the turn if the parser gives one. Asymmetric importance
     sampling (2510.06062) has the same name and is another method.
 
     Attributes:

@@ -4,7 +4,7 @@ import numpy as np
 
 from bough.credit.keys import group_by
 from bough.credit.normalize import ROUNDING, mean_at
-from bough.tree import TRUNK, Bools, Floats, Ints, PathView, sum_at
+from bough.tree import Bools, Floats, Ints, PathView, join, sum_at
 
 
 def place_of(view: PathView) -> Ints:
@@ -46,17 +46,16 @@ def rise(after: Floats, before: Floats) -> Floats:
 def trunk_of(view: PathView) -> Ints:
     """[P] int64: group of the paths of a tree with the same first chain.
 
-    The explorer stores the chain under `TRUNK`, because several chains may fork at the prompt itself. Without it, a
+    The explorer stores the chain in `Tree.chain`, because several chains may fork at the prompt itself. Without it, a
     group is the paths with the same first action.
     """
     first = np.full(view.paths, -1, dtype=np.int64)
     acted = view.turns > 0
     first[acted] = view.first[view.start[:-1][acted]]
     nodes, which = np.unique(first, return_inverse=True)
-    chains = [_mark(view, node) for node in nodes.tolist()]
-    marked = np.asarray([mark is not None for mark in chains], dtype=np.bool_)
-    name = np.asarray([node if mark is None else mark for node, mark in zip(nodes.tolist(), chains, strict=True)])
-    return group_by(view.tree, marked[which], name.astype(np.int64)[which])
+    chain = np.where(nodes < 0, -1, join(view.rewarded, "chain")[nodes]).astype(np.int64)
+    name = np.where(chain < 0, nodes, chain)
+    return group_by(view.tree, (chain >= 0)[which], name[which])
 
 
 def mean_of_children(view: PathView, value: Floats) -> tuple[Floats, Ints]:
@@ -97,11 +96,3 @@ def _begins(view: PathView) -> Bools:
     begins = view.turn == 0
     begins[1:] |= through[1:] != through[:-1]
     return begins
-
-
-def _mark(view: PathView, node: int) -> int | None:
-    if node < 0:
-        return None
-    tree = int(np.searchsorted(view.offset, node, side="right")) - 1
-    mark = view.rewarded[tree].tree.info[node - int(view.offset[tree])].get(TRUNK)
-    return mark if isinstance(mark, int) else None

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bough.credit.credit import Credit
-from bough.credit.success import ends_info, succeeded
-from bough.tree import ANSWER, Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
+from bough.credit.success import succeeded
+from bough.tree import Bools, Credited, PathView, Rewarded, join, path_view, spread_turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Filtered:
         """[P] bool: the paths of a batch that are kept."""
         kept = succeeded(view) if self.least is None else view.returns >= self.least
         if self.answer:
-            kept &= _answers(view)
+            kept &= join(view.rewarded, "answer")[view.leaf]
         if self.most is None:
             return kept
         actions = _actions(view)
@@ -79,11 +79,6 @@ class Filtered:
             if kept[path]:
                 of_task.add(actions[path])
         return kept
-
-
-def _answers(view: PathView) -> Bools:
-    """[P] bool: whether the end of a path is the search's result."""
-    return np.asarray([entry is True for entry in ends_info(view, ANSWER)], dtype=np.bool_)
 
 
 def _actions(view: PathView) -> list[bytes]:

@@ -25,7 +25,7 @@ class Foresight:
         answer    open the door ; go east
         rest=0    A    A   A    0 0  0
 
-    A turn sets a subgoal when its info has one under "subgoal"; its tokens are the span of that name. A turn that keeps
+    A turn sets a subgoal when its annotation "subgoal" is true; its tokens are the span of that name. A turn that keeps
     the subgoal of an earlier one is all action.
 
     Attributes:

@@ -1,22 +1,17 @@
-"""Marks of a turn that a parser or the environment put into its info, and the number of sampled tokens."""
+"""Annotations of a turn by the parser or the environment, and the number of sampled tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
-from typing import TypeAlias, cast
 
 import numpy as np
 
-from bough.tree import Bools, Floats, Ints, PathView, action_info, sum_at
+from bough.tree import Bools, Floats, Ints, PathView, Ternary, annotation_spans, annotations, join, sum_at
 from bough.tree.needs import Need, annotation
-
-Parts: TypeAlias = Mapping[str, tuple[int, int]]
 
 NOWHERE = (0, 0)
 
-NONE: Parts = {}
-
 ALWAYS = frozenset({"valid", "well_formed"})
-"""Marks of every sampled turn, with any parser: recognised by the environment, in the required format."""
+"""The columns that mark every sampled turn, with any parser: recognised by the environment, in the format."""
 
 
 def need_of(mark: str) -> frozenset[Need]:
@@ -25,23 +20,24 @@ def need_of(mark: str) -> frozenset[Need]:
 
 
 def marked(view: PathView, mark: str) -> Bools:
-    """[S] bool: whether the info of a turn has a true entry under `mark`."""
-    entries, which = action_info(view, mark)
+    """[S] bool: whether a turn has a true annotation `mark`, or a `YES` in the column of that name."""
+    if mark in ALWAYS:
+        return join(view.rewarded, mark)[view.node] == Ternary.YES
+    entries, which = annotations(view, mark)
     return np.fromiter(entries, dtype=np.bool_, count=len(entries))[which]
 
 
 def spans(view: PathView, name: str) -> tuple[Ints, Ints]:
     """[S] int64 each: first token and end of the span `name` in a turn, counted from its first; 0 and 0 without one.
 
-    A parser puts spans into the info of the last `ACTION` node of a turn, under "spans": `{"subgoal": [0, 5]}`.
+    The spans of a turn are those of its last `ACTION` node.
     """
     return all_spans(view, (name,))[name]
 
 
 def all_spans(view: PathView, names: Sequence[str]) -> dict[str, tuple[Ints, Ints]]:
     """Returns the spans of several names, by name."""
-    entries, which = action_info(view, "spans", NONE)
-    parts = cast("list[Parts]", entries)
+    parts, which = annotation_spans(view)
     found: dict[str, tuple[Ints, Ints]] = {}
     for name in names:
         ends = chain.from_iterable([part.get(name, NOWHERE) for part in parts])

@@ -8,7 +8,7 @@ import numpy as np
 
 from bough.credit.branches import value_after, value_before
 from bough.credit.success import value_targets_of_places
-from bough.tree import Credited, Floats, PathView, Rewarded, action_info, path_view, spread_turns
+from bough.tree import Credited, Floats, PathView, Rewarded, join, path_view, spread_turns
 from bough.tree.needs import Need, value_head
 
 
@@ -16,7 +16,7 @@ from bough.tree.needs import Need, value_head
 class Searched:
     """Values of a tree search (AlphaMath, arXiv 2405.03553; CPL, 2409.08642); needs a search for explorer.
 
-    The score q of a turn is the search's final value of the state after it: the info "value" of its action. With
+    The score q of a turn is the search's final value of the state after it: the column `value` of its action. With
     `relative` its advantage is q minus that of the state before it, otherwise q itself. Siblings have the same order in
     both; a loss that pairs values above 0 with values below (`StepApo`) uses q, in [-1, 1] as in CPL.
 
@@ -28,25 +28,25 @@ class Searched:
     With a `head`, its target at the first token of each turn is the value of the state before the turn, the value that
     `CriticValue` evaluates. The final state of a path has no target, as no turn starts there.
 
-    With `guess` above 0 the value is (1 - guess) * q + guess * the rating of the action before its execution
+    With `rating_weight` w above 0 the value is (1 - w) * q + w * the rating of the action before its execution
     (Agent Q, arXiv 2408.07199, mixes critic and search so; its weight of .5 could not be checked). Without
     a rating, it is q.
 
     Attributes:
         relative: Whether the worth of the place is taken off.
-        guess: Weight of the rating in a value, in [0, 1].
+        rating_weight: Weight of the rating in a value, in [0, 1].
         head: Name of the value head that learns the values; None for none.
     """
 
     relative: bool = True
-    guess: float = 0.0
+    rating_weight: float = 0.0
     head: str | None = None
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.guess <= 1:
-            raise ValueError(f"Searched.guess: got {self.guess}; need a number from 0 to 1")
+        if not 0 <= self.rating_weight <= 1:
+            raise ValueError(f"Searched.rating_weight: got {self.rating_weight}; need a number from 0 to 1")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -62,26 +62,15 @@ class Searched:
 
     def _score(self, view: PathView) -> Floats:
         """[S]: the score of each turn."""
-        value = _entries(view, "value")
-        if self.guess:
-            guess = _entries(view, "guess")
-            value = np.where(np.isnan(guess), value, (1 - self.guess) * value + self.guess * guess)
+        value = join(view.rewarded, "value")[view.node]
+        if self.rating_weight:
+            rating = join(view.rewarded, "rating")[view.node]
+            value = np.where(np.isnan(rating), value, (1 - self.rating_weight) * value + self.rating_weight * rating)
         return np.where(np.isnan(value), value_after(view, view.returns), value)
 
     def _before(self, view: PathView) -> Floats:
         """[S]: the value of the state before each turn; the previous action's, or the prompt's."""
-        first, value = view.turn == 0, _entries(view, "value")
-        roots = [_number(each.tree.info[0].get("value")) for each in view.rewarded]
-        root = np.asarray(roots, dtype=np.float64)[view.tree[view.path]]
-        above = np.where(first, root, np.roll(value, 1))
+        value = join(view.rewarded, "value")
+        root = value[view.offset[:-1]][view.tree[view.path]]
+        above = np.where(view.turn == 0, root, np.roll(value[view.node], 1))
         return np.where(np.isnan(above), value_before(view, view.returns), above)
-
-
-def _entries(view: PathView, name: str) -> Floats:
-    """[S]: the entry in the info of each turn, nan where it is missing."""
-    entries, which = action_info(view, name)
-    return np.asarray([_number(each) for each in entries], dtype=np.float64)[which]
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else np.nan

@@ -9,7 +9,7 @@ import numpy as np
 from bough.credit.branches import place_of
 from bough.credit.keys import group_by
 from bough.credit.normalize import normalize
-from bough.tree import Credited, Rewarded, path_view, spread_turns, turn_info
+from bough.tree import Credited, Rewarded, join, path_view, spread_turns
 from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
@@ -17,7 +17,7 @@ from bough.tree.needs import CANDIDATE_SCORES, Need
 class SlateCredit:
     """SLATE (arXiv 2602.23440): judged candidates for one turn are compared; needs `explore.Slate`'s trees.
 
-    With q the "quality" in the info of an action, and ddof 1 over the candidates after one node, each of which counts
+    With q the `rating` of an action, and ddof 1 over the candidates after one node, each of which counts
     once however many paths continue from it:
 
         A = (q - mean of q) / (std of q + epsilon)
@@ -53,15 +53,10 @@ class SlateCredit:
         """Credits every tree, in order."""
         view = path_view(rewarded)
         nodes, first, which = np.unique(view.node, return_index=True, return_inverse=True)
-        scores = turn_info(view, "quality")
-        value = np.asarray([_number(scores[step]) for step in first.tolist()], dtype=np.float64)
+        value = join(view.rewarded, "rating")[nodes]
         known = ~np.isnan(value)
         place = group_by(place_of(view)[first][known])
         advantage = np.zeros(len(nodes))
         std = "group" if self.scale else "none"
         advantage[known] = normalize(value[known], place, std=std, epsilon=self.epsilon)
         return spread_turns(view, advantage[which])
-
-
-def _number(score: object) -> float:
-    return float(score) if isinstance(score, int | float) else float("nan")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.credit.keys import group_by, mix
-from bough.tree import Ints, Kind, PathView, join
+from bough.tree import Ints, Kind, PathView, join, text_in
 
 
 def similar_of(view: PathView, at_least: float, *, autojunk: bool) -> Ints:
@@ -22,14 +22,14 @@ def similar_of(view: PathView, at_least: float, *, autojunk: bool) -> Ints:
         autojunk: Whether frequent letters in long texts match nothing by themselves.
     """
     places, first, which = np.unique(view.place, return_index=True, return_inverse=True)
-    texts = [info.get("text") for each in view.rewarded for info in each.tree.info]
+    texts = [text_in(info) for each in view.rewarded for info in each.tree.info]
     task = view.task[view.path[first]].tolist()
     group = np.zeros(len(places), dtype=np.int64)
     kinds: dict[int, list[tuple[int, SequenceMatcher[str]]]] = {}
     known: dict[tuple[int, str], int] = {}
     for number in np.argsort(first).tolist():
         text = texts[int(places[number])]
-        if not isinstance(text, str):
+        if text is None:
             group[number] = -1 - number
             continue
         key = (task[number], text)

@@ -34,8 +34,8 @@ class StratifiedGrpo:
     of `blend` are choices made here.
 
     Attributes:
-        mark: The stratum counts the turns with a true entry under this name in the info ("valid" and
-            "well_formed" always exist); None counts all turns.
+        mark: The stratum counts the turns with this true annotation ("valid" and "well_formed" always
+            exist); None counts all turns.
         blend: Weight of the comparison within the stratum, in [0, 1].
         epsilon: Added to the standard deviation, > 0.
     """

@@ -1,7 +1,7 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
 from bough.env.database import Database
-from bough.env.env import Act, Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
 from bough.env.host import EnvHost, Host
@@ -16,7 +16,6 @@ from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
 
 __all__ = [
-    "Act",
     "Branching",
     "Closing",
     "Database",

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from bough.env.env import Act, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
-from bough.tree import Action, Message, Outcome, Task, Tool, plain_text
+from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.tree import Action, AgentAction, Message, Outcome, Task, Tool, plain_text
 from bough.usercode.origin import describe, place, shorten
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
@@ -69,13 +69,13 @@ class ValidatedEnv:
             answer = self.env.start(task)
         return self._state(answer, "start")
 
-    def step(self, state: State, action: Act) -> Step:
+    def step(self, state: State, action: AgentAction) -> Step:
         """`Env.step`."""
         with self._guard("step"):
             answer = self.env.step(state, action)
         return self._step(answer)
 
-    def plan(self, state: State) -> tuple[Act, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None when the environment is no oracle."""
         if not isinstance(self.env, Oracle):
             return None

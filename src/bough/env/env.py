@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from bough.tree import Action, Observation, Outcome, Task, Tool
+from bough.tree import AgentAction, Observation, Outcome, Task, Tool
 from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
-
-Act: TypeAlias = str | Action
-"""An action: a text; text and calls where the environment needs `CALLS`."""
 
 
 class Branching(StrEnum):
@@ -30,11 +27,11 @@ class State:
     """An environment state, as a value that can be stored, stepped again, and sent to another process.
 
     Attributes:
-        observation: The text or the messages shown to the agent.
+        observation: What the agent reads: messages, or a text as the short form of one user message.
         key: Equal keys mean the same state (no step counters in it); "" when unknown.
         value: The environment's private data; only the environment reads it.
         admissible: The valid actions in this state, where the environment lists them.
-        tools: The tools that the agent may call in this state.
+        tools: The tools that the agent can call in this state.
     """
 
     observation: Observation
@@ -74,6 +71,9 @@ class Env(Protocol):
 
     `start` and `step` are pure functions of their arguments: the same task and actions give the same states on every
     machine. They run in a worker process when a run uses workers, so an `Env` can be pickled.
+
+    An environment that takes calls of tools declares `needs = frozenset({CALLS})` (`bough.tree.needs`); its actions
+    are `Action`, those of any other environment are texts.
     """
 
     @property
@@ -103,7 +103,8 @@ class Env(Protocol):
 
         Args:
             state: The state.
-            action: A string; an `Action` where the environment declares the need `CALLS`.
+            action: A text; an `Action` for an environment that needs `CALLS`. Its calls are answered by messages of
+                role "tool" in the next observation: one for each call, in the order of the calls, with its `call_id`.
         """
         ...
 
@@ -112,7 +113,7 @@ class Env(Protocol):
 class Oracle(Protocol):
     """An environment with a solver."""
 
-    def plan(self, state: State) -> tuple[Act, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns actions from `state` to success, shortest or by demonstration; None when there are none."""
         ...
 

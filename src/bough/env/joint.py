@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
-from bough.env.env import Act, Branching, Env, Oracle, Split, State, Step, env_gives
-from bough.tree import Outcome, Task, plain_text
+from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
+from bough.tree import AgentAction, Outcome, Task, plain_text
 from bough.tree.needs import ORACLE, Need
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
@@ -97,7 +97,7 @@ class ParallelCalls:
             return Step(state=replace(state, observation=calls), valid=False)
         return self._all(inner, calls)
 
-    def plan(self, state: State) -> tuple[Act, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         return self.env.plan(_inner(state)) if isinstance(self.env, Oracle) else None
 

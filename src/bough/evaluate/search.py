@@ -7,11 +7,12 @@ from html import escape
 from pathlib import Path
 from typing import TypeAlias, cast
 
+import numpy as np
+
 from bough.config import dump, override
 from bough.engine import OpenAi
 from bough.evaluate.failed import require_some
 from bough.rollout import Agent, Deadlines, RolloutRunner, Rollouts
-from bough.search.questions import UNANSWERED
 from bough.store import Checkpoints, PartialTrees, RunDirectory, StoreError, write_json
 from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
@@ -19,7 +20,7 @@ from bough.train.check import check
 from bough.train.event_loop import run_coroutine
 from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
-from bough.tree import ANSWER, ActionCounts, Outcome, Task, Tree, count_actions, counted, derive, leaves
+from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, counted, derive, leaves
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
 AT_ONCE = 64
@@ -225,14 +226,13 @@ def _found(grown: Rollouts, out: Path | None) -> SearchResult:
     trees = tuple(tree for tree in grown.trees if tree.task.id not in failures)
     successes = {tree.task.id: _solved(tree) for tree in trees}
     require_some(successes, failures)
-    costs = [cast("Mapping[str, int]", tree.info[0]["cost"]) for tree in trees]
-    cost = {name: sum(each[name] for each in costs) / len(costs) for name in costs[0]}
+    cost = _mean_cost([tree.counts for tree in trees])
     low, high = wilson(sum(successes.values()), len(successes))
     found = SearchResult(
         successes=successes,
         failures=failures,
         faults=sum(int((tree.outcome[leaves(tree)] == Outcome.FAILED).sum()) for tree in trees),
-        unanswered=sum(cast("int", info.get(UNANSWERED, 0)) for tree in trees for info in tree.info),
+        unanswered=sum(tree.counts.unanswered for tree in trees),
         actions=count_actions(trees),
         cost=cost,
         low=low,
@@ -248,8 +248,19 @@ def _found(grown: Rollouts, out: Path | None) -> SearchResult:
 
 def _solved(tree: Tree) -> bool:
     """Whether the answer of a search solves the task; for an explorer without an answer, whether some path does."""
-    answers = [info for info in tree.info if info.get(ANSWER)]
-    return any(info.get("success") is True for info in answers or tree.info)
+    success = tree.success[tree.answer] if tree.answer.any() else tree.success
+    return bool(np.any(success == Ternary.YES))
+
+
+def _mean_cost(counts: Sequence[RolloutCounts]) -> dict[str, float]:
+    """The means of `SearchResult.cost`."""
+    totals = {
+        "turns": sum(each.turns for each in counts),
+        "tokens": sum(each.tokens for each in counts),
+        "calls": sum(each.calls for each in counts),
+        "replayed": sum(each.replayed_turns for each in counts),
+    }
+    return {name: total / len(counts) for name, total in totals.items()}
 
 
 def summary(found: SearchResult) -> str:

@@ -9,7 +9,7 @@ from bough.rollout.attempt import Attempt, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Outcome
+from bough.tree import Outcome, TruncatedBy
 from bough.tree.needs import FORKS, ORACLE, Need
 
 
@@ -40,7 +40,7 @@ class FirstOracleMistake:
     async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
         """The index of the step."""
         for step, action in enumerate(lost.actions):
-            if self.invalid and rollout.builder.nodes[action].info.get("valid") is False:
+            if self.invalid and rollout.builder.nodes[action].valid is False:
                 return step
             if step + 1 == len(lost.cursors) or await rollout.plan(lost.cursors[step + 1]) is None:
                 return step
@@ -119,7 +119,7 @@ class Correct:
                 except EnvFault:
                     plan = None
                 if not plan:
-                    return rollout.stop(here, "no way")
+                    return rollout.stop(here, TruncatedBy.NO_PLAN)
                 here, branch = await rollout.advance(here, branch=branch, action=plan[0], ahead=plan), 0
             if here is not Outcome.FAILED:
                 return None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from bough.env import EnvFault
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
-from bough.tree import Outcome
+from bough.tree import Outcome, fault_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,4 +35,4 @@ class Demonstration:
             if isinstance(cursor, Cursor):
                 plan = await rollout.plan(cursor)
         if cursor is Outcome.FAILED:
-            raise EnvFault(str(rollout.builder.nodes[-1].info["fault"]))
+            raise EnvFault(fault_in(rollout.builder.nodes[-1].info) or "")

@@ -7,7 +7,7 @@ from typing import ClassVar
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import TRUNK, Outcome
+from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
 
 
@@ -18,7 +18,7 @@ class Forks:
     `chains` chains are sampled. Then, in each of `rounds` rounds, every chain draws `draws` states, with replacement,
     from the prompt and all states of its own tree before a turn, earlier forks included. A path is sampled from each to
     the end. That makes `chains * (1 + draws * rounds)` paths, 8 by default. A fork at the prompt shares no turn, but
-    counts with the chain that drew it: the info of every path's first action stores the index of that chain as "trunk".
+    counts with the chain that drew it: the column `chain` at every path's first action has the index of that chain.
 
     The draws depend only on the seed and the tree. When a budget of the tree runs out, no more forks start. A path that
     fails is retried from its fork up to `retries` times; failed attempts stay in the tree as `FAILED` paths, which
@@ -68,7 +68,7 @@ class Forks:
             await self._play(rollout, cursors, drawn, self.chains + number * len(drawn))
         for node in rollout.builder.nodes:
             if node.parent == root.node:
-                node.info[TRUNK] = self._trunk(node.branch)
+                node.chain = self._trunk(node.branch)
 
     async def _play(
         self, rollout: Rollout, cursors: list[list[Cursor]], drawn: list[tuple[int, Cursor]], first: int

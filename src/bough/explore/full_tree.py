@@ -9,7 +9,7 @@ from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Outcome
+from bough.tree import Outcome, TruncatedBy
 from bough.tree.needs import FORKS, Need
 
 
@@ -80,7 +80,7 @@ class FullTree:
         try:
             while attempt <= self.retries:
                 if not rollout.budget.fits(Usage(turns=1)):
-                    raise BudgetExceeded("tree_turns")
+                    raise BudgetExceeded(TruncatedBy.TREE_TURNS)
                 draft = await rollout.sample(cursor, branch=branch + attempt * self.width)
                 if isinstance(draft, PendingAction):
                     return _Branch(draft=draft, number=branch, attempt=attempt)
@@ -94,8 +94,8 @@ class FullTree:
         ranked: list[tuple[int, _Branch]] = []
         for group in groups:
             sampled = [each for each in group if each is not None]
-            first = {each.draft.parsed.action: each for each in reversed(sampled)}
-            ranked += enumerate(each for each in sampled if not self.merge or first[each.draft.parsed.action] is each)
+            first = {each.draft.parsed.text: each for each in reversed(sampled)}
+            ranked += enumerate(each for each in sampled if not self.merge or first[each.draft.parsed.text] is each)
         if self.keep is None or len(ranked) <= self.keep:
             return [each for _, each in ranked]
         found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])

@@ -8,6 +8,7 @@ from bough.rollout.attempt import Attempt, Hints, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
+from bough.tree import AgentAction, action_text, text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,14 +66,14 @@ class Guided:
     def _hints(self, rollout: Rollout, lost: Attempt) -> Hints:
         """The hints after a failed attempt."""
         nodes = rollout.builder.nodes
-        done = [str(nodes[action].info["text"]) for action in lost.actions]
-        failure = f"This failed: {', '.join(done)}. It ended so: {nodes[lost.leaf].info.get('text', '')}"
+        done = [text_in(nodes[action].info) or "" for action in lost.actions]
+        failure = f"This failed: {', '.join(done)}. It ended so: {text_in(nodes[lost.leaf].info) or ''}"
 
         async def hint(cursor: Cursor) -> str:
             try:
-                plan: Sequence[str] | None = await rollout.plan(cursor)
+                plan: Sequence[AgentAction] | None = await rollout.plan(cursor)
             except EnvFault:
                 plan = None
-            return f"Do this: {', '.join(plan[: self.ahead])}" if plan else failure
+            return f"Do this: {', '.join(map(action_text, plan[: self.ahead]))}" if plan else failure
 
         return hint

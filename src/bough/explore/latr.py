@@ -10,7 +10,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, first_branch, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import PRUNED, Outcome
+from bough.tree import Outcome
 from bough.tree.needs import FORKS, Need
 
 
@@ -119,7 +119,7 @@ class Latr:
             rows = kept + self._branch(rollout, kept, pieces, names)
             if all(isinstance(row.at, Outcome) for row in rows) or (self._full(rows) and not _pending(rows)):
                 break
-        rollout.builder.nodes[0].info[PRUNED] = pruned
+        rollout.builder.counts = replace(rollout.builder.counts, pruned_branches=pruned)
         chains = [Row(at=root) for _ in range(self.paths - len(rows))]
         ends = [self._finish(rollout, row, 0) for row in rows]
         await together(rollout, ends + [self._finish(rollout, chain, next(names)) for chain in chains])

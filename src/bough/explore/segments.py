@@ -10,7 +10,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.piece import Piece, write_on
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import Outcome
+from bough.tree import Outcome, TruncatedBy
 from bough.tree.needs import FORKS, Need
 
 Trail: TypeAlias = tuple[Cursor | PendingAction, ...]
@@ -135,5 +135,5 @@ class Segments:
         grams = Counter(zip(*(after.tokens[shift:] for shift in range(self.loop_tokens)), strict=False))
         if max(grams.values(), default=0) < self.loop_times:
             return after
-        rollout.stop(after, "repetition")
+        rollout.stop(after, TruncatedBy.REPETITION)
         return Outcome.TRUNCATED

@@ -14,7 +14,7 @@ from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import STUB, Outcome
+from bough.tree import Outcome, TruncatedBy
 from bough.tree.needs import CANDIDATE_SCORES, Need
 
 
@@ -30,7 +30,7 @@ class Slate:
     Scores 2 1 0 0 -1:    A 1.403 0.526 -0.351 -0.351 -1.228    chances 0.679 0.194 0.055 0.055 0.016
 
     A path of T turns costs k * T actions, and T steps of the environment: no state is stepped twice. The other
-    candidates end where they were sampled, as paths of the tree without success and with "stub" in their info; so
+    candidates end where they were sampled, as paths of the tree without success, truncated by `STUB`; so
     `credit.Slate` trains all candidates, by their scores. A run's success is that of the executed path.
 
     The z-score separates scores that differ at all, so one good candidate among bad ones is nearly always drawn. The
@@ -90,11 +90,11 @@ class Slate:
                 draft, _ = drafts.pop(taken)
                 try:
                     after = await rollout.execute(draft)
-                except BudgetExceeded as short:
-                    _end(rollout, [draft, *(each for each, _ in drafts)], short.budget)
+                except BudgetExceeded:
+                    _end(rollout, [draft, *(each for each, _ in drafts)])
                     return Outcome.TRUNCATED
                 if after is not Outcome.FAILED:
-                    _end(rollout, [each for each, _ in drafts], STUB)
+                    _end(rollout, [each for each, _ in drafts])
                     return after
             if rollout.spent:
                 break
@@ -111,8 +111,7 @@ class Slate:
         return None if score is None or not isinstance(draft, PendingAction) else (draft, score)
 
 
-def _end(rollout: Rollout, drafts: Sequence[PendingAction], reason: str) -> None:
+def _end(rollout: Rollout, drafts: Sequence[PendingAction]) -> None:
     """End the paths of scored candidates."""
     for draft in drafts:
-        rollout.stop(draft, reason)
-        rollout.builder.nodes[draft.node].info[STUB] = True
+        rollout.stop(draft, TruncatedBy.STUB)

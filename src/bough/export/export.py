@@ -21,7 +21,7 @@ from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
 from bough.store import RunDirectory, StoreError, read_trees
 from bough.store.atomic import write_bytes
-from bough.train.revise import Reader, Revise
+from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
 from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
@@ -331,14 +331,15 @@ def _path(transcriber: Transcriber, tree: Tree, nodes: list[int], scores: list[f
 def _revisions(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
     transcriber = collector.transcriber
     reader = Reader(renderer=transcriber.renderer, context=run.world.context, parser=run.world.parser)
-    for tree in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
-        collector.add(_revision, tree)
+    for path in (run.method.demonstrations.revise or Revise())([each.rewarded for each in kept], reader):
+        collector.add(_revision, path)
 
 
-def _revision(transcriber: Transcriber, tree: Tree) -> Row:
+def _revision(transcriber: Transcriber, path: RevisedPath) -> Row:
+    tree = path.tree
     taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
     prompt, completion = transcriber.read(tree, taught[0]), transcriber.wrote(tree, taught, by=Source.TEACHER)
-    row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": tree.info[0]["gap"]}
+    row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": path.gap}
     if transcriber.messages:
         return row
     last = slice(int(tree.span[int(text_start(tree)[taught[-1]])]), int(tree.span[taught[-1] + 1]))

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bough.context import Turn
+from bough.context import Turn, conversation
 from bough.policy.chat import ChatRenderer
-from bough.tree import Kind, Source, Tree, context, path, text_start, turn_start
+from bough.tree import Kind, Source, Tree, context, instructions_in, path, text_in, text_start, turn_start
 
 Message: TypeAlias = dict[str, str]
 """A role and a content."""
@@ -92,8 +92,9 @@ class Transcriber:
         read = tuple(context(tree, node).tolist())
         for first in range(len(past) + 1):
             shown = past[first:]
-            if self.renderer.render(system, shown, observation) == read:
-                return self.renderer.messages(system, shown, observation)
+            messages = conversation(system, shown, observation)
+            if self.renderer.render(messages) == read:
+                return self.renderer.messages(messages)
         raise NotRepresentable("its context is no plain chat of its last turns")
 
 
@@ -108,10 +109,10 @@ def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
         if tokens:
             past.append(Turn(observation=observation, action="", tokens=tokens))
             tokens = ()
-        observation = str(tree.info[place].get("text", ""))
+        observation = text_in(tree.info[place]) or ""
     if tokens:
         raise NotRepresentable("within an action")
-    return str(tree.info[0].get("instructions", "")), past, observation
+    return instructions_in(tree.info[0]), past, observation
 
 
 def _whole(tree: Tree, node: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Kind, Rewarded, Task, Tree, counted, groups, is_replayed, path
+from bough.tree import AgentAction, Kind, Rewarded, Task, Tree, counted, groups, path, text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class ExItState:
         self._used = 0
 
     async def rewrite(
-        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
+        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
     ) -> list[Task]:
         """The tasks, some of them replaced by histories."""
         del teacher
@@ -85,7 +85,7 @@ class ExItState:
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Store the histories of the batch, and return the batch unchanged."""
         rng = np.random.default_rng(seed)
-        for group in groups([each for each in rewarded if not is_replayed(each.tree)]):
+        for group in groups([each for each in rewarded if not each.tree.replayed]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
                 self._keep(group, float(returns.var()) if returns.max() > returns.min() else 0.0, rng)
@@ -137,4 +137,5 @@ class ExItState:
 def _actions(tree: Tree, leaf: int) -> list[str]:
     """The actions of a path; the last piece of a split action has its text."""
     acts = [int(node) for node in path(tree, leaf) if tree.kind[node] == Kind.ACTION]
-    return [str(tree.info[node]["text"]) for node in acts if "text" in tree.info[node]]
+    texts = [text_in(tree.info[node]) for node in acts]
+    return [text for text in texts if text is not None]

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.lazy import Tensor, torch
-from bough.tree import Floats, Rewarded, StageError, Task, derive, describe, is_column
+from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, describe, is_column
 
-Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[str, ...]]]
+Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[AgentAction, ...]]]
 """Returns the oracle's solution of a task; () without a solution."""
 
 Item = TypeVar("Item")
@@ -35,7 +35,7 @@ class BatchHook(Protocol):
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Return the batch with estimates or changes. A hook may update its state from the batch first.
 
-        Trees of an earlier step (`is_replayed`) are no samples of the present policy.
+        Trees of an earlier step (`Tree.replayed`) are no samples of the present policy.
         """
         ...
 

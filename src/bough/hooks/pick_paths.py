@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Ints, Rewarded, counted, is_replayed, keep_paths
+from bough.tree import Ints, Rewarded, counted, keep_paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class PickPathsState:
     def transform(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """The trees with the selected paths."""
         rng = np.random.default_rng(seed)
-        picked = [each if is_replayed(each.tree) else self._cut(each, rng) for each in rewarded]
+        picked = [each if each.tree.replayed else self._cut(each, rng) for each in rewarded]
         self._kept += sum(len(counted(each.tree)) for each in picked)
         return picked
 

@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from bough.tree import (
     Ints,
     Rewarded,
-    Task,
     counted,
     cut_tree,
     groups,
-    is_replayed,
     join_column,
     join_trees,
     keep_paths,
     leaves,
-    mark_replayed,
     rows_of,
+    tree_record,
 )
 
 
@@ -112,9 +110,7 @@ class SuccessReplayState:
         for place, name in enumerate(names):
             paid = [each.channels.get(name, np.full(each.tree.nodes, np.nan)) for each in kept]
             state[f"channel_{place}"] = join_column(np.dtype(np.float64), paid)
-        words = [
-            {"task": each.tree.task.record(), "channels": list(each.channels), "info": each.tree.info} for each in kept
-        ]
+        words = [tree_record(each.tree) | {"channels": list(each.channels)} for each in kept]
         text = json.dumps({"channels": names, "paths": words})
         return state | {"words": np.frombuffer(text.encode(), dtype=np.uint8)}
 
@@ -124,7 +120,7 @@ class SuccessReplayState:
         place = {name: number for number, name in enumerate(words["channels"])}
         self.kept = {}
         for at, line in enumerate(words["paths"]):
-            tree = cut_tree(state, at, Task.read(line["task"]), line["info"])
+            tree = cut_tree(state, at, line)
             rows = rows_of(state, "channel", at)
             channels = {name: state[f"channel_{place[name]}"][rows] for name in line["channels"]}
             self.kept.setdefault(tree.task.id, []).append(Rewarded(tree=tree, channels=channels))
@@ -138,10 +134,12 @@ class SuccessReplayState:
         """Store the successful paths of a tree."""
         tree = rewarded.tree
         good = counted(tree)[rewarded.returns() > self._settings.success_above]
-        if is_replayed(tree) or not len(good):
+        if tree.replayed or not len(good):
             return
         paths = self.kept.setdefault(tree.task.id, [])
-        paths += [mark_replayed(replace(keep_paths(rewarded, good[i : i + 1]), estimates={})) for i in range(len(good))]
+        for end in good.tolist():
+            kept = keep_paths(rewarded, np.asarray([end]))
+            paths.append(replace(kept, tree=replace(kept.tree, replayed=True), estimates={}))
         del paths[: -self._settings.keep]
 
 

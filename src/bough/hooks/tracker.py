@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Floats, Rewarded, groups, is_replayed
+from bough.tree import Floats, Rewarded, groups
 from bough.tree.needs import Need, estimate
 
 RATE = "success_rate"
@@ -123,7 +123,7 @@ class TrackerState:
         """
         del seed
         rates = [np.full(len(each.tree.token), self.rate(each.tree.task.id)) for each in rewarded]
-        for group in groups([each for each in rewarded if not is_replayed(each.tree)]):
+        for group in groups([each for each in rewarded if not each.tree.replayed]):
             returns = np.concatenate([each.returns() for each in group])
             if len(returns):
                 self._note(group[0].tree.task.id, returns)

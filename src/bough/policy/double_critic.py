@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from bough.policy.replay_buffer import ReplayBuffer, Turn, turns_of
 from bough.policy.seeding import seeded
 from bough.policy.utterance import UtteranceCritic
-from bough.tree import Floats, Rewarded, is_replayed
+from bough.tree import Floats, Rewarded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,9 +105,7 @@ class UtteranceCriticState:
         """Train on the batch and the replay buffer, then add values to the turns of the batch."""
         limit = self._settings.context_tokens
         turns = [[(node, turn.shortened(limit)) for node, turn in turns_of(each)] for each in rewarded]
-        new = [
-            turn for each, mine in zip(rewarded, turns, strict=True) if not is_replayed(each.tree) for _, turn in mine
-        ]
+        new = [turn for each, mine in zip(rewarded, turns, strict=True) if not each.tree.replayed for _, turn in mine]
         if new:
             self.buffer.add(new)
             self.learn(new, np.random.default_rng(seed))

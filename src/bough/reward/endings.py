@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from bough.tree import Bools, Ints, Kind, Tree, leaves
+from bough.tree import Bools, Ints, Kind, Ternary, Tree, leaves
 
 
 def solved(tree: Tree) -> Bools:
-    """[N] bool: the leaves with `success` in their info."""
+    """[N] bool: the leaves with success."""
     ends = np.zeros(tree.nodes, dtype=np.bool_)
     ends[leaves(tree)] = True
-    return ends & np.asarray([info.get("success") is True for info in tree.info])
+    return ends & (tree.success == Ternary.YES)
 
 
 def last_action(tree: Tree) -> Ints:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Tree
+from bough.tree import Floats, Kind, Ternary, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """Channel "format": subtracted at each action that is not well formed (info `well_formed`).
+    """Channel "format": subtracted at each action that is not well formed (`Tree.well_formed`).
 
     Attributes:
         penalty: Cost of one such action, >= 0.
@@ -27,5 +27,5 @@ class Format:
         return [{"format": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        malformed = np.asarray([info.get("well_formed") is False for info in tree.info])
+        malformed = tree.well_formed == Ternary.NO
         return np.where((tree.kind == Kind.ACTION) & malformed, -self.penalty, 0.0)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Floats, Kind, Tree
+from bough.tree import Floats, Kind, Ternary, Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidAction:
-    """Channel "invalid_action": subtracted at each action that the environment does not recognise (info `valid`).
+    """Channel "invalid_action": subtracted at each action that the environment does not recognise (`Tree.valid`).
 
     Attributes:
         penalty: Cost of one such action, >= 0.
@@ -27,5 +27,5 @@ class InvalidAction:
         return [{"invalid_action": self._pay(tree)} for tree in group]
 
     def _pay(self, tree: Tree) -> Floats:
-        invalid = np.asarray([info.get("valid") is False for info in tree.info])
+        invalid = tree.valid == Ternary.NO
         return np.where((tree.kind == Kind.ACTION) & invalid, -self.penalty, 0.0)

@@ -36,9 +36,9 @@ class Agent:
 class Limits:
     """Budgets of a path and of a tree. No budget is ever exceeded.
 
-    A path that reaches a budget ends as `TRUNCATED`; its info names the budget. The budgets of a tree are shared by all
-    its branches. A turn starts only if its worst-case cost fits them: `sampling.max_tokens` sampled tokens and every
-    step that may have to be replayed.
+    A path that reaches a budget ends as `TRUNCATED`; `Tree.truncated_by` names the budget. The budgets of a tree are
+    shared by all its branches. A turn starts only if its worst-case cost fits them: `sampling.max_tokens` sampled
+    tokens and every step that may have to be replayed.
 
     Attributes:
         turns: Maximum number of actions on one path, without those of `Task.start`.

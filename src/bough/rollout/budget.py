@@ -6,17 +6,19 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, fields
 
 from bough.rollout.agent import Limits
+from bough.tree import TruncatedBy
 
 
 class BudgetExceeded(Exception):
     """The worst-case cost of an operation does not fit the tree's budget, so it did not start.
 
     Attributes:
-        budget: Name of the limit in `Limits` that it would exceed.
+        budget: The limit that it would exceed.
     """
 
-    def __init__(self, budget: str) -> None:
-        super().__init__(f"got an operation that exceeds Limits.{budget}; need a larger limit, or a cheaper explorer")
+    def __init__(self, budget: TruncatedBy) -> None:
+        name = budget.name.lower()
+        super().__init__(f"got an operation that exceeds Limits.{name}; need a larger limit, or a cheaper explorer")
         self.budget = budget
 
 
@@ -91,14 +93,14 @@ class Budget:
         """Whether `most` would fit the budgets without any reservation."""
         return not self._short(most, Usage())
 
-    def _short(self, most: Usage, held: Usage) -> str:
-        """The name of the first limit that `most` would exceed beside `held`, or ""."""
+    def _short(self, most: Usage, held: Usage) -> TruncatedBy:
+        """The first limit that `most` would exceed beside `held`, or `NOTHING`."""
         for name in ("turns", "tokens", "calls"):
             limit: int | None = getattr(self._limits, f"tree_{name}")
             requested: int = getattr(most, name)
             if limit is not None and requested and getattr(self.spent, name) + getattr(held, name) + requested > limit:
-                return f"tree_{name}"
-        return ""
+                return TruncatedBy[f"TREE_{name.upper()}"]
+        return TruncatedBy.NOTHING
 
     def _wake(self) -> None:
         """Wake all waiting operations in the order of their arrival; each checks the budget again."""

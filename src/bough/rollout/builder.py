@@ -1,18 +1,19 @@
 """The mutable tree: nodes are added during the rollout, and frozen once at the end."""
 
 import hashlib
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bough.tree import DTYPES, Floats, Kind, Outcome, Source, Task, Tree
+from bough.tree import DTYPES, Floats, Kind, Outcome, RolloutCounts, Source, Task, Tree, TruncatedBy, draft_columns
 
 
 @dataclass(slots=True, kw_only=True)
 class NodeDraft:
-    """A mutable node; the fields are those of `Tree`.
+    """A mutable node; the fields are those of `Tree`. None means unknown.
 
     Attributes:
         branch: Distinguishes siblings and orders them.
@@ -32,14 +33,31 @@ class NodeDraft:
     state: str = ""
     source: Source = Source.FORCED
     policy_version: int = -1
+    success: bool | None = None
+    valid: bool | None = None
+    well_formed: bool | None = None
+    cut_off: bool | None = None
+    truncated_by: TruncatedBy = TruncatedBy.NOTHING
+    chain: int | None = None
+    answer: bool = False
+    value: float = math.nan
+    rating: float = math.nan
+    visits: int = 0
     info: dict[str, object] = field(default_factory=dict[str, object])
 
 
 class TreeBuilder:
-    """The nodes of one task's tree, in the order of their addition."""
+    """The nodes of one task's tree, in the order of their addition.
+
+    Attributes:
+        task: The task.
+        nodes: The nodes.
+        counts: Counts of the rollout so far.
+    """
 
     def __init__(self, task: Task) -> None:
         self.task = task
+        self.counts = RolloutCounts()
         self.nodes: list[NodeDraft] = []
 
     def add(self, node: NodeDraft) -> int:
@@ -55,8 +73,8 @@ class TreeBuilder:
         """Split an `ACTION` node before its token `at`, so that a branch can start after its first tokens.
 
         Returns:
-            The index of a new node, which holds the first tokens. The other tokens, the info of the action and its
-            descendants stay at `number`, below the new node, so existing references to `number` stay valid.
+            The index of a new node, which holds the first tokens. The other tokens, the columns and info of the action
+            and its descendants stay at `number`, below the new node, so existing references to `number` stay valid.
         """
         node = self.nodes[number]
         if node.kind is not Kind.ACTION or not 0 < at < len(node.tokens):
@@ -64,14 +82,15 @@ class TreeBuilder:
                 f"TreeBuilder.split: got token {at} of a node of kind {node.kind.name} with {len(node.tokens)} tokens; "
                 "need an ACTION, and at least one token on either side"
             )
-        first = replace(
-            node,
+        first = NodeDraft(
+            parent=node.parent,
+            kind=Kind.ACTION,
+            branch=node.branch,
             tokens=node.tokens[:at],
             logprobs=None if node.logprobs is None else node.logprobs[:at],
             entropies=None if node.entropies is None else node.entropies[:at],
-            outcome=Outcome.OPEN,
-            env_reward=0.0,
-            info={},
+            source=node.source,
+            policy_version=node.policy_version,
         )
         self.nodes.append(first)
         node.tokens, node.parent, node.branch = node.tokens[at:], len(self.nodes) - 1, 0
@@ -96,9 +115,10 @@ class TreeBuilder:
             "state_key": [_hash(node.state) for node in nodes],
             "source": [node.source for node in nodes],
             "policy_version": [node.policy_version for node in nodes],
+            **draft_columns(nodes),
         }
         arrays: dict[str, Any] = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
-        return Tree(task=self.task, info=tuple(node.info for node in nodes), **arrays)
+        return Tree(task=self.task, counts=self.counts, info=tuple(node.info for node in nodes), **arrays)
 
     def _order(self) -> list[int]:
         children: list[list[int]] = [[] for _ in self.nodes]

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from bough.rollout.builder import NodeDraft, TreeBuilder
-from bough.tree import EXPLORER, TRUNCATED_BY, Kind, Outcome
+from bough.tree import Kind, Outcome, TruncatedBy
 
 
-def end_open(builder: TreeBuilder, stopped: Mapping[int, str]) -> None:
+def end_open(builder: TreeBuilder, stopped: Mapping[int, TruncatedBy]) -> None:
     """Truncate the open paths of a tree.
 
     A state from which no action was executed becomes the end of a truncated path. Actions that were only sampled there
@@ -23,12 +23,12 @@ def end_open(builder: TreeBuilder, stopped: Mapping[int, str]) -> None:
         if number in inner or node.outcome is not Outcome.OPEN or dropped:
             continue
         node.outcome = Outcome.TRUNCATED
-        node.info |= {"success": False, TRUNCATED_BY: stopped.get(number, EXPLORER)}
+        node.success, node.truncated_by = False, stopped.get(number, TruncatedBy.EXPLORER)
     last = {node.parent: node.branch for node in sorted(builder.nodes, key=lambda node: node.branch)}
     for state in _left(builder, inner):
-        info: dict[str, object] = {"success": False, TRUNCATED_BY: stopped.get(state, EXPLORER)}
-        added = builder.add(NodeDraft(parent=state, kind=Kind.OBSERVATION, branch=1 + last[state], info=info))
-        builder.nodes[added].outcome = Outcome.TRUNCATED
+        end = NodeDraft(parent=state, kind=Kind.OBSERVATION, branch=1 + last[state], outcome=Outcome.TRUNCATED)
+        end.success, end.truncated_by = False, stopped.get(state, TruncatedBy.EXPLORER)
+        builder.add(end)
 
 
 def _left(builder: TreeBuilder, inner: set[int]) -> list[int]:

@@ -6,7 +6,7 @@ from bough.engine import Sampling
 from bough.rollout.budget import BudgetExceeded, Usage
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
-from bough.tree import Outcome
+from bough.tree import Outcome, TruncatedBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ async def write_on(
     """
     if isinstance(at, Cursor) and not rollout.budget.fits(Usage(turns=1)):
         # An action that the budget can't execute is not sampled.
-        rollout.stop(at, "tree_turns")
+        rollout.stop(at, TruncatedBy.TREE_TURNS)
         return Piece(draft=None, after=Outcome.TRUNCATED)
     piece = Piece(draft=None, after=Outcome.FAILED)
     complete = isinstance(at, PendingAction) and at.complete

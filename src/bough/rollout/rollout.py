@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
-from bough.context import Turn, full_instructions
+from bough.context import Turn, conversation, full_instructions
 from bough.engine import Sampling
 from bough.env import Branching, EnvFault, Host, Step
 from bough.rollout.agent import Agent, Limits
@@ -14,7 +14,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.open_ends import end_open
 from bough.rollout.writer import Writer
-from bough.tree import TRUNCATED_BY, Kind, Outcome, Source
+from bough.tree import AgentAction, Kind, Outcome, Source, TruncatedBy, fault_in, plain_text
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")
@@ -59,7 +59,7 @@ class Rollout:
         self._writer = Writer(
             builder=builder, agent=agent, instructions=self._instructions, limits=limits, seed=seed, deadlines=deadlines
         )
-        self._stopped: dict[int, str] = {}
+        self._stopped: dict[int, TruncatedBy] = {}
 
     async def root(self) -> Cursor:
         """Start the task, and execute the actions of `Task.start`.
@@ -69,21 +69,21 @@ class Rollout:
             ValueError: when the first prompt does not fit the model, or the episode is over after `Task.start`.
         """
         state = await self._from_env(self._host.start(self.builder.task), "start", ())
-        text = self._agent.renderer.render(self._instructions, (), state.observation)
+        text = self._writer.extend((), state.observation, state.tools).tokens
         capacity = self._agent.engine.context_tokens
         if len(text) >= capacity:
             raise ValueError(
                 f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
                 f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
             )
-        info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
+        info: dict[str, object] = {"text": plain_text(state.observation), "instructions": self._instructions}
         node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
         cursor = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
         start = self.builder.task.start
         for number, action in enumerate(start):
             after = await self.advance(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
             if after is Outcome.FAILED:
-                raise EnvFault(str(self.builder.nodes[-1].info["fault"]))
+                raise EnvFault(fault_in(self.builder.nodes[-1].info) or "")
             if isinstance(after, Outcome):
                 raise ValueError(
                     f"task {self.builder.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
@@ -106,7 +106,7 @@ class Rollout:
         """A seed for the explorer's own random choices, by name; completions use other seeds."""
         return derive(self._seed, "explorer", *name)
 
-    async def plan(self, cursor: Cursor) -> tuple[str, ...] | None:
+    async def plan(self, cursor: Cursor) -> tuple[AgentAction, ...] | None:
         """The oracle's plan from here; None without an oracle or without a solution."""
         return await self._from_env(self._host.plan(cursor.state), "plan", cursor.branches)
 
@@ -115,9 +115,9 @@ class Rollout:
         cursor: Cursor,
         *,
         branch: int = 0,
-        action: str | None = None,
+        action: AgentAction | None = None,
         source: Source = Source.TEACHER,
-        ahead: Sequence[str] = (),
+        ahead: Sequence[AgentAction] = (),
         hint: str = "",
     ) -> Cursor | Outcome:
         """Take one turn: sample an action, execute it, and add the observation.
@@ -187,7 +187,7 @@ class Rollout:
         async with self.budget.reserve(max_cost) as cost:
             return await self._writer.sample(at, branch, chosen, max_cost, hint=hint, cost=cost)
 
-    def force_action(self, cursor: Cursor, action: str, *, branch: int = 0) -> PendingAction:
+    def force_action(self, cursor: Cursor, action: AgentAction, *, branch: int = 0) -> PendingAction:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
         return self._writer.force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
 
@@ -233,7 +233,7 @@ class Rollout:
         chosen, renderer = sampling or self.sampling, self._agent.renderer
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, seed = renderer.render(system, (), text), derive(self._seed, "ask", *name)
+            prompt, seed = renderer.render(conversation(system, (), text)), derive(self._seed, "ask", *name)
             owner = f"task {self.builder.task.id} question {name}"
             completion = await self._writer.complete(prompt, chosen, seed, owner=owner)
             cost.tokens = len(completion.tokens)
@@ -302,7 +302,7 @@ class Rollout:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    def stop(self, at: Cursor | PendingAction, reason: str) -> None:
+    def stop(self, at: Cursor | PendingAction, reason: TruncatedBy) -> None:
         """Store the reason why nothing continues from here; if nothing does, the path is truncated with this reason.
 
         An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
@@ -312,8 +312,9 @@ class Rollout:
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
-        """Truncate the open paths, and store the usage in the root's info."""
-        self.builder.nodes[0].info["cost"] = {**asdict(self.budget.spent), "replayed": self.budget.replayed}
+        """Truncate the open paths, and store the usage in the builder's counts."""
+        spent, replayed = asdict(self.budget.spent), self.budget.replayed
+        self.builder.counts = replace(self.builder.counts, **spent, replayed_turns=replayed)
         end_open(self.builder, self._stopped)
 
     def _steps(self, cursor: Cursor) -> int:
@@ -332,7 +333,7 @@ class Rollout:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
         node.env_reward = step.reward
-        node.info["valid"] = step.valid
+        node.valid = step.valid
         cost.turns += step.replayed_steps
         self.budget.replayed += step.replayed_steps
         turn = Turn(
@@ -340,6 +341,7 @@ class Rollout:
             action=draft.parsed.action,
             tokens=draft.tokens,
             marks=draft.parsed.marks,
+            tools=cursor.state.tools,
         )
         after = Cursor(
             node=draft.node,
@@ -354,7 +356,7 @@ class Rollout:
     def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
         """Add the observation; `after.node` is the action before it."""
         node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key)
-        node.info["text"] = step.state.observation
+        node.info["text"] = plain_text(step.state.observation)
         if step.replayed_steps:
             node.info["replayed_steps"] = step.replayed_steps
         if step.info:
@@ -364,16 +366,15 @@ class Rollout:
         if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
             # The episode is over, so the last observation adds no tokens.
             return self._end(node, step.outcome, step, spent)
-        agent = self._agent
-        extension = agent.context.extend(agent.renderer, self._instructions, after.past, step.state.observation)
+        extension = self._writer.extend(after.past, step.state.observation, step.state.tools)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
-        if fits := len(text) < agent.engine.context_tokens:
+        if fits := len(text) < self._agent.engine.context_tokens:
             # Stored for truncated paths too: a critic values their final state.
             node.kind, node.tokens = extension.kind, extension.tokens
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)
-            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else "context")
+            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
         return Cursor(
             node=number,
             state=step.state,
@@ -383,17 +384,16 @@ class Rollout:
             branches=after.branches,
         )
 
-    def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: str) -> Outcome:
-        node.outcome, node.info["success"] = outcome, step.success
-        if outcome is Outcome.TRUNCATED:
-            node.info[TRUNCATED_BY] = spent or "environment"
+    def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: TruncatedBy) -> Outcome:
+        node.outcome, node.success = outcome, step.success
+        node.truncated_by = spent or TruncatedBy.ENVIRONMENT if outcome is Outcome.TRUNCATED else TruncatedBy.NOTHING
         return outcome
 
-    def _exhausted(self, cursor: Cursor) -> str:
-        """The name of the first exhausted budget of the path, or ""."""
+    def _exhausted(self, cursor: Cursor) -> TruncatedBy:
+        """The first exhausted budget of the path, or `NOTHING`."""
         limits, turns = self.limits, len(cursor.past) - len(self.builder.task.start)
-        spent = {"turns": (turns, limits.turns), "tokens": (cursor.sampled_tokens, limits.tokens)}
-        return next((name for name, (used, most) in spent.items() if most is not None and used >= most), "")
+        spent = limits.tokens is not None and cursor.sampled_tokens >= limits.tokens
+        return TruncatedBy.TURNS if turns >= limits.turns else TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
         owner, deadline_s = self._writer.name(branches), self.limits.env_deadline_s

@@ -10,7 +10,7 @@ from bough.rollout.agent import Agent, Limits
 from bough.rollout.builder import TreeBuilder
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.rollout import Rollout
-from bough.tree import Task, Tree, counted
+from bough.tree import Task, Tree, counted, fault_in
 from bough.tree.seeds import derive
 
 
@@ -156,7 +156,8 @@ class RolloutRunner:
 
 def _fault(tree: Tree) -> str:
     """The text of the first fault in a tree."""
-    return next((str(info["fault"]) for info in tree.info if "fault" in info), "no fault was recorded")
+    faults = (fault for info in tree.info if (fault := fault_in(info)) is not None)
+    return next(faults, "no fault was recorded")
 
 
 def first_error(error: BaseException) -> BaseException:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
-from bough.explore.prompts import LabelParser, Reader, Text, check_places
+from bough.explore.prompts import LabelParser, Reader, Text, check_places, turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -18,6 +18,7 @@ from bough.search.node import SearchNode
 from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
+from bough.tree import instructions_in, plain_text
 
 NEXT = (
     "You were told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -31,9 +32,9 @@ class Imagine:
 
     Each action has `n` simulations. In each the engine generates the next observation for `depth` turns, with an action
     of its own between two of them. Then it judges the final state `answers` times. The rating is the mean. A simulation
-    that fails twice, or without a judgement, gets the value of a failed path and counts as "unanswered". The released
-    code drops it silently, which favours actions whose bad ends can't be imagined. A single action is rated 1 without a
-    request.
+    that fails twice, or without a judgement, gets the value of a failed path and counts as `RolloutCounts.unanswered`.
+    The released code drops it silently, which favours actions whose bad ends can't be imagined. A single action is
+    rated 1 without a request.
 
     Cost of one action: n * (2 * depth - 1 + answers) calls.
 
@@ -79,16 +80,16 @@ class Imagine:
     async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
         """The value of one simulation of an action."""
         dream = WorldModel(ask=tree.rollout.ask)
-        instructions = str(tree.rollout.builder.nodes[0].info["instructions"])
-        past = tuple((turn.observation, turn.action) for turn in at.past)
+        instructions = instructions_in(tree.rollout.builder.nodes[0].info)
+        past = tuple(turn_texts(at.past))
         state, action = (
-            dream.state(at.state.observation, ImaginedEpisode(told=instructions, past=past, run=run)),
+            dream.state(plain_text(at.state.observation), ImaginedEpisode(told=instructions, past=past, run=run)),
             child.action,
         )
         for turn in range(self.depth):
             step = await self._step(dream, state, action)
             if step is None:
-                unanswered(tree, child)
+                unanswered(tree)
                 return tree.failure_value
             state = step.state
             if step.outcome.value or turn + 1 == self.depth:
@@ -112,7 +113,7 @@ class Imagine:
         for run in (value.run, value.run + self.n):
             again = ImaginedEpisode(told=value.told, past=value.past, run=run)
             try:
-                return await dream.step(dream.state(state.observation, again), action)
+                return await dream.step(dream.state(plain_text(state.observation), again), action)
             except EnvFault:
                 continue
         return None
@@ -150,4 +151,4 @@ def _story(state: State) -> dict[str, str]:
     value = state.value
     assert isinstance(value, ImaginedEpisode)
     turns = "\n".join(f"{read}\n> {action}" for read, action in value.past)
-    return {"instructions": value.told, "turns": turns, "observation": state.observation}
+    return {"instructions": value.told, "turns": turns, "observation": plain_text(state.observation)}

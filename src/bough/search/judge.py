@@ -27,7 +27,7 @@ class Judge:
 
     The acting engine answers, in a conversation of its own; each answer is one call, and n of them are sampled
     concurrently. An answer that can't be parsed is requested once more, and then counts as the value of a failed path.
-    The notes of the node and the info of its action count these as "unanswered".
+    `RolloutCounts.unanswered` counts these.
 
     Example:
         n = 3, the answers "yes", "On track." and "no": (1 + .5 + 0) / 3 = .5

@@ -1,5 +1,6 @@
 """Prompts of a search to the agent's engine about its nodes."""
 
+from dataclasses import replace
 from typing import TypeVar
 
 from bough.engine import EngineFault, Sampling
@@ -8,9 +9,7 @@ from bough.explore.prompts import Reader
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-
-UNANSWERED = "unanswered"
-"""Key in a node's notes and its action's info: number of questions about it without a parsable answer."""
+from bough.tree import instructions_in, plain_text, text_in
 
 Answer = TypeVar("Answer")
 
@@ -19,9 +18,9 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
     """The prompt fields of a node's state, or of the state before its action if it is not executed."""
     nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
-        past = [(turn.observation, turn.action) for turn in draft.cursor.past]
-        past.append((draft.cursor.state.observation, draft.parsed.action))
-        observation = str(nodes[tree.rollout.answered[draft.node]].info["text"])
+        past = prompts.turn_texts(draft.cursor.past)
+        past.append((plain_text(draft.cursor.state.observation), draft.parsed.text))
+        observation = text_in(nodes[tree.rollout.answered[draft.node]].info) or ""
     else:
         cursor = node.at if isinstance(node.at, Cursor) else None
         if cursor is None and draft is not None:
@@ -30,9 +29,9 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
             raise ValueError(
                 f"story: got {node}, without a state or an action; need the root, or a node with an action"
             )
-        past = [(turn.observation, turn.action) for turn in cursor.past]
-        observation = cursor.state.observation
-    return prompts.story(str(nodes[0].info["instructions"]), past, observation)
+        past = prompts.turn_texts(cursor.past)
+        observation = plain_text(cursor.state.observation)
+    return prompts.story(instructions_in(nodes[0].info), past, observation)
 
 
 def place(node: SearchNode) -> tuple[int, ...]:
@@ -61,7 +60,7 @@ async def asked(
         sampling: Sampling settings of the answer; None for the agent's.
 
     Returns:
-        The parsed answer; None without one, which counts as `UNANSWERED`.
+        The parsed answer; None without one, which counts as `RolloutCounts.unanswered`.
 
     Raises:
         BudgetExceeded: when it does not fit a budget.
@@ -75,13 +74,11 @@ async def asked(
         answer = read(generated)
         if answer is not None:
             return answer
-    unanswered(tree, node)
+    unanswered(tree)
     return None
 
 
-def unanswered(tree: SearchTree, node: SearchNode) -> None:
-    """Count a question about a node without an answer."""
-    info = tree.rollout.builder.nodes[0 if node.draft is None else node.draft.node].info
-    for where in (node.notes, info):
-        known = where.get(UNANSWERED, 0)
-        where[UNANSWERED] = 1 + (known if isinstance(known, int) else 0)
+def unanswered(tree: SearchTree) -> None:
+    """Count a question without an answer."""
+    builder = tree.rollout.builder
+    builder.counts = replace(builder.counts, unanswered=builder.counts.unanswered + 1)

@@ -29,8 +29,8 @@ class Search:
 
     The search ends when nothing is selected, a budget of the tree is exceeded, a path with a value of at least
     `stop_value` is found, or `rounds` are over. The answer is the best ended path, ties to the shortest, or the best
-    node if no path has ended; only this node has "answer" in its info. The infos of actions hold "value" (q),
-    "visits", "score" (the value of the node alone), "guess", "prior" and "copies".
+    node if no path has ended; only this node has `Tree.answer`. `Tree.value` (q), `Tree.rating` and `Tree.visits`
+    describe the actions; their infos hold "score" (the value of the node alone), "prior" and "copies".
 
     Rules of all searches: ties go to the first found. The visits of a node are the number of evaluations at and below
     it. The end of a path counts again whenever it is selected again; an unknown value is not counted. An action on
@@ -161,13 +161,13 @@ class Search:
         same = {child.action: child for child in node.children} if self.merge else {}
         new: list[SearchNode] = []
         for draft, prior in proposed:
-            twin = same.get(draft.parsed.action)
+            twin = same.get(draft.parsed.text)
             if twin is not None:
                 twin.copies += 1
                 continue
             new.append(tree.add(node, draft, prior=prior))
             if self.merge:
-                same[draft.parsed.action] = new[-1]
+                same[draft.parsed.text] = new[-1]
         node.expansions += 1
         if not node.children:
             tree.prune(node)
@@ -176,9 +176,9 @@ class Search:
         return new
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
-        guesses = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
-        for child, guess in zip(children, guesses or (), strict=False):
-            child.rating = guess
+        ratings = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
+        for child, rating in zip(children, ratings or (), strict=False):
+            child.rating = rating
 
     async def _value(self, tree: SearchTree, node: SearchNode) -> None:
         value = tree.end_value(node) if node.ended else None

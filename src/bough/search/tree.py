@@ -6,11 +6,12 @@ from typing import Any, TypeVar
 
 from bough.engine import EngineFault, Sampling
 from bough.rollout.budget import BudgetExceeded
+from bough.rollout.builder import NodeDraft
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
 from bough.search.node import SearchNode
-from bough.tree import ANSWER, Outcome
+from bough.tree import Outcome, text_in
 
 Result = TypeVar("Result")
 
@@ -162,7 +163,7 @@ class SearchTree:
     def observation(self, draft: PendingAction) -> str | None:
         """The observation after an action; None before it is executed, or when that failed."""
         number = self.rollout.answered.get(draft.node)
-        return None if number is None else str(self.rollout.builder.nodes[number].info["text"])
+        return None if number is None else text_in(self.rollout.builder.nodes[number].info)
 
     async def roll_out(self, node: SearchNode) -> SearchNode | None:
         """Roll out a path from a node to its end, outside of `nodes`; None when it does not reach an end."""
@@ -174,7 +175,7 @@ class SearchTree:
             reward += self.rollout.builder.nodes[draft.node].env_reward
             if isinstance(at, Outcome):
                 end = SearchNode(number=-1, parent=node, draft=draft, at=at, depth=depth, reward=reward)
-                end.success = self._info(end).get("success") is True
+                end.success = self._node(end).success is True
                 return end
             more = await self.within_budget(self.rollout.sample(at))
             draft = more if isinstance(more, PendingAction) else None
@@ -207,18 +208,18 @@ class SearchTree:
         self.root = node
 
     def store_results(self, *, anywhere: bool = False) -> None:
-        """Store the results of the search and the answer, as in `answer`, in the infos of the rollout's tree."""
+        """Store the results of the search and the answer, as in `answer`, in the rollout's tree."""
         nodes, answer = self.rollout.builder.nodes, self.answer(anywhere=anywhere)
         for node in self.nodes:
-            info = nodes[0 if node.draft is None else node.draft.node].info
-            estimates = {"value": node.q, "score": node.value, "guess": node.rating}
-            info |= {name: estimate for name, estimate in estimates.items() if math.isfinite(estimate)}
-            info["visits"] = node.visits
+            act = nodes[0 if node.draft is None else node.draft.node]
+            act.value, act.rating, act.visits = _finite(node.q), _finite(node.rating), node.visits
+            if math.isfinite(node.value):
+                act.info["score"] = node.value
             if node.parent is not None:
-                info |= {"prior": node.prior, "copies": node.copies}
+                act.info |= {"prior": node.prior, "copies": node.copies}
         if self.faults:
             nodes[0].info["faults"] = self.faults
-        self._info(answer)[ANSWER] = True
+        self._node(answer).answer = True
 
     def _arrive(self, node: SearchNode, at: Cursor | Outcome) -> None:
         """Store the result of executing a node's action."""
@@ -228,7 +229,7 @@ class SearchTree:
             self.prune(node)
             return
         node.reward += self.rollout.builder.nodes[node.draft.node].env_reward
-        node.success = self._info(node).get("success") is True
+        node.success = self._node(node).success is True
         if node.ended:
             self.close(node)
 
@@ -238,10 +239,10 @@ class SearchTree:
         self._next_branch[node.number] = number + 1
         return number
 
-    def _info(self, node: SearchNode) -> dict[str, object]:
-        """The info of the rollout's node with the state of a search node."""
+    def _node(self, node: SearchNode) -> NodeDraft:
+        """The rollout's node with the state of a search node."""
         at = 0 if node.draft is None else self.rollout.answered[node.draft.node]
-        return self.rollout.builder.nodes[at].info
+        return self.rollout.builder.nodes[at]
 
     def _reachable(self, node: SearchNode) -> bool:
         """Whether a node is at or below the root, or on the path to it."""
@@ -266,3 +267,8 @@ class SearchTree:
 def best(nodes: Iterable[SearchNode]) -> SearchNode | None:
     """The node of the highest q, ties to the fewest turns, then to the first; None when no node has a q."""
     return max((node for node in nodes if not math.isnan(node.q)), key=lambda node: (node.q, -node.depth), default=None)
+
+
+def _finite(value: float) -> float:
+    """The value; nan for an infinite one."""
+    return value if math.isfinite(value) else math.nan

@@ -13,6 +13,7 @@ from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
+from bough.tree import fault_in, text_in
 from bough.tree.needs import FORKS, Need
 
 PLAN = (
@@ -169,9 +170,9 @@ class TreePlanner:
             return ""
         nodes = tree.rollout.builder.nodes
         if not isinstance(child.at, Cursor) and not child.ended:
-            return str(nodes[child.draft.node].info.get("fault", "it broke"))
-        understood = nodes[child.draft.node].info.get("valid") is not False
-        observation = str(nodes[tree.rollout.answered[child.draft.node]].info["text"])
+            return fault_in(nodes[child.draft.node].info) or "it broke"
+        understood = nodes[child.draft.node].valid is not False
+        observation = text_in(nodes[tree.rollout.answered[child.draft.node]].info)
         return "" if understood and not child.ended else observation or "no success"
 
     async def _decide(

@@ -6,7 +6,7 @@ length of a JSON header, 8 bytes little-endian; the header has the dtype, shape 
     raw = open("step_000012.safetensors", "rb").read()
     start = 8 + int.from_bytes(raw[:8], "little")
     header = json.loads(raw[8:start])
-    dtypes = {"I8": "<i1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8"}
+    dtypes = {"I8": "<i1", "I32": "<i4", "I64": "<i8", "F32": "<f4", "F64": "<f8", "BOOL": "?"}
     columns = {
         name: np.frombuffer(raw[start:][slice(*at["data_offsets"])], dtypes[at["dtype"]])
         for name, at in header.items() if name != "__metadata__"
@@ -17,15 +17,19 @@ The K trees of the file are concatenated, N nodes and T tokens in all:
     first_node [K + 1]      tree k has the nodes first_node[k] : first_node[k + 1]
     span [N + 1]            node i has the tokens span[i] : span[i + 1]
     parent [N]              counted from the first node of the tree; -1 at its root
-    kind, outcome, env_reward, state_key, source, policy_version [N] and token, logprob, entropy [T]: as in `Tree`
+    token, logprob, entropy [T], and all other columns of `Tree` [N]: kind, outcome, success, valid, visits, ...
     channel/NAME [N]        rewards of channel NAME at each node; nan on trees without it       (rewarded, credited)
     first_entry [K + 1]     tree k has the advantages path_advantage[first_entry[k] : first_entry[k + 1]]  (credited)
     path_advantage [E]      as in `Credited`                                                    (credited)
     excluded [N]            1 at the leaves that are excluded from the loss, 0 elsewhere        (credited)
 
-Line k of `step_000012.jsonl` is `{"task": {"id", "seed", "data"}, "channels": [NAME, ...], "info": [N objects]}`, the
-task with "start" if it has one. The header's `__metadata__` contains the format, the stage of the trees ("Tree",
-"Rewarded", "Credited"), and the BLAKE2b checksum of the JSONL file that belongs to it.
+Line k of `step_000012.jsonl` is one object:
+
+    {"task": {"id", "seed", "data"}, "counts": {...}, "replayed": false, "info": [N objects], "channels": [NAME, ...]}
+
+The task has "start" if it has one, the counts are those of `RolloutCounts`. The header's `__metadata__` contains the
+format, the stage of the trees ("Tree", "Rewarded", "Credited"), and the BLAKE2b checksum of the JSONL file that belongs
+to it.
 """
 
 import json
@@ -37,9 +41,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.store.atomic import StoreError, digest, write_bytes
-from bough.tree import Credited, Rewarded, Task, Tree, cut_tree, join_column, join_trees, rows_of
+from bough.tree import Credited, Rewarded, Tree, cut_tree, join_column, join_trees, rows_of, tree_record
 
-FORMAT = "bough-trees-2"
+FORMAT = "bough-trees-3"
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 
@@ -117,11 +121,7 @@ def _rewarded(each: Tree | Rewarded | Credited) -> Rewarded | None:
 
 def _words(each: Tree | Rewarded | Credited) -> dict[str, object]:
     tree, rewarded = _tree(each), _rewarded(each)
-    return {
-        "task": tree.task.record(),
-        "channels": list(rewarded.channels) if rewarded else [],
-        "info": tree.info,
-    }
+    return tree_record(tree) | {"channels": list(rewarded.channels) if rewarded else []}
 
 
 def _columns(stages: Sequence[Tree | Rewarded | Credited]) -> Columns:
@@ -157,7 +157,7 @@ def _read(path: Path) -> tuple[Columns, dict[str, str]]:
 
 
 def _staged(stage: str, columns: Columns, line: Mapping[str, Any], at: int) -> Tree | Rewarded | Credited:
-    tree = cut_tree(columns, at, Task.read(line["task"]), line["info"])
+    tree = cut_tree(columns, at, line)
     if stage == "Tree":
         return tree
     names = cast("list[str]", line["channels"])

@@ -10,7 +10,7 @@ from bough.learner import Optimizer
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
 from bough.train.recorder import read_heldout
-from bough.train.revise import Reader, Revise
+from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Method, Run, World
 from bough.train.settings import (
     Checkpointing,
@@ -44,6 +44,7 @@ __all__ = [
     "PolicyRecipe",
     "Reader",
     "Revise",
+    "RevisedPath",
     "Run",
     "Schedule",
     "HeldoutResult",

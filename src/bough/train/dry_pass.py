@@ -29,9 +29,12 @@ from bough.tree import (
     Rewarded,
     Source,
     Task,
+    Ternary,
     Tree,
+    TruncatedBy,
     counted,
     derive,
+    plain_text,
     spread_paths,
 )
 from bough.tree.needs import DEMONSTRATIONS, FINAL_VALUES, PATHS, REFERENCE, Estimate, names_of, needs_of
@@ -106,7 +109,7 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
             thing="environment start",
             deadline_s=run.world.limits.env_deadline_s,
         )
-        actions = [*(state.admissible or state.observation.split())][:ACTIONS]
+        actions = [*(state.admissible or plain_text(state.observation).split())][:ACTIONS]
     except EnvFault:
         actions = []
     parser = run.world.parser if isinstance(run.world.parser, PromptedParser) else None
@@ -124,19 +127,20 @@ def _with_outcomes(tree: Tree, place: int) -> Tree:
     """The tree with success at every second path; with one path a tree, at every second tree."""
     ends = counted(tree)
     last = np.unique(tree.parent[ends], return_inverse=True)[1]
-    outcome, info = tree.outcome.copy(), [dict(each) for each in tree.info]
+    outcome, success, truncated_by = tree.outcome.copy(), tree.success.copy(), tree.truncated_by.copy()
     for end, number in zip(ends.tolist(), last.tolist(), strict=True):
         solves = (number + place) % 2 == 0
-        info[end]["success"] = solves
-        outcome[end] = Outcome.TERMINATED if solves else outcome[end]
-    return replace(tree, outcome=outcome, info=tuple(info))
+        success[end] = Ternary.YES if solves else Ternary.NO
+        if solves:
+            outcome[end], truncated_by[end] = Outcome.TERMINATED, TruncatedBy.NOTHING
+    return replace(tree, outcome=outcome, success=success, truncated_by=truncated_by)
 
 
 def _with_returns(rewarded: Rewarded) -> Rewarded:
     """The tree with an added channel of reward 1 at the end of each successful path."""
-    paid = np.zeros(rewarded.tree.nodes)
-    for end in counted(rewarded.tree):
-        paid[end] = float(rewarded.tree.info[end]["success"] is True)
+    tree = rewarded.tree
+    paid, ends = np.zeros(tree.nodes), counted(tree)
+    paid[ends] = tree.success[ends] == Ternary.YES
     return replace(rewarded, channels={**rewarded.channels, "dry pass": paid})
 
 

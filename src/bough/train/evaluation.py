@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from bough.explore import Chains
 from bough.rollout import RolloutRunner
 from bough.train.summary import cut_by_context
-from bough.tree import ActionCounts, Task, Tree, count_actions, counted, turns
+from bough.tree import ActionCounts, Task, Ternary, Tree, count_actions, counted, turns
 
 AT_ONCE = 128
 """Maximum number of concurrent tasks: it fills a batch, and the engine's cache holds every prefix."""
@@ -49,7 +49,7 @@ async def measure(runner: RolloutRunner, tasks: Sequence[Task], *, temperature: 
     lengths: list[int] = []
     for tree in grown.trees:
         for leaf in counted(tree):
-            successes[tree.task.id] = bool(tree.info[int(leaf)].get("success", False))
+            successes[tree.task.id] = bool(tree.success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))
     return HeldoutResult(
         successes=successes,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.train.run import Health
-from bough.tree import Tree, counted, leaves
+from bough.tree import Tree, counted, fault_in, leaves
 
 
 class NoLearningSignal(RuntimeError):
@@ -35,7 +35,7 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     if any(len(counted(tree)) for tree in trees):
         return
     ends = [(tree, int(leaf)) for tree in trees for leaf in leaves(tree)]
-    recorded = [str(tree.info[leaf]["fault"]) for tree, leaf in ends if "fault" in tree.info[leaf]]
+    recorded = [fault for tree, leaf in ends if (fault := fault_in(tree.info[leaf])) is not None]
     faults = [*unstarted.values(), *recorded] or ["no fault was recorded"]
     raise NoLearningSignal(
         f"none of {len(ends) + len(unstarted)} paths came to a regular end; need at least one to learn from. "

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from bough.rollout import Deadlines, Rollouts
 from bough.rollout.runner import first_error
-from bough.tree import Credited, Task, Tree, cut_tree, join_trees
+from bough.tree import Credited, cut_tree, join_trees, tree_record
 
 Result = TypeVar("Result")
 
@@ -65,7 +65,7 @@ class PrefetchedRollouts:
             return {}
         trees = self._grown.trees
         words = {
-            "trees": [(tree.task.record(), tree.info) for tree in trees],
+            "trees": [tree_record(tree) for tree in trees],
             "unstarted": dict(self._grown.unstarted),
         }
         encoded = np.frombuffer(json.dumps(words).encode(), dtype=np.uint8)
@@ -79,9 +79,7 @@ class PrefetchedRollouts:
             return
         columns = {name: column.numpy() for name, column in state.items()}
         words = json.loads(columns.pop("words").tobytes())
-        trees: list[Tree] = [
-            cut_tree(columns, at, Task.read(task), info) for at, (task, info) in enumerate(words["trees"])
-        ]
+        trees = [cut_tree(columns, at, record) for at, record in enumerate(words["trees"])]
         self._grown = Rollouts(trees=tuple(trees), unstarted=words["unstarted"])
 
 

@@ -7,10 +7,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bough.config.finite import INFINITE
-from bough.context import Context, Parser, Renderer, Turn
+from bough.context import Context, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
 from bough.rollout import NodeDraft, TreeBuilder
-from bough.tree import STUB, Credited, Kind, Outcome, Rewarded, Source, Tree, path_view
+from bough.tree import (
+    Credited,
+    Kind,
+    Outcome,
+    Rewarded,
+    Source,
+    Ternary,
+    Tree,
+    TruncatedBy,
+    instructions_in,
+    path_view,
+    text_in,
+)
 from bough.tree.needs import needs_of
 
 ROUNDING = 1e-9
@@ -32,6 +44,19 @@ class Reader:
     context: Context
     parser: Parser
     room: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevisedPath:
+    """A revised path.
+
+    Attributes:
+        tree: A tree of this path alone.
+        gap: Return of the good path minus return of the bad one.
+    """
+
+    tree: Tree
+    gap: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +112,10 @@ class Revise:
                 "that does with rewards and paths, such as Searched() or Process()"
             )
 
-    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[Tree]:
+    def __call__(self, rewarded: Sequence[Rewarded], reader: Reader) -> list[RevisedPath]:
         """Make all revised paths, each a separate tree.
 
-        Trained tokens are marked `TEACHER`, earlier ones `FORCED`, so losses treat the path as a demonstration. The
-        info of the prompt contains the return difference of the good and the bad path as "gap".
+        Trained tokens are marked `TEACHER`, earlier ones `FORCED`, so losses treat the path as a demonstration.
 
         Args:
             rewarded: Trees.
@@ -100,12 +124,13 @@ class Revise:
         Raises:
             ValueError: when the `blame` rule does not credit whole turns.
         """
-        made: dict[bytes, Tree] = {}
+        made: dict[bytes, RevisedPath] = {}
         for each in compute_credit(self.blame, rewarded):
             for mistake in self._mistakes(each):
                 tree = _revised(each.tree, mistake, self, reader)
                 if tree is not None:
-                    made.setdefault(tree.token.tobytes(), tree)
+                    gap = mistake.good.value - mistake.bad.value
+                    made.setdefault(tree.token.tobytes(), RevisedPath(tree=tree, gap=gap))
         return list(made.values())
 
     def _mistakes(self, credited: Credited) -> list["_Mistake"]:
@@ -140,10 +165,10 @@ class Revise:
         found: list[_Path] = []
         for number, leaf in enumerate(view.leaf.tolist()):
             at = slice(*view.start[number : number + 2].tolist())
-            if at.start < at.stop and STUB not in tree.info[leaf]:
+            if at.start < at.stop and tree.truncated_by[leaf] != TruncatedBy.STUB:
                 places: list[int] = view.place[at].tolist()
                 places += [leaf] if leaf != view.node[at][-1] else []
-                seen = [str(tree.info[place].get("text", "")) for place in places]
+                seen = [text_in(tree.info[place]) or "" for place in places]
                 found.append(
                     _Path(
                         leaf=leaf,
@@ -205,14 +230,14 @@ def _first_difference(one: _Path, other: _Path) -> int | None:
 class _PathBuilder:
     """Builds a tree of one path."""
 
-    def __init__(self, tree: Tree, info: dict[str, object], reader: Reader) -> None:
+    def __init__(self, tree: Tree, reader: Reader) -> None:
         self.builder = TreeBuilder(tree.task)
         self.longest = self._length = len(tree.tokens_of(0))
         self._tree, self._reader = tree, reader
         self._past: list[Turn] = []
-        prompt = {"text": tree.info[0].get("text", ""), "instructions": tree.info[0].get("instructions", "")}
-        self._system = str(prompt["instructions"])
-        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=prompt | info))
+        self._system = instructions_in(tree.info[0])
+        info: dict[str, object] = {"text": text_in(tree.info[0]) or "", "instructions": self._system}
+        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=info))
 
     def turn(self, seen: str, tokens: Sequence[int], source: Source) -> NodeDraft:
         """Add an action after an observation; returns its node."""
@@ -221,17 +246,17 @@ class _PathBuilder:
             extension = self._reader.context.extend(renderer, self._system, self._past, seen)
             self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
             self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
-        parsed = self._reader.parser(renderer.text(tokens))
+        parsed = parse_tokens(self._reader.parser, renderer, tokens)
         self._past.append(Turn(observation=seen, action=parsed.action, tokens=tuple(tokens), marks=parsed.marks))
         self._length += len(tokens)
         self.longest = max(self.longest, self._length)
         return self._add(
-            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action})
+            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.text})
         )
 
-    def end(self, seen: str, success: object, outcome: Outcome) -> None:
+    def end(self, seen: str, success: bool | None, outcome: Outcome) -> None:
         """Add the final observation, which no action follows."""
-        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, info={"text": seen, "success": success}))
+        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, success=success, info={"text": seen}))
 
     def _add(self, node: NodeDraft) -> NodeDraft:
         node.parent = len(self.builder.nodes) - 1
@@ -242,7 +267,7 @@ class _PathBuilder:
 def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tree | None:
     """The path with the mistake and its correction; None when it exceeds the maximum length."""
     bad, good = mistake.bad, mistake.good
-    path = _PathBuilder(tree, {"gap": good.value - bad.value}, reader)
+    path = _PathBuilder(tree, reader)
     for turn in range(mistake.wrong + 1):
         path.turn(bad.seen[turn], bad.turns[turn], Source.FORCED)
     last = path.turn(bad.seen[mistake.wrong + 1], reader.renderer.write(rule.thought), Source.TEACHER)
@@ -251,7 +276,7 @@ def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tre
         last = path.turn(seen, good.turns[turn], Source.TEACHER)
     outcome = Outcome(int(tree.outcome[good.leaf]))
     if len(good.seen) > len(good.turns):
-        path.end(good.seen[-1], tree.info[good.leaf].get("success"), outcome)
+        path.end(good.seen[-1], Ternary(int(tree.success[good.leaf])).known, outcome)
     else:
         last.outcome = outcome
     return None if reader.room is not None and path.longest > reader.room else path.builder.done()

@@ -1,24 +1,23 @@
 """Metrics of a batch from its trees. Every mean is over paths, never over rows."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 import numpy as np
 
 from bough.tree import (
-    ANSWER,
-    PRUNED,
-    STUB,
     Kind,
     Outcome,
     Rewarded,
     Source,
+    Ternary,
     Tree,
+    TruncatedBy,
     begins_turn,
     count_actions,
     counted,
     groups,
     leaves,
+    needed_tokens_in,
     sum_to_root,
     turns,
 )
@@ -38,8 +37,8 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         f"reward/{name}": sum(float(_sum_over_paths(each, name)) for each in rewarded) / paths for name in channels
     }
     known = entropy[~np.isnan(entropy)]
-    answers = [info.get("success") is True for tree in trees for info in tree.info if info.get(ANSWER)]
-    pruned = [cast("int", tree.info[0][PRUNED]) for tree in trees if PRUNED in tree.info[0]]
+    answers = np.concatenate([tree.success[tree.answer] == Ternary.YES for tree in trees]).tolist()
+    pruned = [each for tree in trees if (each := tree.counts.pruned_branches) is not None]
     return {
         "train/success": sum(solved) / max(1, len(solved)),
         **({"train/answers": sum(answers) / len(answers)} if answers else {}),
@@ -67,14 +66,19 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
 
 def cut_by_context(trees: Sequence[Tree]) -> list[int]:
     """For each path truncated by the model's context, the number of tokens that it needed."""
-    return [cast("int", info["needed_tokens"]) for tree in trees for info in tree.info if "needed_tokens" in info]
+    return [
+        needed_tokens_in(tree.info[node])
+        for tree in trees
+        for node in np.flatnonzero(tree.truncated_by == TruncatedBy.CONTEXT).tolist()
+    ]
 
 
 def _solved(tree: Tree) -> list[bool]:
     """For each counted path that the policy sampled alone and to its end, whether it solved its task."""
     taught = sum_to_root(tree, ((tree.source == Source.TEACHER) & (tree.kind == Kind.ACTION)).astype(np.float64))
-    ends = [int(leaf) for leaf in counted(tree) if taught[leaf] == 0 and not tree.info[int(leaf)].get(STUB)]
-    return [tree.info[leaf].get("success") is True for leaf in ends]
+    ends = counted(tree)
+    ends = ends[(taught[ends] == 0) & (tree.truncated_by[ends] != TruncatedBy.STUB)]
+    return (tree.success[ends] == Ternary.YES).tolist()
 
 
 def _tokens_on_paths(tree: Tree, *, written: bool) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bough.tree import Credited, Kind, Source, Tree, counted, keep_paths, sum_to_root
+from bough.tree import Credited, Kind, Source, Ternary, Tree, counted, keep_paths, sum_to_root
 
 
 def teacher_paths(credited: Sequence[Credited]) -> list[Tree]:
@@ -16,7 +16,8 @@ def teacher_paths(credited: Sequence[Credited]) -> list[Tree]:
     for each in credited:
         tree = each.tree
         helped = sum_to_root(tree, ((tree.source == Source.TEACHER) & (tree.kind == Kind.ACTION)).astype(np.float64))
-        ends = [leaf for leaf in map(int, counted(tree)) if helped[leaf] and tree.info[leaf].get("success") is True]
-        if ends:
-            trees.append(keep_paths(each.rewarded, np.asarray(ends, dtype=np.int64)).tree)
+        ends = counted(tree)
+        ends = ends[(helped[ends] > 0) & (tree.success[ends] == Ternary.YES)]
+        if len(ends):
+            trees.append(keep_paths(each.rewarded, ends).tree)
     return trees

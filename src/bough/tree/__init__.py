@@ -2,17 +2,42 @@
 
 from bough.tree.actions import ActionCounts, count_actions
 from bough.tree.build import TreeNode, build
-from bough.tree.columns import cut_tree, join_column, join_trees, rows_of
+from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
+from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
-from bough.tree.marks import ANSWER, COUNTED, EXPLORER, PRUNED, STUB, TRUNCATED_BY, TRUNK, Kind, Outcome, Source
-from bough.tree.message import Action, BadCall, Message, Observation, Role, Tool, ToolCall, messages, plain_text
-from bough.tree.path_view import PathTokens, PathView, action_info, join, path_view, turn_info
-from bough.tree.prune import is_replayed, keep_paths, mark_replayed
+from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
+from bough.tree.message import (
+    Action,
+    AgentAction,
+    BadCall,
+    Message,
+    Observation,
+    Role,
+    Tool,
+    ToolCall,
+    action_text,
+    add_line,
+    messages,
+    plain_text,
+)
+from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
+from bough.tree.prune import keep_paths
+from bough.tree.records import (
+    action_record,
+    call_record,
+    message_record,
+    read_action,
+    read_call,
+    read_message,
+    read_tool,
+    tool_record,
+)
 from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
+from bough.tree.texts import fault_in, instructions_in, needed_tokens_in, text_in
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
     begins_turn,
@@ -35,16 +60,12 @@ from bough.tree.walk import (
 )
 
 __all__ = [
-    "ANSWER",
     "COUNTED",
     "DTYPES",
-    "EXPLORER",
-    "PRUNED",
-    "STUB",
-    "TRUNCATED_BY",
-    "TRUNK",
+    "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
+    "AgentAction",
     "BadCall",
     "Message",
     "Observation",
@@ -61,14 +82,28 @@ __all__ = [
     "Kind",
     "Outcome",
     "Rewarded",
+    "RolloutCounts",
     "Source",
     "StageError",
     "PathView",
     "Task",
+    "Ternary",
     "Tree",
     "TreeNode",
+    "TruncatedBy",
     "PathTokens",
-    "action_info",
+    "action_text",
+    "action_record",
+    "call_record",
+    "message_record",
+    "read_action",
+    "read_call",
+    "read_message",
+    "read_tool",
+    "tool_record",
+    "add_line",
+    "annotation_spans",
+    "annotations",
     "begins_turn",
     "build",
     "context",
@@ -78,20 +113,22 @@ __all__ = [
     "cut_tree",
     "derive",
     "describe",
+    "draft_columns",
+    "fault_in",
     "groups",
     "included",
+    "instructions_in",
     "join",
     "exclude_leaves",
     "is_column",
-    "is_replayed",
     "join_advantages",
     "join_column",
     "join_trees",
     "keep_paths",
     "leaves",
     "levels",
-    "mark_replayed",
     "mean_over_paths",
+    "needed_tokens_in",
     "path",
     "paths_through",
     "rows_of",
@@ -100,14 +137,15 @@ __all__ = [
     "spread_turns",
     "spread_tokens",
     "path_view",
-    "turn_info",
     "sum_at",
     "sum_of_subtree",
     "sum_to_root",
+    "text_in",
     "text_start",
     "token_advantages",
     "token_node",
     "trained",
+    "tree_record",
     "truncated_states",
     "turn_start",
     "turns",

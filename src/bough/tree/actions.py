@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
+from bough.tree.marks import Ternary
 from bough.tree.tree import Tree
 
 
@@ -30,10 +33,11 @@ class ActionCounts:
 
 def count_actions(trees: Iterable[Tree]) -> ActionCounts:
     """Counts all actions of some trees."""
-    # The last piece has the finish reason of the whole action; only this piece has "valid".
-    infos = [info for tree in trees for info in tree.info if "finish" in info and "valid" in info]
-    return ActionCounts(
-        actions=len(infos),
-        cut=sum(info["finish"] == "length" for info in infos),
-        invalid=sum(not info["valid"] for info in infos),
-    )
+    counts = np.zeros(3, dtype=np.int64)
+    for tree in trees:
+        # The last piece of an executed action: only this piece has a known `valid`.
+        acts = (tree.cut_off != Ternary.UNKNOWN) & (tree.valid != Ternary.UNKNOWN)
+        cut, invalid = acts & (tree.cut_off == Ternary.YES), acts & (tree.valid == Ternary.NO)
+        counts += [acts.sum(), cut.sum(), invalid.sum()]
+    actions, cut_off, wrong = counts.tolist()
+    return ActionCounts(actions=actions, cut=cut_off, invalid=wrong)

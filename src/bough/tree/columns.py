@@ -1,16 +1,42 @@
 """Conversion of many trees to one set of columns and back, for files and checkpoints."""
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.counts import RolloutCounts
+from bough.tree.marks import Ternary, TruncatedBy
 from bough.tree.task import Task
-from bough.tree.tree import DTYPES, Info, Tree
+from bough.tree.tree import DTYPES, Tree
 
 OF_TOKENS = ("token", "logprob", "entropy")
 """The columns with one value a token; all others have one value a node."""
+
+UNKNOWN_VALUES: Mapping[str, float] = {
+    "success": Ternary.UNKNOWN,
+    "valid": Ternary.UNKNOWN,
+    "well_formed": Ternary.UNKNOWN,
+    "cut_off": Ternary.UNKNOWN,
+    "truncated_by": TruncatedBy.NOTHING,
+    "chain": -1,
+    "answer": False,
+    "value": math.nan,
+    "rating": math.nan,
+    "visits": 0,
+}
+"""The columns that `TreeNode` and `NodeDraft` have as fields of the same name, with their values where unknown."""
+
+
+def draft_columns(nodes: Sequence[object]) -> dict[str, list[float]]:
+    """Returns the columns of `UNKNOWN_VALUES` of N nodes that are not frozen."""
+    return {
+        name: [unknown if (value := getattr(node, name)) is None else value for node in nodes]
+        for name, unknown in UNKNOWN_VALUES.items()
+    }
 
 
 def join_trees(trees: Sequence[Tree]) -> dict[str, NDArray[Any]]:
@@ -40,9 +66,20 @@ def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
     return slice(*(columns["span"][rows] if name in OF_TOKENS else rows).tolist())
 
 
-def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, task: Task, info: Sequence[Info]) -> Tree:
-    """Returns tree `at` of `join_trees`, with the task and info that columns do not hold."""
+def tree_record(tree: Tree) -> dict[str, object]:
+    """Returns what the columns of a tree do not hold, as JSON data: task, counts, info."""
+    return {"task": tree.task.record(), "counts": asdict(tree.counts), "replayed": tree.replayed, "info": tree.info}
+
+
+def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, Any]) -> Tree:
+    """Returns tree `at` of `join_trees`, with the result of its `tree_record`."""
     first, last = (int(node) for node in columns["first_node"][at : at + 2])
     span = columns["span"][first : last + 1]
     of_tree = {name: columns[name][rows_of(columns, name, at)] for name in DTYPES} | {"span": span - span[0]}
-    return Tree(task=task, info=tuple(info), **of_tree)
+    return Tree(
+        task=Task.read(record["task"]),
+        counts=RolloutCounts(**record["counts"]),
+        replayed=record["replayed"],
+        info=tuple(record["info"]),
+        **of_tree,
+    )

@@ -49,20 +49,38 @@ class Source(IntEnum):
     """The policy, at temperature 0, without the probabilities of its samples."""
 
 
-TRUNK = "trunk"
-"""In the info of the first action of a path: the number of its chain in the explorer."""
+class TruncatedBy(IntEnum):
+    """The reason why a path is truncated; the limits have the names of the fields of `Limits`."""
 
-TRUNCATED_BY = "truncated"
-"""In the info of a leaf: why its path was truncated. A budget, "environment", or `EXPLORER`."""
+    NOTHING = 0
+    """The path is not truncated."""
+    TURNS = 1
+    TOKENS = 2
+    TREE_TURNS = 3
+    TREE_TOKENS = 4
+    TREE_CALLS = 5
+    CONTEXT = 6
+    """The next prompt does not fit the model's context."""
+    ENVIRONMENT = 7
+    """The environment's own limit."""
+    EXPLORER = 8
+    """The explorer abandoned the path before its end."""
+    REPETITION = 9
+    """The policy repeated itself."""
+    NO_PLAN = 10
+    """The oracle has no plan for the state."""
+    STUB = 11
+    """The last action was scored, not executed. It enters the loss, not the success statistics."""
 
-EXPLORER = "explorer"
-"""The value of `TRUNCATED_BY` for a path that the explorer abandoned before its end."""
 
-STUB = "stub"
-"""In the info of a leaf: an action that was judged, not executed. It enters the loss, not the success statistics."""
+class Ternary(IntEnum):
+    """A truth value that may be unknown. Compare with a member: -1, like 1, is true as a bool."""
 
-PRUNED = "pruned_branches"
-"""In the info of a root: the number of branches that an explorer pruned as too similar to another."""
+    UNKNOWN = -1
+    NO = 0
+    YES = 1
 
-ANSWER = "answer"
-"""In the info of one node, the result of a search: the end of a path, or the best state when no path ended."""
+    @property
+    def known(self) -> bool | None:
+        """The value as a bool; None when unknown."""
+        return None if self is Ternary.UNKNOWN else self is Ternary.YES

@@ -1,10 +1,10 @@
 """The path view of a batch: every counted path, turn by turn, as columns for credit rules."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, compress
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from bough.tree.marks import COUNTED, Kind, Outcome
 from bough.tree.stages import Rewarded
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints
 from bough.tree.walk import sum_at
+
+Spans: TypeAlias = Mapping[str, tuple[int, int]]
+"""By annotation, the first token of its part of an action and the end, counted from the action's first token."""
 
 
 # Without slots, so cached properties are computed once for all rules.
@@ -39,7 +42,7 @@ class PathView:
         start: [P + 1] int64; the turns of path p are start[p] : start[p + 1].
         returns: [P] float64, the undiscounted return.
         path: [S] int64, the path of each turn.
-        node: [S] int64, its last `ACTION` node, whose info describes the whole action.
+        node: [S] int64, its last `ACTION` node, whose columns and info describe the whole action.
         first: [S] int64, its first `ACTION` node; equals `node` for a turn of one piece.
         place: [S] int64, the node acted from: the parent of its first node.
         reward: [S] float64, the reward from this action up to the next.
@@ -254,16 +257,16 @@ class PathTokens:
     step: Ints
 
 
-def turn_info(view: PathView, name: str) -> list[object]:
-    """Returns S values: the entry `name` in the `info` of each turn, None where it is missing."""
-    entries, which = action_info(view, name)
-    return [entries[act] for act in which.tolist()]
-
-
-def action_info(view: PathView, name: str, default: object = None) -> tuple[list[object], Ints]:
-    """Returns the entries `name` in the infos of the `ACTION` nodes on paths, each once, and [S] their indices."""
+def annotations(view: PathView, name: str) -> tuple[list[object], Ints]:
+    """Returns the parser's annotation `name` of each distinct action, None without one, and [S] their indices."""
     infos, which = view.infos
-    return [info.get(name, default) for info in infos], which
+    return [info.get(name) for info in infos], which
+
+
+def annotation_spans(view: PathView) -> tuple[list[Spans], Ints]:
+    """Returns the parser's spans of each distinct action, by annotation, and [S] their indices."""
+    infos, which = view.infos
+    return [cast("Spans", info.get("spans", {})) for info in infos], which
 
 
 def join(rewarded: Sequence[Rewarded], name: str) -> NDArray[Any]:

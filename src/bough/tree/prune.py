@@ -1,4 +1,4 @@
-"""Selection of paths of a tree, and marks of replayed trees."""
+"""Selection of paths of a tree."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,11 +7,8 @@ import numpy as np
 
 from bough.tree.columns import OF_TOKENS
 from bough.tree.stages import Rewarded
-from bough.tree.tree import Bools, Ints, Tree
+from bough.tree.tree import Bools, Ints
 from bough.tree.walk import sum_of_subtree
-
-REPLAYED = "replayed"
-"""The key in the info of a root that marks a tree of an earlier step."""
 
 
 def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
@@ -39,19 +36,8 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
     lengths = np.diff(tree.span)[nodes]
     cut["span"] = np.concatenate([[0], np.cumsum(lengths)]).astype(tree.span.dtype)
     return Rewarded(
-        tree=Tree(task=tree.task, info=tuple(tree.info[node] for node in nodes.tolist()), **cut),
+        tree=replace(tree, info=tuple(tree.info[node] for node in nodes.tolist()), **cut),
         channels={name: paid[nodes] for name, paid in rewarded.channels.items()},
         estimates={name: estimate[tokens] for name, estimate in rewarded.estimates.items()},
         end_values={name: value[nodes] for name, value in rewarded.end_values.items()},
     )
-
-
-def mark_replayed(rewarded: Rewarded) -> Rewarded:
-    """Returns the tree, marked as sampled in an earlier step."""
-    tree = rewarded.tree
-    return replace(rewarded, tree=replace(tree, info=({**tree.info[0], REPLAYED: True}, *tree.info[1:])))
-
-
-def is_replayed(tree: Tree) -> bool:
-    """Whether the tree was sampled in an earlier step, so its statistics do not describe the current policy."""
-    return REPLAYED in tree.info[0]

@@ -1,12 +1,13 @@
 """The trajectory tree: episodes of one task that share a prompt and branch at turns, as columns."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Kind, Outcome, Source
 from bough.tree.task import Task
 
@@ -27,6 +28,16 @@ DTYPES: Mapping[str, np.dtype[np.generic]] = {
     "state_key": np.dtype(np.int64),
     "source": np.dtype(np.int8),
     "policy_version": np.dtype(np.int32),
+    "success": np.dtype(np.int8),
+    "valid": np.dtype(np.int8),
+    "well_formed": np.dtype(np.int8),
+    "cut_off": np.dtype(np.int8),
+    "truncated_by": np.dtype(np.int8),
+    "chain": np.dtype(np.int32),
+    "answer": np.dtype(np.bool_),
+    "value": np.dtype(np.float64),
+    "rating": np.dtype(np.float64),
+    "visits": np.dtype(np.int32),
 }
 """Every column with its dtype, in the order of the fields of `Tree`."""
 
@@ -59,7 +70,23 @@ class Tree:
             equal keys mean the same state, 0 means unknown.
         source: [N] int8, a `Source`.
         policy_version: [N] int32, number of weight updates of the sampling policy; -1 where not sampled.
-        info: N small mappings of values that JSON can write: text, tool calls, decisions, provenance.
+        success: [N] int8, a `Ternary`: whether the environment marks the task as solved at the end of a path.
+        valid: [N] int8, a `Ternary`: whether the environment recognised the action; unknown where none was executed.
+        well_formed: [N] int8, a `Ternary`: whether the action has the parser's format.
+        cut_off: [N] int8, a `Ternary`: whether a completion ended at a token limit; unknown where none was generated.
+        truncated_by: [N] int8, a `TruncatedBy`; other than `NOTHING` only at the end of a truncated path.
+        chain: [N] int32, the explorer's number of the chain that a path's first action belongs to; -1 elsewhere.
+        answer: [N] bool, the result of a search: the end of a path, or the best state when no path ended.
+        value: [N] float64, the final value of a search for the state after an action, and for the root; else nan.
+        rating: [N] float64, the rating of an action before its execution; nan without one.
+        visits: [N] int32, visit count in a search of the state after an action, and of the root; 0 elsewhere.
+        info: N small mappings of values that JSON can write, for people: texts, tool calls, decisions, provenance.
+            Code reads its texts with the functions of `bough.tree.texts`.
+        counts: Counts of the rollout.
+        replayed: Whether the tree was sampled in an earlier step; its statistics do not describe the current policy.
+
+    `success`, `valid`, `well_formed`, `cut_off`, `value`, `rating` and `visits` of an action of several pieces are at
+    its last node.
 
     Raises:
         ValueError: when the columns do not fit together.
@@ -77,7 +104,19 @@ class Tree:
     state_key: Ints
     source: Ints
     policy_version: Ints
+    success: Ints
+    valid: Ints
+    well_formed: Ints
+    cut_off: Ints
+    truncated_by: Ints
+    chain: Ints
+    answer: Bools
+    value: Floats
+    rating: Floats
+    visits: Ints
     info: tuple[Info, ...]
+    counts: RolloutCounts = field(default_factory=RolloutCounts)
+    replayed: bool = False
 
     def __post_init__(self) -> None:
         nodes, tokens = len(self.parent), len(self.token)
@@ -147,6 +186,8 @@ class Tree:
         return (
             self.task == other.task
             and self.info == other.info
+            and self.counts == other.counts
+            and self.replayed == other.replayed
             and all(
                 np.array_equal(column, other.columns()[name], equal_nan=column.dtype.kind == "f")
                 for name, column in self.columns().items()

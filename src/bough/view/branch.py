@@ -6,7 +6,21 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bough.tree import Bools, Credited, Floats, Ints, Kind, Outcome, Source, begins_turn, sum_to_root, trained
+from bough.tree import (
+    Bools,
+    Credited,
+    Floats,
+    Ints,
+    Kind,
+    Outcome,
+    Source,
+    Ternary,
+    begins_turn,
+    instructions_in,
+    sum_to_root,
+    text_in,
+    trained,
+)
 
 ENDS = {
     Outcome.OPEN: "open",
@@ -97,13 +111,13 @@ _Sides: TypeAlias = tuple[Floats, Floats]
 def text_of(credited: Credited, node: int) -> str:
     """The text of a node; its number of tokens without a stored text."""
     tree = credited.tree
-    text = tree.info[node].get("text")
-    return text if isinstance(text, str) else f"[{len(tree.tokens_of(node))} tokens]"
+    text = text_in(tree.info[node])
+    return f"[{len(tree.tokens_of(node))} tokens]" if text is None else text
 
 
 def instructions(credited: Credited) -> str:
     """The instructions in the prompt; "" when the tree has none."""
-    return str(credited.tree.info[0].get("instructions", ""))
+    return instructions_in(credited.tree.info[0])
 
 
 def branches(credited: Credited) -> tuple[Branch, ...]:
@@ -127,7 +141,7 @@ def _branch(
         chain += children[chain[-1]]
     last, tree = chain[-1], credited.tree
     following = tuple(_branch(credited, node, children, total, learn, sides) for node in children[last])
-    success = bool(tree.info[last].get("success"))
+    success = bool(tree.success[last] == Ternary.YES)
     outcome = "solved" if success else ENDS[Outcome(int(tree.outcome[last]))]
     end = None if following else End(outcome=outcome, success=success, value=float(total[last]))
     return Branch(turns=tuple(_turns(credited, chain, learn, sides)), end=end, branches=following)
@@ -143,7 +157,7 @@ def _turns(credited: Credited, chain: list[int], learn: Bools, sides: _Sides) ->
 def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> Turn:
     tree = credited.tree
     pieces = [node for node in nodes if tree.kind[node] == Kind.ACTION]
-    # The info of an action is at its last node.
+    # The columns and info of an action are at its last node.
     acts, last = bool(pieces), pieces[-1] if pieces else nodes[0]
     runs: list[Ints] = [np.arange(tree.span[node], tree.span[node + 1]) for node in pieces or nodes[:1]]
     tokens = np.concatenate(runs)
@@ -158,7 +172,7 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> 
         action=action,
         written=str(tree.info[last].get("raw", action or "")),
         source=Source(int(tree.source[last])).name.lower(),
-        valid=bool(tree.info[last].get("valid", True)),
+        valid=bool(tree.valid[last] != Ternary.NO),
         answer="\n".join(texts[Kind.OBSERVATION]),
         rebuilt="\n".join(texts[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bough.tree import Credited, counted
+from bough.tree import Credited, Ternary, counted
 
 Group = Sequence[Credited]
 
@@ -47,5 +47,5 @@ def returns(group: Group) -> list[float]:
 
 
 def successes(group: Group) -> list[bool]:
-    """Whether each counted path solved the task, as its leaf's info says."""
-    return [bool(each.tree.info[int(leaf)].get("success")) for each in group for leaf in counted(each.tree)]
+    """Whether each counted path solved the task."""
+    return [bool(each.tree.success[leaf] == Ternary.YES) for each in group for leaf in counted(each.tree)]
