@@ -44,8 +44,8 @@ def find_function(address: str) -> Callable[..., Any]:
 
 
 def _of_file(path: Path) -> ModuleType:
-    for module in [*sys.modules.values()]:
-        file = vars(module).get("__file__")
+    for module in [*sys.modules.values()]:  # None for a module that must not be imported
+        file = vars(module).get("__file__") if isinstance(cast("object", module), ModuleType) else None
         if file and file.endswith(path.name) and Path(file).resolve() == path:
             return module
     return load_module(path)
