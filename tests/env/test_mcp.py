@@ -116,7 +116,7 @@ def test_tools_of_a_process_are_listed_called_and_checked_beside_functions() -> 
         state = step.state
         seen.append((text(step), step.valid))
     assert seen[0] == ("3", True)
-    assert seen[1] == ("error: add: amount: 'x' is not of type 'integer'", False)
+    assert seen[1] == ("error: got wrong arguments of add: arguments['amount']: 'x' is not of type 'integer'", False)
     assert seen[2][0].startswith("error: ")
     assert "not today" in seen[2][0]
     assert seen[3:] == [("8", True), ("7", True)]

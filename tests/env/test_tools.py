@@ -30,9 +30,9 @@ from bough.env import (
     ToolsEnv,
     Workers,
     call,
+    check_call,
     tools_env,
 )
-from bough.env.call_check import CallCheck
 from bough.env.function_tool import function_tool
 from bough.env.rows import RowTasks
 from bough.env.splits import split_of
@@ -195,9 +195,8 @@ def test_a_hint_becomes_a_schema_that_its_values_fit(name: str) -> None:
     take.__annotations__["value"] = hint
     tool = function_tool(take, takes_state=False)
     assert tool.tool.schema["properties"] == {"value": schema}
-    check = CallCheck([tool.tool])
-    assert check.problem(made("take", value=fits)) == ""
-    assert check.problem(made("take", value=wrong)).startswith("take: value")
+    assert check_call(made("take", value=fits), [tool.tool]) == ""
+    assert "arguments['value']" in check_call(made("take", value=wrong), [tool.tool])
     json.dumps(dict(tool.tool.schema))
 
 
@@ -207,7 +206,7 @@ def test_values_have_the_types_of_the_hints_and_properties_may_be_called_title()
 
     tool = function_tool(take, takes_state=False)
     arguments = {"label": {"title": "t", "at": {"x": 4}}, "colour": "blue", "at": {"x": 1}}
-    assert CallCheck([tool.tool]).problem(ToolCall(name="take", arguments=arguments)) == ""
+    assert check_call(ToolCall(name="take", arguments=arguments), [tool.tool]) == ""
     assert tool(None, tool.convert(arguments)) == "4 BLUE 0"
 
 
@@ -274,10 +273,16 @@ def test_an_address_finds_the_function_of_the_loaded_module() -> None:
 
 
 WRONG = {
-    "no such tool": (made("sell", good="tea"), "there is no tool 'sell'; the tools are price, buy, on, broken"),
-    "missing": (made("price"), "price: 'good' is a required property"),
-    "more": (made("price", good="tea", n=1), "price: Additional properties are not allowed ('n' was unexpected)"),
-    "type": (made("buy", good="tea", count="2"), "buy: count: '2' is not of type 'integer'"),
+    "no such tool": (made("sell", good="tea"), "got the tool 'sell'; need one of: price, buy, on, broken"),
+    "missing": (made("price"), "got wrong arguments of price: 'good' is a required property"),
+    "more": (
+        made("price", good="tea", n=1),
+        "got wrong arguments of price: Additional properties are not allowed ('n' was unexpected)",
+    ),
+    "type": (
+        made("buy", good="tea", count="2"),
+        "got wrong arguments of buy: arguments['count']: '2' is not of type 'integer'",
+    ),
     "rule of a type": (made("on", day="31 May"), "on: day: Input should be a valid date"),
     "no call": (BadCall(text="<tool_call>{", problem="the JSON ends early"), "the JSON ends early"),
 }

@@ -1,5 +1,6 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
+from bough.env.check_call import check_call
 from bough.env.database import Database
 from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.env.frozenlake import FrozenLake
@@ -41,5 +42,6 @@ __all__ = [
     "UserCodeError",
     "Workers",
     "call",
+    "check_call",
     "tools_env",
 ]

@@ -4,9 +4,9 @@ import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, cast
+from typing import Any
 
-from bough.env.call_check import CallCheck
+from bough.env.check_call import check_call
 from bough.env.function_tool import SHOWN, FunctionTool, ToolError, function_tool
 from bough.env.mcp import McpServer
 from bough.env.mcp_session import McpSession, McpSessions
@@ -71,7 +71,7 @@ class Toolbox:
         self.copier = find_function(copier) if copier else copy.deepcopy
         self.sessions = McpSessions(servers)
         self.listed = tuple(each.tool for each in found)
-        self._check: CallCheck | None = None
+        self._complete = False
         self._tasks: RowTasks | None = None
         self._place = (name, rows)
         self._reward = find_function(reward)
@@ -86,9 +86,13 @@ class Toolbox:
 
     def list_tools(self, live: Live, task: Task) -> None:
         """Lists the tools of the servers, once."""
-        if self._check is None:
-            self.listed += self.sessions.tools(live.sessions, _values(live, task))
-            self._check = CallCheck(self.listed)
+        if self._complete:
+            return
+        self.listed += self.sessions.tools(live.sessions, _values(live, task))
+        self._complete = True
+        names = [tool.name for tool in self.listed]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"tools: got two tools with the name {twice[0]!r}; need different names")
 
     def reward(self, state: object, row: Row, answer: str) -> Any:
         """The reward of a final state."""
@@ -96,9 +100,8 @@ class Toolbox:
 
     def result(self, live: Live, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
         """The text of a call's result, and whether the call was valid."""
-        if self._check is None:  # a state of another process
-            self.list_tools(live, task)
-        problem = cast("CallCheck", self._check).problem(call)
+        self.list_tools(live, task)  # The state may be one of another process.
+        problem = check_call(call, self.listed)
         if problem or isinstance(call, BadCall):
             return f"error: {problem}", False
         tool = self.functions.get(call.name)

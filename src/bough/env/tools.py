@@ -11,7 +11,7 @@ from bough.env.mcp import McpServer
 from bough.env.replay import Replay
 from bough.env.rows import RowSource, place_of
 from bough.env.toolbox import Live, Toolbox
-from bough.tree import Action, BadCall, Message, Outcome, Task, ToolCall
+from bough.tree import Action, BadCall, Message, Observation, Outcome, Task, ToolCall
 from bough.tree.needs import CALLS, ORACLE, Need
 from bough.usercode.address import address_of
 from bough.usercode.origin import describe, shorten
@@ -251,13 +251,13 @@ class ToolsEnv:
             live.close()
         after = replace(episode, actions=(*episode.actions, action), live=live)
         return Step(
-            state=self._state(after, live, ()),
+            state=self._state(after, live, ""),
             reward=float(reward),
             outcome=Outcome.TERMINATED,
             success=reward if isinstance(reward, bool) else float(reward) >= self.success_at,
         )
 
-    def _state(self, episode: Episode, live: Live, observation: tuple[Message, ...]) -> State:
+    def _state(self, episode: Episode, live: Live, observation: Observation) -> State:
         key = self._toolbox.key
         name = "" if key is None else str(key(live.state, dict(episode.task.data)))
         return State(observation=observation, key=name, value=episode, tools=self._toolbox.listed)

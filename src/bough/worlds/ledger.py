@@ -70,7 +70,7 @@ def rows() -> Iterator[dict[str, Any]]:
     rng = Random("ledger")
     for _ in range(TASKS):
         people = rng.sample(NAMES, rng.choice((2, 3, 4, 5)))
-        accounts = dict(zip(people, rng.sample(range(3, 10), len(people)), strict=True))
+        accounts: dict[str, int] = dict(zip(people, rng.sample(range(3, 10), len(people)), strict=True))
         prompt, look, move = _task(rng, accounts)
         yield {"prompt": prompt, "accounts": accounts, "look": look, "pay": move, "split": split_of(prompt)}
 
