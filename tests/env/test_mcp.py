@@ -143,15 +143,14 @@ def test_each_episode_has_a_process_that_ends_with_it() -> None:
 
 
 def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one() -> None:
-    env = stdio(deadline_s=1.0)
+    env = stdio()
     start = first(env)
     step = env.step(start, call("process"))
     os.kill(pid(step), signal.SIGKILL)
     with pytest.raises(EnvFault, match=r"MCP server .*mcp_server\.py, tool add: "):
         env.step(step.state, call("add", amount=1))
-    for fatal, message in (("die", "tool die: "), ("hang", "tool hang: no result within 1 s")):
-        with pytest.raises(EnvFault, match=message):
-            env.step(start, call(fatal))
+    with pytest.raises(EnvFault, match="tool die: "):
+        env.step(start, call("die"))
     assert text(env.step(start, call("add", amount=2))) == "2", "a retry from the first state has a new server"
     env.close()
 
@@ -214,7 +213,7 @@ def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(
         "import sys, time\nsys.path.insert(0, sys.argv[1])\nimport test_mcp as t\n"
-        "env = t.stdio()\nprint(t.pid(env.step(t.first(env), t.call('process'))), flush=True)\ntime.sleep(60)\n"
+        "env = t.stdio()\nstep = env.step(t.first(env), t.call('process'))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
     )
     command = [sys.executable, str(script), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:

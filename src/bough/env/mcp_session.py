@@ -89,12 +89,15 @@ class McpSessions:
         self._shared: dict[int, McpSession] = {}
         self._open: weakref.WeakSet[McpSession] = weakref.WeakSet()
         self._listed: dict[int, tuple[Tool, ...]] = {}
+        self._unused: dict[int, tuple[Mapping[str, object], McpSession]] = {}
 
     def tools(self, own: dict[int, McpSession], values: Mapping[str, object]) -> tuple[Tool, ...]:
-        """The tools of all servers. The first time it starts the servers."""
+        """The tools of all servers. The first time it starts the servers; the next episode of the task uses them."""
         for number in range(len(self.servers)):
             if number not in self._listed:
                 self._listed[number] = self._session(number, own, values).tools
+                if number in own:
+                    self._unused[number] = (values, own.pop(number))
         return tuple(tool for number in sorted(self._listed) for tool in self._listed[number])
 
     def call(
@@ -116,13 +119,18 @@ class McpSessions:
         for session in [*self._open]:
             session.close()
         self._shared.clear()
+        self._unused.clear()
 
     def _session(self, number: int, own: dict[int, McpSession], values: Mapping[str, object]) -> McpSession:
         server = self.servers[number]
         sessions = self._shared if server.stateless else own
         # A shared server that died is restarted; one with an episode's state is not, since the state is lost.
         if number not in sessions or (server.stateless and not sessions[number].alive):
-            sessions[number] = McpSession(server, values)
+            started_for, unused = self._unused.pop(number, (None, None))
+            if unused is not None and (started_for != values or not unused.alive):
+                unused.close()
+                unused = None
+            sessions[number] = unused or McpSession(server, values)
             self._open.add(sessions[number])
         return sessions[number]
 
