@@ -46,5 +46,5 @@ def world() -> World:
     env = tools_env(tools=[price, buy], state=opened, tasks=TASKS, reward=cheaper, plan=plan)
     warmup = Warmup(demonstrations=64, learning_rate=3e-3)
     return World(
-        name="cheaper", env=env, policy=Tiny(), parser=ToolCalls(), sampling=Sampling(max_tokens=40), warmup=warmup
+        name="cheaper", env=env, policy=Tiny(), parser=ToolCalls(), sampling=Sampling(max_tokens=64), warmup=warmup
     )
