@@ -213,7 +213,8 @@ def test_no_process_outlives_a_killed_run(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(
         "import sys, time\nsys.path.insert(0, sys.argv[1])\nimport test_mcp as t\n"
-        "env = t.stdio()\nstep = env.step(t.first(env), t.call('process'))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
+        "env = t.stdio()\n"
+        "step = env.step(t.first(env), t.call('process'))\nprint(t.pid(step), flush=True)\ntime.sleep(30)\n"
     )
     command = [sys.executable, str(script), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:

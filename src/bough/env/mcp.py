@@ -2,8 +2,8 @@
 
 import os
 import re
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -97,10 +97,8 @@ class McpHttp:
 
     def connect(self, values: Mapping[str, object]) -> AbstractAsyncContextManager[tuple[Any, ...]]:
         """Opens a connection, see `McpStdio.connect`."""
-        from bough.env.mcp_session import http_streams
-
         headers = {name: filled(value, values) for name, value in self.headers.items()}
-        return http_streams(filled(self.url, values), headers, self.deadline_s)
+        return _http_streams(filled(self.url, values), headers, self.deadline_s)
 
 
 McpServer: TypeAlias = McpStdio | McpHttp
@@ -118,3 +116,28 @@ def _check_seconds(server: "McpServer") -> None:
         raise ValueError(
             f"{type(server).__name__}: got {server.startup_s=}, {server.deadline_s=}; need more than 0 seconds"
         )
+
+
+def _http_streams(
+    url: str, headers: Mapping[str, str], timeout_s: float
+) -> AbstractAsyncContextManager[tuple[Any, ...]]:
+    """The streams of a connection over HTTP, with version 1 or 2 of the SDK."""
+    from mcp.client import streamable_http
+
+    found = vars(streamable_http)
+    if "streamablehttp_client" in found:  # version 1
+        return found["streamablehttp_client"](url, headers=dict(headers), timeout=timeout_s)
+    return _streams(url, headers, timeout_s)
+
+
+@asynccontextmanager
+async def _streams(url: str, headers: Mapping[str, str], timeout_s: float) -> AsyncGenerator[tuple[Any, ...]]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    timeout = httpx2.Timeout(timeout_s, read=None)
+    async with (
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams

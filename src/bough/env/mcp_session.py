@@ -3,8 +3,8 @@
 import asyncio
 import threading
 import weakref
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -214,29 +214,6 @@ class _Connection:
         if not self.task.done():  # still starting, or a server that does not end
             self.task.cancel()
             await asyncio.wait({self.task}, timeout=END_S)
-
-
-def http_streams(url: str, headers: Mapping[str, str], timeout_s: float) -> Any:
-    """The streams of a connection over HTTP, with version 1 or 2 of the SDK."""
-    from mcp.client import streamable_http
-
-    found = vars(streamable_http)
-    if "streamablehttp_client" in found:  # version 1
-        return found["streamablehttp_client"](url, headers=dict(headers), timeout=timeout_s)
-    return _streams(url, headers, timeout_s)
-
-
-@asynccontextmanager
-async def _streams(url: str, headers: Mapping[str, str], timeout_s: float) -> AsyncGenerator[tuple[Any, ...]]:
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-
-    timeout = httpx2.Timeout(timeout_s, read=None)
-    async with (
-        httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as client,
-        streamable_http_client(url, http_client=client) as streams,
-    ):
-        yield streams
 
 
 def _page(cursor: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A ledger of accounts in a SQLite database: look balances up, compare them, and move money."""
+"""Accounts in a SQLite database: look balances up, compare them, and move money."""
 
 from collections.abc import Iterator, Mapping
 from random import Random
@@ -39,7 +39,7 @@ def pay(db: Database, src: str, dst: str, n: int) -> str:
 
 
 def opened(row: Mapping[str, Any]) -> Database:
-    """The ledger of a task, and the names that were looked up."""
+    """The accounts of a task, and the names that were looked up."""
     db = Database("create table accounts (name primary key, balance); create table seen (name primary key)")
     db.executemany("insert into accounts values (?, ?)", row["accounts"].items())
     return db
