@@ -64,6 +64,7 @@ FORKS = Need(
     "set env=Replay(env=...), or explorer=Chains()",
     sources=("env",),
 )
+CALLS = Need("actions with calls of tools", "set parser=ToolCalls()", sources=("parser",))
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
 CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", sources=("parser",))
 CALLS_TAKEN = Need(
