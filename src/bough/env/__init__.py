@@ -5,6 +5,7 @@ from bough.env.frozenlake import FrozenLake
 from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
+from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
@@ -21,6 +22,7 @@ __all__ = [
     "InProcessHost",
     "ParallelCalls",
     "Oracle",
+    "ProgramTasks",
     "Replay",
     "Shop",
     "Sokoban",
