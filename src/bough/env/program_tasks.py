@@ -45,7 +45,7 @@ class ProgramTasks:
         own = [task for task in found if split_of(task.id) == split]
         if len(own) < count:
             raise ValueError(
-                f"ProgramTasks.file: got {len(own)} tasks of the split {split!r} among the {len(found)} of {self.file}; "
+                f"ProgramTasks.file: got {len(own)} tasks of the split {split!r} in the {len(found)} of {self.file}; "
                 f"need {count}: add tasks, or lower the count"
             )
         return Random(seed).sample(own, count)
