@@ -1,13 +1,14 @@
 """Contexts: the part of the history in the policy's prompt."""
 
-from bough.context.context import Context, ContextUpdate, Renderer, Turn
+from bough.context.context import Context, ContextUpdate, Renderer, Turn, conversation
 from bough.context.full import Full
 from bough.context.parse import Plain, Tagged
-from bough.context.parser import Parsed, Parser, PromptedParser, full_instructions
+from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, full_instructions, parse_tokens
 from bough.context.plan import PlanAct, Planned
 from bough.context.window import Window
 
 __all__ = [
+    "CallParser",
     "Context",
     "ContextUpdate",
     "PromptedParser",
@@ -21,5 +22,7 @@ __all__ = [
     "Tagged",
     "Turn",
     "Window",
+    "conversation",
     "full_instructions",
+    "parse_tokens",
 ]

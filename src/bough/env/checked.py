@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
-from bough.tree import Outcome, Task
+from bough.tree import AgentAction, Outcome, Task
 from bough.usercode.origin import describe, place, shorten
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
@@ -68,13 +68,13 @@ class ValidatedEnv:
             answer = self.env.start(task)
         return self._state(answer, "start")
 
-    def step(self, state: State, action: str) -> Step:
+    def step(self, state: State, action: AgentAction) -> Step:
         """`Env.step`."""
         with self._guard("step"):
             answer = self.env.step(state, action)
         return self._step(answer)
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None when the environment is no oracle."""
         if not isinstance(self.env, Oracle):
             return None

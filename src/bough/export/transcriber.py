@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from bough.context import Turn
+from bough.context import Turn, conversation
 from bough.policy.chat import ChatRenderer
 from bough.tree import Kind, Source, Tree, context, instructions_in, path, text_in, text_start, turn_start
 
@@ -92,8 +92,9 @@ class Transcriber:
         read = tuple(context(tree, node).tolist())
         for first in range(len(past) + 1):
             shown = past[first:]
-            if self.renderer.render(system, shown, observation) == read:
-                return self.renderer.messages(system, shown, observation)
+            messages = conversation(system, shown, observation)
+            if self.renderer.render(messages) == read:
+                return self.renderer.messages(messages)
         raise NotRepresentable("its context is no plain chat of its last turns")
 
 

@@ -3,35 +3,33 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import TemplateError
 
 from bough.policy.literal import LiteralEncoder, Tokens
+from bough.tree import Action, AgentAction, Message, Tool, action_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-ROLES = ("user", "assistant")
 
+class _Entry(NamedTuple):
+    """A message as the template gets it, hashable.
 
-@runtime_checkable
-class PastTurn(Protocol):
-    """One past turn: the observation and the action's tokens as sampled, with the stop token if one was sampled."""
+    Attributes:
+        role: The role.
+        content: The text, for a sampled message decoded from its tokens.
+        tokens: As sampled; () for a message that was not.
+    """
 
-    @property
-    def observation(self) -> str:
-        """The observation."""
-        ...
-
-    @property
-    def tokens(self) -> Tokens:
-        """The action's tokens."""
-        ...
+    role: str
+    content: str
+    tokens: Tokens = ()
 
 
 class ChatRenderer:
-    """Renders a system prompt, past turns and an observation as a chat: system, user, assistant, user, ...
+    """Renders the messages of a conversation in the model's chat template.
 
     Sampled tokens are never tokenised again: only the template's text around them is tokenised, and the sampled tokens
     are spliced in. The one exception is a template that rewrites earlier assistant messages (Qwen3's drops the
@@ -77,20 +75,20 @@ class ChatRenderer:
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
         self._encoder = LiteralEncoder(tokenizer, edges=self._edges(between))
 
-    def render(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens:
+    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
-        system, contents = self._hidden(system, past, observation)
-        text = self._chat(system, contents)
-        frame = self._frame(system, contents)
+        entries = self._hidden(messages)
+        text = self._chat(entries)
+        frame = self._frame(entries)
         if frame is None or not text.startswith(frame[0]):
             return self._encoder.encode(text)
         read: list[int] = []
         last: Tokens = ()
         pending, rest = frame[0], text[len(frame[0]) :]
-        for turn, words, after in zip(past, contents[1::2], frame[1:], strict=True):
+        for (_, words, tokens), after in zip(filter(_sampled, entries), frame[1:], strict=True):
             if rest.startswith(words + after):
-                read += (*self._follow(last, pending), *turn.tokens)
-                last, pending, rest = turn.tokens, after, rest[len(words + after) :]
+                read += (*self._follow(last, pending), *tokens)
+                last, pending, rest = tokens, after, rest[len(words + after) :]
                 continue
             rewritten, found, rest = rest.partition(after)
             if not found:
@@ -98,19 +96,24 @@ class ChatRenderer:
             pending += rewritten + after
         return (*read, *self._follow(last, pending)) if not rest else self._encoder.encode(text)
 
-    def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens | None:
-        """The tokens from the last action of `past` to the generation prompt, with `observation` in between.
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens | None:
+        """The tokens from the last assistant's message to the generation prompt, with the messages in between.
 
-        Adds a stop token to an action without one. None when the template rewrites earlier messages.
+        Adds a stop token to a message without one. None when the template rewrites earlier messages.
         """
-        system, contents = self._hidden(system, past, observation)
-        read = self._chat(system, contents[:-2]) + contents[-2]
-        text = self._chat(system, contents)
-        return self._follow(past[-1].tokens, text[len(read) :]) if text.startswith(read) else None
+        entries = self._hidden(messages)
+        last = max(place for place, entry in enumerate(entries) if entry.role == "assistant")
+        read = self._chat(entries[:last]) + entries[last].content
+        text = self._chat(entries)
+        return self._follow(entries[last].tokens, text[len(read) :]) if text.startswith(read) else None
 
-    def write(self, action: str) -> Tokens:
+    def write(self, action: AgentAction) -> Tokens:
         """The tokens of an action that the policy did not sample (a teacher's), with a stop token."""
-        return (*self._encoder.literal(action), self.stop_tokens[0])
+        return (*self._encoder.literal(action_text(action)), self.stop_tokens[0])
+
+    def parse(self, tokens: Sequence[int]) -> Action:
+        """The calls in the tokens of an action."""
+        return Action(text=self.text(tokens))
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""
@@ -121,32 +124,31 @@ class ChatRenderer:
         """The text of tokens, with stop tokens and special tokens."""
         return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
-    def messages(self, system: str, past: Sequence[PastTurn], observation: str) -> list[dict[str, str]]:
-        """The messages that `render` turns into a context, each with a role and a content."""
-        return self._messages(system, self._contents(past, observation))
+    def messages(self, messages: Sequence[Message]) -> list[dict[str, str]]:
+        """The messages as the template gets them, each with a role and a content."""
+        return self._messages(tuple(map(self._entry, messages)))
 
-    def _contents(self, past: Sequence[PastTurn], observation: str) -> tuple[str, ...]:
-        """The contents of user and assistant in turn, the user's first and last."""
-        said = [text for turn in past for text in (turn.observation, self._spoken(turn.tokens))]
-        return (*said, observation)
+    def _entry(self, message: Message) -> _Entry:
+        content = self._spoken(message.tokens) if message.tokens else message.content
+        return _Entry(message.role, content, message.tokens)
 
-    def _hidden(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[str, tuple[str, ...]]:
-        """System prompt and contents, with the texts of special tokens replaced by placeholders."""
-        hide = self._encoder.hide
-        return hide(system), tuple(map(hide, self._contents(past, observation)))
+    def _hidden(self, messages: Sequence[Message]) -> tuple[_Entry, ...]:
+        """The messages, with the texts of special tokens replaced by placeholders."""
+        entries = map(self._entry, messages)
+        return tuple(entry._replace(content=self._encoder.hide(entry.content)) for entry in entries)
 
     def _decode(self, tokens: Tokens) -> str:
         kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens
         return self._tokenizer.decode(kept, clean_up_tokenization_spaces=False).strip()
 
-    def _messages(self, system: str, contents: tuple[str, ...]) -> list[dict[str, str]]:
-        if system and not self._system_role:
-            system, contents = "", (f"{system}\n\n{contents[0]}", *contents[1:])
-        messages = [{"role": "system", "content": system}] if system else []
-        return messages + [{"role": ROLES[i % 2], "content": text} for i, text in enumerate(contents)]
+    def _messages(self, entries: Sequence[_Entry]) -> list[dict[str, str]]:
+        if entries and entries[0].role == "system" and not self._system_role:
+            system, first, *rest = entries
+            entries = (first._replace(content=f"{system.content}\n\n{first.content}"), *rest)
+        return [{"role": entry.role, "content": entry.content} for entry in entries]
 
-    def _write_chat(self, system: str, contents: tuple[str, ...]) -> str:
-        messages = self._messages(system, contents)
+    def _write_chat(self, entries: tuple[_Entry, ...]) -> str:
+        messages = self._messages(entries)
         try:
             return self._tokenizer.apply_chat_template(
                 messages, tokenize=False, add_generation_prompt=True, **self._template
@@ -154,13 +156,14 @@ class ChatRenderer:
         except TemplateError as error:
             raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
 
-    def _frame(self, system: str, contents: tuple[str, ...]) -> list[str] | None:
-        """The template's text before, between and after the assistant's contents; None when it drops one."""
-        salt = next(salt for salt in count() if not any(f"[[{salt}." in text for text in (system, *contents)))
-        marked = tuple(f"[[{salt}.{i}]]" if i % 2 else text for i, text in enumerate(contents))
-        rest = self._write_chat(system, marked)
+    def _frame(self, entries: tuple[_Entry, ...]) -> list[str] | None:
+        """The template's text before, between and after the sampled contents; None when it drops one."""
+        salt = next(salt for salt in count() if not any(f"[[{salt}." in entry.content for entry in entries))
+        marks = [f"[[{salt}.{place}]]" if entry.tokens else "" for place, entry in enumerate(entries)]
+        pairs = zip(marks, entries, strict=True)
+        rest = self._write_chat(tuple(_Entry(entry.role, mark) if mark else entry for mark, entry in pairs))
         frame: list[str] = []
-        for mark in marked[1::2]:
+        for mark in filter(None, marks):
             before, found, rest = rest.partition(mark)
             if not found:
                 return None
@@ -175,15 +178,17 @@ class ChatRenderer:
         return following[ends[0] + 1 :] if closed and ends else following
 
     def _takes_system(self) -> bool:
-        self._write_chat("", ("a",))
+        user = _Entry("user", "a")
+        self._write_chat((user,))
         try:
-            return "[[system]]" in self._write_chat("[[system]]", ("a",))
+            return "[[system]]" in self._write_chat((_Entry("system", "[[system]]"), user))
         except ValueError:
             return False
 
     def _between(self) -> str:
         """The template's text between two assistant messages, with "[[user]]" for the user's message."""
-        frame = self._frame("", ("a", "b", "[[user]]"))
+        sampled = _Entry("assistant", "b", tokens=(0,))
+        frame = self._frame((_Entry("user", "a"), sampled, _Entry("user", "[[user]]")))
         if frame is None:
             raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
         return frame[1]
@@ -208,3 +213,7 @@ class ChatRenderer:
         edges = [*found[0], *[token for token in found[1] if token in added][:1], *self.stop_tokens]
         # Blanks and words may be added tokens, too.
         return {text for token in edges if (text := added.get(token, "")).strip() and not text.strip().isalnum()}
+
+
+def _sampled(entry: _Entry) -> bool:
+    return bool(entry.tokens)

@@ -34,6 +34,7 @@ from bough.tree import (
     TruncatedBy,
     counted,
     derive,
+    plain_text,
     spread_paths,
 )
 from bough.tree.needs import DEMONSTRATIONS, FINAL_VALUES, PATHS, REFERENCE, Estimate, names_of, needs_of
@@ -108,7 +109,7 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
             thing="environment start",
             deadline_s=run.world.limits.env_deadline_s,
         )
-        actions = [*(state.admissible or state.observation.split())][:ACTIONS]
+        actions = [*(state.admissible or plain_text(state.observation).split())][:ACTIONS]
     except EnvFault:
         actions = []
     parser = run.world.parser if isinstance(run.world.parser, PromptedParser) else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bough.config.finite import INFINITE
-from bough.context import Context, Parser, Renderer, Turn
+from bough.context import Context, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import (
@@ -246,12 +246,12 @@ class _PathBuilder:
             extension = self._reader.context.extend(renderer, self._system, self._past, seen)
             self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
             self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
-        parsed = self._reader.parser(renderer.text(tokens))
+        parsed = parse_tokens(self._reader.parser, renderer, tokens)
         self._past.append(Turn(observation=seen, action=parsed.action, tokens=tuple(tokens), marks=parsed.marks))
         self._length += len(tokens)
         self.longest = max(self.longest, self._length)
         return self._add(
-            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action})
+            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.text})
         )
 
     def end(self, seen: str, success: bool | None, outcome: Outcome) -> None:

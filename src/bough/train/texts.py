@@ -2,7 +2,7 @@
 
 from bough.context import Parser, PromptedParser, Turn
 from bough.env import Host
-from bough.tree import Outcome, Task
+from bough.tree import Outcome, Task, action_text, plain_text
 
 
 async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
@@ -17,16 +17,16 @@ async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list
     state = await host.start(task)
     texts, past = list[str](), list[Turn]()
     for _ in range(turns):
-        texts += [state.observation, *(state.admissible or ())]
+        texts += [plain_text(state.observation), *(state.admissible or ())]
         plan = await host.plan(state)
         action = (plan or state.admissible or ("",))[0]
-        texts.append(action)
-        if isinstance(parser, PromptedParser):
-            texts.append(parser.write(action, past, plan or (action,)))
+        texts.append(action_text(action))
+        if isinstance(parser, PromptedParser) and isinstance(action, str):
+            texts.append(parser.write(action, past, [action_text(each) for each in plan or (action,)]))
         past.append(Turn(observation=state.observation, action=action, tokens=()))
         step = await host.step(state, action)
-        if step.outcome is not Outcome.OPEN or not action:
-            texts.append(step.state.observation)
+        if step.outcome is not Outcome.OPEN or not action_text(action):
+            texts.append(plain_text(step.state.observation))
             break
         state = step.state
     return texts

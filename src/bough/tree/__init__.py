@@ -7,9 +7,32 @@ from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
-from bough.tree.message import Action, BadCall, Message, Observation, Role, Tool, ToolCall, messages, plain_text
+from bough.tree.message import (
+    Action,
+    AgentAction,
+    BadCall,
+    Message,
+    Observation,
+    Role,
+    Tool,
+    ToolCall,
+    action_text,
+    add_line,
+    messages,
+    plain_text,
+)
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.prune import keep_paths
+from bough.tree.records import (
+    action_record,
+    call_record,
+    message_record,
+    read_action,
+    read_call,
+    read_message,
+    read_tool,
+    tool_record,
+)
 from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
@@ -42,6 +65,7 @@ __all__ = [
     "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
+    "AgentAction",
     "BadCall",
     "Message",
     "Observation",
@@ -68,6 +92,16 @@ __all__ = [
     "TreeNode",
     "TruncatedBy",
     "PathTokens",
+    "action_text",
+    "action_record",
+    "call_record",
+    "message_record",
+    "read_action",
+    "read_call",
+    "read_message",
+    "read_tool",
+    "tool_record",
+    "add_line",
     "annotation_spans",
     "annotations",
     "begins_turn",

@@ -65,6 +65,7 @@ FORKS = Need(
     sources=("env",),
 )
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
+CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", sources=("parser",))
 ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", sources=("sampling.entropies",))
 MEAN_TURN_ENTROPY = Need(
     "mean entropies of earlier steps at the same turn", "set sampling.entropies=true", sources=("sampling.entropies",)

@@ -1,0 +1,59 @@
+"""Messages, actions and tools as JSON data, and back."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from bough.tree.message import Action, AgentAction, BadCall, Message, Tool, ToolCall
+
+
+def action_record(action: AgentAction) -> object:
+    """Returns an action as JSON data: a text stays a text."""
+    if isinstance(action, str):
+        return action
+    return {"text": action.text, "calls": [call_record(call) for call in action.calls]}
+
+
+def read_action(record: object) -> AgentAction:
+    """Returns the action of `action_record`."""
+    if isinstance(record, str):
+        return record
+    row = cast("Mapping[str, Any]", record)
+    return Action(text=row["text"], calls=tuple(map(read_call, row["calls"])))
+
+
+def call_record(call: ToolCall | BadCall) -> dict[str, object]:
+    """Returns a call as JSON data."""
+    if isinstance(call, BadCall):
+        return {"text": call.text, "problem": call.problem}
+    return {"name": call.name, "arguments": dict(call.arguments), "call_id": call.call_id}
+
+
+def read_call(record: Mapping[str, Any]) -> ToolCall | BadCall:
+    """Returns the call of `call_record`."""
+    return BadCall(**record) if "problem" in record else ToolCall(**record)
+
+
+def message_record(message: Message) -> dict[str, object]:
+    """Returns a message as JSON data, without its tokens; calls and the id of a call only where there are any."""
+    row: dict[str, object] = {"role": message.role, "content": message.content}
+    row |= {"tool_calls": [call_record(call) for call in message.tool_calls]} if message.tool_calls else {}
+    return row | ({"call_id": message.call_id} if message.call_id else {})
+
+
+def read_message(record: Mapping[str, Any]) -> Message:
+    """Returns the message of `message_record`."""
+    calls = tuple(ToolCall(**call) for call in record.get("tool_calls", ()))
+    text, call_id = record["content"], record.get("call_id", "")
+    return Message(role=record["role"], content=text, tool_calls=calls, call_id=call_id)
+
+
+def tool_record(tool: Tool) -> dict[str, object]:
+    """Returns a tool as JSON data, in OpenAI's form."""
+    described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.schema)}
+    return {"type": "function", "function": described}
+
+
+def read_tool(record: Mapping[str, Any]) -> Tool:
+    """Returns the tool of `tool_record`."""
+    row = record["function"]
+    return Tool(name=row["name"], description=row.get("description", ""), schema=row.get("parameters", {}))
