@@ -9,7 +9,7 @@ from openai import AsyncOpenAI
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.serve import Conversations, EngineSession
 from bough.serve.app import make_app
-from bough.tree import Action, BadCall, Message, Tool, ToolCall
+from bough.tree import Action, AgentAction, BadCall, Message, Tool, ToolCall, action_text
 
 try:  # the client of newer versions of openai
     import httpx2 as httpx
@@ -42,8 +42,11 @@ class ByteChat:
         except (ValueError, KeyError) as error:
             return Action(calls=(BadCall(text=text, problem=str(error)),))
 
-    def write(self, action: str) -> tuple[int, ...]:
-        return (*action.encode(), END)
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        return self.render(messages, tools)[len(self.render(messages[:-1], tools)) - 1 :]
+
+    def write(self, action: AgentAction) -> tuple[int, ...]:
+        return (*action_text(action).encode(), END)
 
     def text(self, tokens: Sequence[int]) -> str:
         return bytes(token for token in tokens if token < END).decode("utf-8", "replace")

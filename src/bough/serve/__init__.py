@@ -1,12 +1,11 @@
 """OpenAI's protocol over an engine. Needs the extra `serve` when a server starts."""
 
-from bough.serve.conversation import ChatFormat, Conversations
+from bough.serve.conversation import Conversations
 from bough.serve.errors import ApiError
 from bough.serve.session import EngineSession, Prompt, Session, Sessions
 
 __all__ = [
     "ApiError",
-    "ChatFormat",
     "Conversations",
     "EngineSession",
     "Prompt",

@@ -8,8 +8,8 @@ from time import time
 from typing import Any
 from uuid import uuid4
 
+from bough.context import Renderer
 from bough.engine import Completion, FinishReason
-from bough.serve.conversation import ChatFormat
 from bough.tree import Message
 
 
@@ -45,7 +45,7 @@ def usage(choices: Sequence[Choice], prompts: int = 1) -> dict[str, int]:
     }
 
 
-def chat_choice(renderer: ChatFormat, index: int, choice: Choice, *, logprobs: bool, token_ids: bool) -> dict[str, Any]:
+def chat_choice(renderer: Renderer, index: int, choice: Choice, *, logprobs: bool, token_ids: bool) -> dict[str, Any]:
     """A choice of a chat completion."""
     found: dict[str, Any] = {
         "index": index,
@@ -57,7 +57,7 @@ def chat_choice(renderer: ChatFormat, index: int, choice: Choice, *, logprobs: b
 
 
 def text_choice(
-    renderer: ChatFormat, index: int, choice: Choice, *, logprobs: int | None, token_ids: bool, names: bool
+    renderer: Renderer, index: int, choice: Choice, *, logprobs: int | None, token_ids: bool, names: bool
 ) -> dict[str, Any]:
     """A choice of a completion; `names` writes tokens as "token_id:NUMBER"."""
     completion = choice.completion
@@ -115,7 +115,7 @@ def _finish(choice: Choice) -> str:
     return str(choice.completion.finish)
 
 
-def _shown(renderer: ChatFormat, token: int) -> dict[str, Any]:
+def _shown(renderer: Renderer, token: int) -> dict[str, Any]:
     text = renderer.text([token])
     return {"token": text, "bytes": list(text.encode("utf-8", "replace"))}
 
@@ -126,7 +126,7 @@ def _top(completion: Completion, place: int) -> list[tuple[int, float]]:
     return [(token, log(max(prob, 1e-45))) for token, prob in listed]
 
 
-def _chat_logprobs(renderer: ChatFormat, completion: Completion) -> dict[str, Any]:
+def _chat_logprobs(renderer: Renderer, completion: Completion) -> dict[str, Any]:
     known = completion.logprobs or (0.0,) * len(completion.tokens)
     content = [
         _shown(renderer, token)
@@ -139,7 +139,7 @@ def _chat_logprobs(renderer: ChatFormat, completion: Completion) -> dict[str, An
     return {"content": content, "refusal": None}
 
 
-def _text_logprobs(renderer: ChatFormat, completion: Completion, *, names: bool) -> dict[str, Any]:
+def _text_logprobs(renderer: Renderer, completion: Completion, *, names: bool) -> dict[str, Any]:
     def name(token: int) -> str:
         return f"token_id:{token}" if names else renderer.text([token])
 

@@ -18,6 +18,7 @@ from bough.serve.errors import ApiError
 from bough.serve.request import ChatRequest, CompletionRequest, SamplingFields, parse
 from bough.serve.session import Prompt, Session, Sessions
 from bough.tree import Message
+from bough.tree.records import message_record, tool_record
 
 MOST_BODY_BYTES = 64 * 2**20
 
@@ -67,9 +68,9 @@ class _Api:
             raise ApiError(400, f"messages: {error}", param="messages") from error
         most = body.max_completion_tokens or body.max_tokens
         sampling = body.sampling(session.sampling, top_probs=body.top_logprobs or 0, max_tokens=most)
-        info: dict[str, object] = {"messages": [each.model_dump(exclude_none=True) for each in body.messages]}
-        if body.tools:
-            info["tools"] = [each.model_dump() for each in body.tools]
+        info: dict[str, object] = {"messages": [message_record(each) for each in messages]}
+        if tools:
+            info["tools"] = [tool_record(each) for each in tools]
         stops = session.conversations.renderer.stop_tokens
         prompts = _prompts([tokens], body, sampling, stops, info)
         choices = await _until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))

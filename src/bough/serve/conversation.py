@@ -5,41 +5,15 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from typing import Protocol, runtime_checkable
 
-from bough.tree import Action, BadCall, Message, Tool, ToolCall
+from bough.context import Renderer
+from bough.tree import BadCall, Message, Tool, ToolCall
 
 KEEP = 100_000
 """Most sampled messages of one key that are kept; the least recently used is dropped first."""
 
 CALL_ID = 9
 """Characters of the id of a call: some chat templates require nine letters or digits."""
-
-
-@runtime_checkable
-class ChatFormat(Protocol):
-    """The part of a renderer that a chat server needs."""
-
-    @property
-    def stop_tokens(self) -> tuple[int, ...]:
-        """Tokens that end a message."""
-        ...
-
-    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
-        """Renders messages, up to the first token of the next one; a message with tokens is spliced in."""
-        ...
-
-    def parse(self, tokens: Sequence[int]) -> Action:
-        """Parses the tokens of a sampled message."""
-        ...
-
-    def write(self, action: str) -> tuple[int, ...]:
-        """Returns the tokens of a text, with a stop token."""
-        ...
-
-    def text(self, tokens: Sequence[int]) -> str:
-        """Decodes tokens, without stop tokens and special marks."""
-        ...
 
 
 class Conversations:
@@ -49,7 +23,7 @@ class Conversations:
     several samples with equal content, one after the same messages comes first, then the newest.
     """
 
-    def __init__(self, renderer: ChatFormat) -> None:
+    def __init__(self, renderer: Renderer) -> None:
         self.renderer = renderer
         self._sampled: OrderedDict[str, dict[str, tuple[int, ...]]] = OrderedDict()
 
