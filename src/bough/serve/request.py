@@ -119,6 +119,10 @@ class SamplingFields(BaseModel):
     frequency_penalty: Literal[0] | None = None
     presence_penalty: Literal[0] | None = None
     logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
+    top_k: Literal[-1, 0] | None = None
+    min_p: Literal[0] | None = None
+    repetition_penalty: Literal[1] | None = None
+    min_tokens: Literal[0] | None = None
     user: str | None = None
     return_token_ids: bool = False
 

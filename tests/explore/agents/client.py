@@ -2,8 +2,6 @@
 
 from openai import AsyncOpenAI
 
-WORDS = ("red", "green", "blue")
-
 
 async def agent(task, settings):
     client = AsyncOpenAI(**settings, max_retries=0)
@@ -12,12 +10,8 @@ async def agent(task, settings):
         {"role": "user", "content": f"Not {task['data']['not']}."},
     ]
     said = []
-    for turn in range(2):
+    for _ in range(2):
         answer = await client.chat.completions.create(model="gpt-4o", messages=messages, temperature=0.2)
-        said.append(answer.choices[0].message.content or "")
+        said.append((answer.choices[0].message.content or "").strip())
         messages += [answer.choices[0].message.to_dict(), {"role": "user", "content": f"{len(said[-1])} letters."}]
-    return score(said)
-
-
-def score(said):
     return sum(len(set(text)) for text in said) / 50

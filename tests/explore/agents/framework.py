@@ -17,4 +17,4 @@ async def agent(task, settings):
     first = await Runner.run(helper, f"Not {task['data']['not']}.", run_config=quiet)
     following = [*first.to_input_list(), {"role": "user", "content": "And another."}]
     second = await Runner.run(helper, following, run_config=quiet)
-    return (len(set(first.final_output)) + len(set(second.final_output))) / 50
+    return sum(len(set(each.final_output.strip())) for each in (first, second)) / 50
