@@ -10,7 +10,7 @@ import pytest
 from tests.serve.wire import ByteChat, scripted
 
 from bough.context import Full, Plain
-from bough.engine import Engine, Sampling
+from bough.engine import Engine, Sampling, Scripted
 from bough.env import InProcessHost, ProgramTasks
 from bough.explore import Program
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
@@ -60,9 +60,9 @@ def read(tree: Tree, leaf: int) -> str:
 
 
 def test_a_conversation_is_one_path_of_its_sampled_tokens() -> None:
-    tree = does("two_turns", n=3)
+    tree = does("two_turns", n=3, engine=scripted("alpha"))
     assert kinds(tree) == ["PAOAO"] * 3
-    assert read(tree, int(leaves(tree)[0])) == "count task 0alphamorebeta"
+    assert read(tree, int(leaves(tree)[0])) == "count task 0alphamorealpha"
     assert set(tree.outcome[counted(tree)].tolist()) == {Outcome.TERMINATED}
     assert tree.success[counted(tree)].tolist() == [Ternary.YES] * 3
     assert sorted(tree.env_reward[tree.env_reward > 0].tolist()) == [1.0] * 3
@@ -76,13 +76,17 @@ def test_a_changed_history_is_an_edit() -> None:
     assert ByteChat().text(tree.tokens_of(edit).tolist()) == "onerewrittentwo"
 
 
-def test_parallel_calls_are_branches() -> None:
-    tree = does("parallel")
+def test_parallel_calls_are_branches_whatever_their_order() -> None:
+    def drawn() -> Engine:
+        return Scripted(script=lambda request: ByteChat().write(f"{request.seed % 10**9:09}"))
+
+    tree = does("parallel", engine=drawn())
     assert kinds(tree) == ["PAOAO"] * 3
-    assert {read(tree, leaf)[9:15] for leaf in leaves(tree).tolist()} == {"part 0", "part 1", "part 2"}
+    assert {read(tree, leaf)[13:19] for leaf in leaves(tree).tolist()} == {"part 0", "part 1", "part 2"}
+    assert len({read(tree, leaf)[19:] for leaf in leaves(tree).tolist()}) == 3
     first = tree.parent[np.flatnonzero(tree.kind == Kind.OBSERVATION)[0]]
     assert (tree.parent == first).sum() == 3
-    again = does("parallel")
+    again = does("parallel", engine=drawn())
     assert again.token.tolist() == tree.token.tolist()
 
 

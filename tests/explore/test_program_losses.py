@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from tests.serve.wire import ByteChat, scripted
+from tests.serve.wire import ByteChat
 
 from bough.batch import pack
 from bough.context import Full, Parsed, Renderer
 from bough.credit import Grpo
-from bough.engine import Completion, Engine, Local, Request, Sampling
+from bough.engine import Completion, Engine, Local, Request, Sampling, Scripted
 from bough.env import Branching, Env, InProcessHost, ProgramTasks, State, Step
 from bough.explore import Chains, Program
 from bough.learner import Learner, Optimizer
@@ -85,13 +85,13 @@ def tiny() -> Policy:
     return settings.build(["red green blue letters"])
 
 
-def grow(explorer: Explorer, env: Env, engine: object, renderer: Renderer) -> list[Tree]:
+def grow(explorer: Explorer, env: Env, engine: object, renderer: Renderer, max_tokens: int = 8) -> list[Tree]:
     agent = Agent(
         engine=engine,  # type: ignore[arg-type]
         renderer=renderer,
         context=Full(),
         parser=whole,
-        sampling=Sampling(max_tokens=8),
+        sampling=Sampling(max_tokens=max_tokens),
     )
     runner = RolloutRunner(
         agent=agent,
@@ -136,10 +136,14 @@ def test_training_an_agent_equals_training_on_its_episodes(name: str) -> None:
 
 def test_a_framework_calls_its_tool() -> None:
     call = '{"name": "look", "arguments": {"colour": "red"}}'
-    engine = scripted(call, "green", "blue")
+
+    def script(request: Request) -> Sequence[int]:
+        return ByteChat().write("green" if "no red here" in ByteChat().text(request.prompt_tokens) else call)
+
     agent = f"{AGENTS / 'framework.py'}:agent"
-    tree = grow(Program(agent=agent, n=1, retries=0), ProgramTasks(), engine, ByteChat())[0]
+    program = Program(agent=agent, n=1, retries=0)
+    tree = grow(program, ProgramTasks(), Scripted(script=script), ByteChat(), max_tokens=64)[0]
     text = ByteChat().text(tree.token.tolist())
-    assert text == f"lookName a colour.Not red.{call[:8]}"
+    assert text == f"lookName a colour.Not red.{call}no red heregreenAnd another.green"
     assert len(counted(tree)) == 1
     assert Kind.EDIT not in tree.kind

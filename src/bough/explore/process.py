@@ -39,7 +39,7 @@ async def run_process(
     """Run a program in a process group of its own, and end the group with it.
 
     Args:
-        words: "function", file and name; or "command" and its words.
+        words: The command and its arguments.
         environment: Variables besides those of this process.
         deadline_s: Most seconds; then the group is killed.
         memory_bytes: Most bytes of address space; 0 for no limit.

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeAlias, cast
 
 from bough.explore.call_tree import CallTree
 from bough.explore.episode import Ending, Episode
@@ -32,10 +32,28 @@ SHOWN = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Function:
+    """A function of a file.
+
+    Attributes:
+        file: The file's path.
+        name: The function's name.
+    """
+
+    file: str
+    name: str
+
+
+Command: TypeAlias = Function | tuple[str, ...]
+"""A function, or the words of a command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """`n` episodes of an agent program that was written for OpenAI's API; their calls become a tree.
 
-    Each episode is a process with a base URL and a key of its own. The program is one of
+    Each episode is a process with a base URL and a key of its own. A function's file is imported once for all episodes
+    of a step, whose processes are its forks; so its import starts no threads. The program is one of
 
         agent.py:agent         a function `agent(task, settings)`, plain or async, with the client's settings:
                                `AsyncOpenAI(**settings)`; its result is JSON
@@ -107,28 +125,28 @@ class Program:
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
-        words = self._words()
+        command = self._command()
         async with shared_server(self.processes) as server:
-            runs = (self._episode(rollout, server, words, number) for number in range(self.n))
+            runs = (self._episode(rollout, server, command, number) for number in range(self.n))
             attempts = await together(rollout, runs)
         ended = [each for episode in attempts for each in episode]
         CallTree(builder=rollout.builder, renderer=rollout.agent.renderer).add(ended)
 
-    def _words(self) -> tuple[str, ...]:
-        """How `launch.py` starts the program.
+    def _command(self) -> Command:
+        """The program.
 
         Raises:
-            ValueError: when there is no such file.
+            ValueError: when there is no such file, or the command is empty.
         """
         if found := FUNCTION.fullmatch(self.agent.strip()):
             file = Path(found["file"]).expanduser().resolve()
             if not file.is_file():
                 raise ValueError(f"Program.agent: got {self.agent!r}, and no file {file}; need a file that exists")
-            return "function", str(file), found["name"]
-        return "command", *shlex.split(self.agent)
+            return Function(file=str(file), name=found["name"])
+        return tuple(shlex.split(self.agent))
 
     async def _episode(
-        self, rollout: Rollout, server: ProgramServer, words: tuple[str, ...], number: int
+        self, rollout: Rollout, server: ProgramServer, command: Command, number: int
     ) -> list[tuple[Episode, Ending]]:
         """The attempts of an episode; all but the last have failed."""
         attempts: list[tuple[Episode, Ending]] = []
@@ -136,17 +154,19 @@ class Program:
             episode = Episode(rollout, number=number, attempt=attempt)
             async with server.slots:
                 with server.open(episode.session) as key:
-                    ended = await self._run(rollout, words, server.url, key)
+                    ended = await self._run(rollout, server, command, key)
             if episode.stuck is not None:
                 raise episode.stuck
-            attempts.append((episode, await self._ending(rollout, episode, ended, function=words[0] == "function")))
+            attempts.append(
+                (episode, await self._ending(rollout, episode, ended, function=isinstance(command, Function)))
+            )
             if attempts[-1][1].outcome is not Outcome.FAILED:
                 break
         return attempts
 
-    async def _run(self, rollout: Rollout, words: tuple[str, ...], url: str, key: str) -> Exit:
+    async def _run(self, rollout: Rollout, server: ProgramServer, command: Command, key: str) -> Exit:
         environment = {
-            "OPENAI_BASE_URL": url,
+            "OPENAI_BASE_URL": server.url,
             "OPENAI_API_KEY": key,
             "BOUGH_TASK": json.dumps(rollout.builder.task.record()),
         }
@@ -156,7 +176,10 @@ class Program:
         task, limit_s = rollout.builder.task.id, self.deadline_s
         memory_bytes = int(self.memory_gib * 2**30)
         with rollout.deadlines.during(owner=f"task {task}", thing="end of the agent program", deadline_s=limit_s):
-            return await run_process(words, environment, deadline_s=limit_s, memory_bytes=memory_bytes)
+            if isinstance(command, Function):
+                agents = await server.agents(command.file, command.name)
+                return await agents.run(environment, deadline_s=limit_s, memory_bytes=memory_bytes)
+            return await run_process(command, environment, deadline_s=limit_s, memory_bytes=memory_bytes)
 
     async def _ending(self, rollout: Rollout, episode: Episode, ended: Exit, *, function: bool) -> Ending:
         """The typed end of an episode."""

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import AsyncGenerator, Generator
 from weakref import WeakKeyDictionary
 
+from bough.explore.forked import ForkedAgents, forked_agents
 from bough.serve import Session
 
 
@@ -25,6 +26,14 @@ class ProgramServer:
         self.starting = asyncio.Lock()
         self.closing = contextlib.AsyncExitStack()
         self._sessions: dict[str, Session] = {}
+        self._agents: dict[tuple[str, str], ForkedAgents] = {}
+
+    async def agents(self, file: str, name: str) -> ForkedAgents:
+        """The processes of a function, which end with the server."""
+        async with self.starting:
+            if (file, name) not in self._agents:
+                self._agents[file, name] = await self.closing.enter_async_context(forked_agents(file, name))
+        return self._agents[file, name]
 
     def find(self, key: str) -> Session | None:
         """See `bough.serve.Sessions`."""
