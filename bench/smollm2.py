@@ -1,4 +1,4 @@
-"""Bough beside transformers on SmolLM2-135M: generation and an update, in turn.
+"""Bough beside transformers on SmolLM2-135M, and in bfloat16: generation and an update, in turn.
 
     python bench/smollm2.py [FOLDER] [--threads 2] [--rounds 3] [--write]
 
@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import copy
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -66,14 +65,16 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     plain = load(arguments.folder, arguments.layers)
-    policy = Policy.assemble(copy.deepcopy(plain), small_tokenizer(["hello world"], 300, None))
+    tokenizer = small_tokenizer(["hello world"], 300, None)
+    policy = Policy.assemble(copy.deepcopy(plain), tokenizer)
+    half = Policy.assemble(copy.deepcopy(plain).to(torch.bfloat16), tokenizer)
     with section("smollm2", keep=arguments.write) as say:
-        say("| workload | Bough, s | transformers, s | transformers / Bough |")
-        say("|---|---|---|---|")
-        replica = policy.replica()
+        say("| workload | Bough, s | transformers, s | transformers / Bough | bfloat16, s | float32 / bfloat16 |")
+        say("|---" * 6 + "|")
+        replicas = policy.replica(), half.replica()
         for name, sizes in GENERATION.items():
-            say(generation(name, sizes, replica, plain, arguments.rounds))
-        say(update(policy, plain, arguments.rounds))
+            say(generation(name, sizes, replicas, plain, arguments.rounds))
+        say(update(policy, half, plain, arguments.rounds))
         say(f"\n{machine()}")
 
 
@@ -85,7 +86,9 @@ def load(folder: Path | None, layers: int) -> PreTrainedModel:
     return LlamaForCausalLM(LlamaConfig(**{**SHAPE, "num_hidden_layers": layers})).eval()
 
 
-def generation(name: str, sizes: tuple[int, int, int], replica: Replica, plain: PreTrainedModel, rounds: int) -> str:
+def generation(
+    name: str, sizes: tuple[int, int, int], replicas: tuple[Replica, Replica], plain: PreTrainedModel, rounds: int
+) -> str:
     """One line of the table: the same prompts, as many new tokens. The first round is not timed."""
 
     def theirs(texts: np.ndarray) -> None:
@@ -100,10 +103,11 @@ def generation(name: str, sizes: tuple[int, int, int], replica: Replica, plain: 
                 pad_token_id=0,
             )
 
-    times: list[tuple[float, float]] = []
+    times: list[tuple[float, ...]] = []
     for seed in range(rounds + 1):
-        texts = draw(replica.vocab_tokens, sizes, seed)
-        times.append((timed(lambda: generate(replica, texts)), timed(lambda: theirs(texts))))  # noqa: B023
+        texts = draw(replicas[0].vocab_tokens, sizes, seed)
+        ours, half = (timed(lambda: generate(replica, texts)) for replica in replicas)  # noqa: B023
+        times.append((ours, timed(lambda: theirs(texts)), half))  # noqa: B023
     return line(name, times[1:])
 
 
@@ -128,19 +132,26 @@ def draw(vocab_tokens: int, sizes: tuple[int, int, int], seed: int) -> np.ndarra
     return np.random.default_rng(seed).integers(vocab_tokens, size=(prompts, length)).repeat(branches, axis=0)
 
 
-def update(policy: Policy, plain: PreTrainedModel, rounds: int) -> str:
+def update(policy: Policy, half: Policy, plain: PreTrainedModel, rounds: int) -> str:
     """The line of the update. The first step of each side is not timed.
 
     Raises:
         AssertionError: when the sides compute different losses.
     """
     rows = make(policy.vocab_tokens)
-    learner = Learner(policy, OPTIMIZER, total_updates=1, temperature=1.0)
+    learners = [Learner(each, OPTIMIZER, total_updates=1, temperature=1.0) for each in (policy, half)]
     padded = Padded(plain, rows)
-    losses = learner.step(rows, PpoClip(), Normalizer())["loss/total"], padded.step()
-    assert abs(losses[0] - losses[1]) < 1e-4, f"the two sides compute different losses: {losses}"
-    step: Callable[[], object] = lambda: learner.step(rows, PpoClip(), Normalizer())  # noqa: E731
-    return line(f"an update of {TOKENS:,} tokens", [(timed(step), timed(padded.step)) for _ in range(rounds)])
+
+    def step(learner: Learner) -> float:
+        return learner.step(rows, PpoClip(), Normalizer())["loss/total"]
+
+    losses = [*map(step, learners), padded.step()]
+    assert abs(losses[0] - losses[2]) < 1e-4, f"the two sides compute different losses: {losses}"
+    times: list[tuple[float, ...]] = []
+    for _ in range(rounds):
+        ours, in_half = (timed(lambda: step(learner)) for learner in learners)  # noqa: B023
+        times.append((ours, timed(padded.step), in_half))
+    return line(f"an update of {TOKENS:,} tokens", times)
 
 
 def make(vocab_tokens: int) -> Batch:
@@ -154,11 +165,12 @@ def make(vocab_tokens: int) -> Batch:
     return batch(nodes, vocab_tokens, np.random.default_rng(0))
 
 
-def line(name: str, times: list[tuple[float, float]]) -> str:
-    """Medians of both sides, and of their ratio."""
-    ours, theirs = (statistics.median(side) for side in zip(*times, strict=True))
-    ratio = statistics.median(theirs / ours for ours, theirs in times)
-    return f"| {name} | {ours:.2f} | {theirs:.2f} | **{ratio:.2f}** |"
+def line(name: str, times: list[tuple[float, ...]]) -> str:
+    """Medians of Bough, transformers and Bough in bfloat16, and of the ratios to Bough."""
+    ours, theirs, half = (statistics.median(side) for side in zip(*times, strict=True))
+    ratio = statistics.median(theirs / ours for ours, theirs, _ in times)
+    gain = statistics.median(ours / half for ours, _, half in times)
+    return f"| {name} | {ours:.2f} | {theirs:.2f} | **{ratio:.2f}** | {half:.2f} | **{gain:.2f}** |"
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ def test_a_turn_is_worth_what_the_search_thought_less_its_place() -> None:
 
 
 def test_a_rating_can_have_a_share() -> None:
-    told = named(Searched(relative=False, guess=0.5)([searched()])[0])
+    told = named(Searched(relative=False, rating_weight=0.5)([searched()])[0])
     assert told["a"] == pytest.approx(0.6)
     assert told["b"] == pytest.approx(0.2), "nobody rated it"
 
@@ -56,5 +56,5 @@ def test_without_a_search_it_is_the_mean_return() -> None:
 
 
 def test_bad_settings() -> None:
-    with pytest.raises(ValueError, match=r"Searched\.guess: got 2"):
-        Searched(guess=2.0)
+    with pytest.raises(ValueError, match=r"Searched\.rating_weight: got 2"):
+        Searched(rating_weight=2.0)

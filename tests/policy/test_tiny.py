@@ -37,6 +37,7 @@ def test_any_text_comes_back(text: str) -> None:
 
 SHOW = f"""
 import hashlib
+from bough.context import conversation
 from bough.policy import Tiny
 policy = Tiny(width=32, device='cpu').build({TEXTS!r})
 read = repr(policy.renderer.render(conversation('go', [], {GRID!r}))).encode()

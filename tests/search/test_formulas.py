@@ -91,8 +91,8 @@ def test_unvisited_children_as_in_rstar_and_rest_mcts() -> None:
     """0 for rStar-Math, the first of equals; value + 1 for ReST-MCTS*; before all others otherwise."""
     root = node(visits=1)
     new = node(root, rating=0.3)
-    assert Uct(c=2.0, unvisited="guess")(node(root)) == 0
-    assert Uct(unvisited="guess", bonus=1.0)(new) == near(1.3)
+    assert Uct(c=2.0, unvisited="rating")(node(root)) == 0
+    assert Uct(unvisited="rating", bonus=1.0)(new) == near(1.3)
     assert Uct()(new) == math.inf
 
 

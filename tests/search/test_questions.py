@@ -55,9 +55,9 @@ def test_i_mcts_waits_for_the_judgement_of_every_child() -> None:
     """As released the children's values stay 0, since nobody waits for them."""
     engine = talk(letter, lambda read: "yes" if "next:\nb\n" in read else "on track")
     tree = search(engine, i_mcts(rounds=2), host=FAR)
-    guesses = {action: info["rating"] for action, info in actions(tree).items()}
-    assert guesses
-    assert all(guess == (1.0 if action[-1] == "b" else 0.5) for action, guess in guesses.items())
+    ratings = {action: info["rating"] for action, info in actions(tree).items()}
+    assert ratings
+    assert all(rating == (1.0 if action[-1] == "b" else 0.5) for action, rating in ratings.items())
     assert [action for action, info in actions(tree).items() if info["visits"]] == ["b"]
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build, chains, random_tree, seeds
 
-from bough.tree import Kind, Outcome, Source, Task, Tree, TreeNode
+from bough.tree import DTYPES, Kind, Outcome, Source, Task, Ternary, Tree, TreeNode
 
 
 def test_columns_are_read_only() -> None:
@@ -87,3 +87,17 @@ def test_a_tree_is_built_from_nodes() -> None:
     assert (tree.policy_version.tolist(), tree.task.seed) == ([-1, 4, -1], 3)
     with pytest.raises(ValueError, match="build: got 2 numbers in logprob of node 0; need 1, one a token"):
         build(TreeNode(parent=-1, kind=Kind.PROMPT, logprob=[0.0, 0.0]))
+
+
+def test_what_is_not_given_is_unknown_and_not_false() -> None:
+    tree = build(
+        N(parent=-1, kind=PROMPT),
+        N(parent=0, kind=ACTION, outcome=Outcome.TERMINATED),
+        N(parent=0, kind=ACTION, outcome=Outcome.TERMINATED, success=False, valid=False, chain=0),
+        N(parent=0, kind=ACTION, outcome=Outcome.TERMINATED, success=True, valid=True, chain=1),
+    )
+    assert [Ternary(each).known for each in tree.success.tolist()] == [None, None, False, True]
+    assert tree.valid.tolist() == [Ternary.UNKNOWN, Ternary.UNKNOWN, Ternary.NO, Ternary.YES]
+    assert tree.chain.tolist() == [-1, -1, 0, 1]
+    assert np.isnan(tree.value).all()
+    assert {name: column.dtype for name, column in tree.columns().items()} == DTYPES

@@ -28,25 +28,25 @@ class Searched:
     With a `head`, its target at the first token of each turn is the value of the state before the turn, the value that
     `CriticValue` evaluates. The final state of a path has no target, as no turn starts there.
 
-    With `guess` above 0 the value is (1 - guess) * q + guess * the rating of the action before its execution
+    With `rating_weight` w above 0 the value is (1 - w) * q + w * the rating of the action before its execution
     (Agent Q, arXiv 2408.07199, mixes critic and search so; its weight of .5 could not be checked). Without
     a rating, it is q.
 
     Attributes:
         relative: Whether the worth of the place is taken off.
-        guess: Weight of the rating in a value, in [0, 1].
+        rating_weight: Weight of the rating in a value, in [0, 1].
         head: Name of the value head that learns the values; None for none.
     """
 
     relative: bool = True
-    guess: float = 0.0
+    rating_weight: float = 0.0
     head: str | None = None
 
     compares: ClassVar[Literal["nothing"]] = "nothing"
 
     def __post_init__(self) -> None:
-        if not 0 <= self.guess <= 1:
-            raise ValueError(f"Searched.guess: got {self.guess}; need a number from 0 to 1")
+        if not 0 <= self.rating_weight <= 1:
+            raise ValueError(f"Searched.rating_weight: got {self.rating_weight}; need a number from 0 to 1")
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -63,9 +63,9 @@ class Searched:
     def _score(self, view: PathView) -> Floats:
         """[S]: the score of each turn."""
         value = join(view.rewarded, "value")[view.node]
-        if self.guess:
-            guess = join(view.rewarded, "rating")[view.node]
-            value = np.where(np.isnan(guess), value, (1 - self.guess) * value + self.guess * guess)
+        if self.rating_weight:
+            rating = join(view.rewarded, "rating")[view.node]
+            value = np.where(np.isnan(rating), value, (1 - self.rating_weight) * value + self.rating_weight * rating)
         return np.where(np.isnan(value), value_after(view, view.returns), value)
 
     def _before(self, view: PathView) -> Floats:

@@ -25,7 +25,7 @@ def lats(width: int = 5, weight: float = 0.5, keep: int = 3, c: float = 1.0, rou
     `width` rated ones; here the policy samples it.
     """
     return Search(
-        select=Descend(by=Uct(c=c, unvisited="guess"), revisit=False),
+        select=Descend(by=Uct(c=c, unvisited="rating"), revisit=False),
         expand=Sample(width=width, hint=Reflections(keep=keep)),
         rate=ExecuteAndEvaluate(evaluate=Mix(parts=(Judge(), Agreement()), weights=(weight, 1 - weight))),
         evaluate=RolloutValue(),

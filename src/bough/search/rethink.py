@@ -53,8 +53,8 @@ class Rethink:
             BudgetExceeded: when they do not all fit a budget.
         """
         execute = ExecuteAndEvaluate(evaluate=self.evaluate)
-        guesses = await execute(tree, node, children)
-        failed = [child for child, guess in zip(children, guesses, strict=True) if child.ended and guess < self.under]
+        ratings = await execute(tree, node, children)
+        failed = [child for child, rating in zip(children, ratings, strict=True) if child.ended and rating < self.under]
         hints = await tree.together(self._hint(tree, child) for child in failed)
         drafts = await tree.together(tree.sample(node, hint=hint) for hint in hints)
         for child, draft in zip(failed, drafts, strict=True):
@@ -62,7 +62,7 @@ class Rethink:
                 again = tree.add(node, draft, prior=child.prior)
                 (again.rating,) = await execute(tree, node, [again])
                 tree.prune(child)
-        return guesses
+        return ratings
 
     async def _hint(self, tree: SearchTree, child: SearchNode) -> str:
         critique = await once(tree, child, "critique", self.prompt, self.sampling)

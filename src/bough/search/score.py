@@ -20,13 +20,13 @@ class Uct:
     Attributes:
         c: Weight of the bonus, >= 0: sqrt(2) for values in [0, 1] (UCB1), .7 * sqrt(2) in ReST-MCTS* (arXiv
             2406.03816), 2 in rStar-Math (2501.04519), .25 in Agent-R (2501.11425).
-        unvisited: Score of a node without a visit: more than all others ("first"), or `bonus` plus its guess, which
-            counts as 0 when it is unknown ("guess").
-        bonus: Bonus of "guess"; 1 in ReST-MCTS*, 0 in rStar-Math.
+        unvisited: Score of a node without a visit: more than all others ("first"), or `bonus` plus its rating, which
+            counts as 0 when it is unknown ("rating").
+        bonus: Bonus of "rating"; 1 in ReST-MCTS*, 0 in rStar-Math.
     """
 
     c: float = math.sqrt(2)
-    unvisited: Literal["first", "guess"] = "first"
+    unvisited: Literal["first", "rating"] = "first"
     bonus: float = 0.0
 
     def __post_init__(self) -> None:

@@ -176,9 +176,9 @@ class Search:
         return new
 
     async def _rate(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> None:
-        guesses = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
-        for child, guess in zip(children, guesses or (), strict=False):
-            child.rating = guess
+        ratings = None if self.rate is None else await tree.within_budget(self.rate(tree, node, children))
+        for child, rating in zip(children, ratings or (), strict=False):
+            child.rating = rating
 
     async def _value(self, tree: SearchTree, node: SearchNode) -> None:
         value = tree.end_value(node) if node.ended else None
