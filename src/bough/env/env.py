@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from bough.tree import AgentAction, Observation, Outcome, Task, Tool
-from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
+from bough.tree.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, Gives, Need, gives_of, needs_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
 
@@ -119,11 +119,12 @@ class Oracle(Protocol):
 
 
 def env_gives(env: Env) -> frozenset[Need]:
-    """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
+    """What an environment gives, by its methods, its needs and its own `gives`; a wrapper's oracle by `gives` alone."""
     declared = gives_of(env)
     forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
     oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) and not isinstance(env, Gives) else ())
-    return declared | forks | oracle
+    calls = frozenset[Need]({CALLS_TAKEN} if CALLS in needs_of(env) else ())
+    return declared | forks | oracle | calls
 
 
 @runtime_checkable

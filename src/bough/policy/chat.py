@@ -1,31 +1,30 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import count
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from jinja2 import TemplateError
+from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.literal import LiteralEncoder, Tokens
-from bough.tree import Action, AgentAction, Message, Tool, action_text
+from bough.policy.template import ChatTemplate, Entry
+from bough.tree import (
+    Action,
+    AgentAction,
+    Message,
+    Tool,
+    action_record,
+    action_text,
+    call_record,
+    read_action,
+    tool_record,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 
-class _Entry(NamedTuple):
-    """A message as the template gets it, hashable.
-
-    Attributes:
-        role: The role.
-        content: The text, for a sampled message decoded from its tokens.
-        tokens: As sampled; () for a message that was not.
-    """
-
-    role: str
-    content: str
-    tokens: Tokens = ()
+MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+"""Marks of calls and results that some tokenizers have as tokens, though not as special ones."""
 
 
 class ChatRenderer:
@@ -36,7 +35,7 @@ class ChatRenderer:
     thinking). Such a conversation can't be extended, only rendered again, and the rewritten messages are tokenised from
     the template's text. Blanks that a template trims around a message do not count as rewriting.
 
-    A template without a system role gets the system prompt at the beginning of the first user message.
+    `ChatTemplate` writes what a template lacks: a system role, tools, calls.
 
     Only the template adds special tokens: their texts in a system prompt, an observation or an action are encoded as
     plain text (`LiteralEncoder`).
@@ -65,30 +64,32 @@ class ChatRenderer:
             raise ValueError(
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
-        self._template = dict(template)
-        # `extend` also renders the chat of the turn before, which is cached.
-        self._chat = lru_cache(maxsize=1024)(self._write_chat)
+        self._template = ChatTemplate(tokenizer, template)
         self._spoken = lru_cache(maxsize=65536)(self._decode)
-        self._system_role = True
-        self._system_role = self._takes_system()
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
-        self._encoder = LiteralEncoder(tokenizer, edges=self._edges(between))
+        marks = [each.content for each in self._tokenizer.added_tokens_decoder.values() if each.content in MARKS]
+        self._encoder = LiteralEncoder(tokenizer, edges={*marks, *self._edges(between)})
+        self._marks = [(mark, self._encoder.hide(mark)) for mark in marks]
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
-        entries = self._hidden(messages)
-        text = self._chat(entries)
-        frame = self._frame(entries)
+        entries, shown = self._hidden(messages), self._tools(tools)
+        sampled = [(entry.content, each.tokens) for entry, each in zip(entries, messages, strict=True) if entry.sampled]
+        frame = self._template.frame(entries, shown)
+        if not self._template.takes_raw_calls and frame is not None:
+            return self._spliced([tokens for _, tokens in sampled], frame)
+        text = self._template.text(entries, shown)
         if frame is None or not text.startswith(frame[0]):
             return self._encoder.encode(text)
         read: list[int] = []
         last: Tokens = ()
         pending, rest = frame[0], text[len(frame[0]) :]
-        for (_, words, tokens), after in zip(filter(_sampled, entries), frame[1:], strict=True):
-            if rest.startswith(words + after):
+        for (words, tokens), after in zip(sampled, frame[1:], strict=True):
+            said = rest.removeprefix(self._template.lead)
+            if said.startswith(words + after):
                 read += (*self._follow(last, pending), *tokens)
-                last, pending, rest = tokens, after, rest[len(words + after) :]
+                last, pending, rest = tokens, after, said[len(words + after) :]
                 continue
             rewritten, found, rest = rest.partition(after)
             if not found:
@@ -101,19 +102,33 @@ class ChatRenderer:
 
         Adds a stop token to a message without one. None when the template rewrites earlier messages.
         """
-        entries = self._hidden(messages)
+        entries, shown = self._hidden(messages), self._tools(tools)
         last = max(place for place, entry in enumerate(entries) if entry.role == "assistant")
-        read = self._chat(entries[:last]) + entries[last].content
-        text = self._chat(entries)
-        return self._follow(entries[last].tokens, text[len(read) :]) if text.startswith(read) else None
+        tokens = messages[last].tokens
+        if not self._template.takes_raw_calls:
+            before, after = (self._template.frame(part, shown) for part in (entries[:last], entries))
+            appends = entries[last].sampled and before and after and after[: len(before)] == before
+            return self._follow(tokens, after[-1]) if appends and after else None
+        read, text = self._template.text(entries[:last], shown), self._template.text(entries, shown)
+        said = text[len(read) :].removeprefix(self._template.lead)
+        extends = text.startswith(read) and said.startswith(entries[last].content)
+        return self._follow(tokens, said[len(entries[last].content) :]) if extends else None
 
     def write(self, action: AgentAction) -> Tokens:
-        """The tokens of an action that the policy did not sample (a teacher's), with a stop token."""
-        return (*self._encoder.literal(action_text(action)), self.stop_tokens[0])
+        """The tokens of an action that the policy did not sample (a teacher's), with a stop token.
+
+        The marks of the family's calls become special tokens where the tokenizer has them; nothing else does.
+        """
+        if isinstance(action, str) or not action.calls:
+            return (*self._encoder.literal(action_text(action)), self.stop_tokens[0])
+        record = json.loads(self._encoder.hide(json.dumps(action_record(action), ensure_ascii=False)))
+        hidden = cast("Action", read_action(record))
+        return (*self._encoder.encode(self._template.format.write(hidden)), self.stop_tokens[0])
 
     def parse(self, tokens: Sequence[int]) -> Action:
-        """The calls in the tokens of an action."""
-        return Action(text=self.text(tokens))
+        """The text and the calls of an action, in the format that the template writes; see `CallFormat`."""
+        kept = [token for token in tokens if token not in self.stop_tokens]
+        return self._template.format.parse(self.verbatim(kept))
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""
@@ -124,51 +139,48 @@ class ChatRenderer:
         """The text of tokens, with stop tokens and special tokens."""
         return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
-    def messages(self, messages: Sequence[Message]) -> list[dict[str, str]]:
-        """The messages as the template gets them, each with a role and a content."""
-        return self._messages(tuple(map(self._entry, messages)))
+    def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """The messages as the template gets them, sampled ones as text."""
+        return self._template.entries([self._entry(message) for message in messages], "")[0]
 
-    def _entry(self, message: Message) -> _Entry:
-        content = self._spoken(message.tokens) if message.tokens else message.content
-        return _Entry(message.role, content, message.tokens)
+    def _entry(self, message: Message) -> Entry:
+        if message.tokens:
+            return Entry(message.role, self._spoken(message.tokens), sampled=True)
+        rows = [call_record(call) for call in message.tool_calls]
+        calls = json.dumps(rows, ensure_ascii=False) if rows else ""
+        return Entry(message.role, message.content, calls, message.call_id)
 
-    def _hidden(self, messages: Sequence[Message]) -> tuple[_Entry, ...]:
+    def _hidden(self, messages: Sequence[Message]) -> tuple[Entry, ...]:
         """The messages, with the texts of special tokens replaced by placeholders."""
-        entries = map(self._entry, messages)
-        return tuple(entry._replace(content=self._encoder.hide(entry.content)) for entry in entries)
+        hide = self._encoder.hide
+        hidden = [
+            entry._replace(content=hide(entry.content), calls=hide(entry.calls), call_id=hide(entry.call_id))
+            for entry in map(self._entry, messages)
+        ]
+        # A model's own calls keep their marks where its message is rewritten.
+        return tuple(self._with_marks(entry) if entry.sampled else entry for entry in hidden)
+
+    def _with_marks(self, entry: Entry) -> Entry:
+        content = entry.content
+        for mark, placeholder in self._marks:
+            content = content.replace(placeholder, mark)
+        return entry._replace(content=content)
+
+    def _tools(self, tools: Sequence[Tool]) -> str:
+        """The tools as JSON, with placeholders; "" without any."""
+        rows = [tool_record(tool) for tool in tools]
+        return self._encoder.hide(json.dumps(rows, ensure_ascii=False)) if rows else ""
+
+    def _spliced(self, sampled: Sequence[Tokens], frame: Sequence[str]) -> Tokens:
+        """The sampled tokens within the template's text."""
+        read = list(self._encoder.encode(frame[0]))
+        for tokens, after in zip(sampled, frame[1:], strict=True):
+            read += (*tokens, *self._follow(tokens, after))
+        return tuple(read)
 
     def _decode(self, tokens: Tokens) -> str:
         kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens
         return self._tokenizer.decode(kept, clean_up_tokenization_spaces=False).strip()
-
-    def _messages(self, entries: Sequence[_Entry]) -> list[dict[str, str]]:
-        if entries and entries[0].role == "system" and not self._system_role:
-            system, first, *rest = entries
-            entries = (first._replace(content=f"{system.content}\n\n{first.content}"), *rest)
-        return [{"role": entry.role, "content": entry.content} for entry in entries]
-
-    def _write_chat(self, entries: tuple[_Entry, ...]) -> str:
-        messages = self._messages(entries)
-        try:
-            return self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **self._template
-            )
-        except TemplateError as error:
-            raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
-
-    def _frame(self, entries: tuple[_Entry, ...]) -> list[str] | None:
-        """The template's text before, between and after the sampled contents; None when it drops one."""
-        salt = next(salt for salt in count() if not any(f"[[{salt}." in entry.content for entry in entries))
-        marks = [f"[[{salt}.{place}]]" if entry.tokens else "" for place, entry in enumerate(entries)]
-        pairs = zip(marks, entries, strict=True)
-        rest = self._write_chat(tuple(_Entry(entry.role, mark) if mark else entry for mark, entry in pairs))
-        frame: list[str] = []
-        for mark in filter(None, marks):
-            before, found, rest = rest.partition(mark)
-            if not found:
-                return None
-            frame.append(before)
-        return [*frame, rest]
 
     def _follow(self, tokens: Tokens, text: str) -> Tokens:
         """The tokens of `text` after `tokens`, without its leading end of message where `tokens` have one."""
@@ -177,18 +189,10 @@ class ChatRenderer:
         closed = tokens and tokens[-1] in self.stop_tokens
         return following[ends[0] + 1 :] if closed and ends else following
 
-    def _takes_system(self) -> bool:
-        user = _Entry("user", "a")
-        self._write_chat((user,))
-        try:
-            return "[[system]]" in self._write_chat((_Entry("system", "[[system]]"), user))
-        except ValueError:
-            return False
-
     def _between(self) -> str:
         """The template's text between two assistant messages, with "[[user]]" for the user's message."""
-        sampled = _Entry("assistant", "b", tokens=(0,))
-        frame = self._frame((_Entry("user", "a"), sampled, _Entry("user", "[[user]]")))
+        entries = Entry("user", "a"), Entry("assistant", "b", sampled=True), Entry("user", "[[user]]")
+        frame = self._template.frame(entries, "")
         if frame is None:
             raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
         return frame[1]
@@ -213,7 +217,3 @@ class ChatRenderer:
         edges = [*found[0], *[token for token in found[1] if token in added][:1], *self.stop_tokens]
         # Blanks and words may be added tokens, too.
         return {text for token in edges if (text := added.get(token, "")).strip() and not text.strip().isalnum()}
-
-
-def _sampled(entry: _Entry) -> bool:
-    return bool(entry.tokens)

@@ -14,7 +14,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.open_ends import end_open
 from bough.rollout.writer import Writer
-from bough.tree import AgentAction, Kind, Outcome, Source, TruncatedBy, fault_in, plain_text
+from bough.tree import AgentAction, Kind, Outcome, Source, TruncatedBy, fault_in, observation_info, plain_text
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")
@@ -77,6 +77,7 @@ class Rollout:
                 f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
             )
         info: dict[str, object] = {"text": plain_text(state.observation), "instructions": self._instructions}
+        info |= observation_info(state.observation, state.tools or None)
         node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
         cursor = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
         start = self.builder.task.start
@@ -357,6 +358,8 @@ class Rollout:
         """Add the observation; `after.node` is the action before it."""
         node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key)
         node.info["text"] = plain_text(step.state.observation)
+        tools = None if step.state.tools == after.past[-1].tools else step.state.tools
+        node.info |= observation_info(step.state.observation, tools)
         if step.replayed_steps:
             node.info["replayed_steps"] = step.replayed_steps
         if step.info:

@@ -11,7 +11,7 @@ from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
-from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_text, add_line
+from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_info, action_text, add_line
 from bough.tree.seeds import derive
 
 
@@ -142,6 +142,7 @@ class Writer:
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
         info |= parsed.marks
         info["text"] = parsed.text
+        info |= action_info(parsed.action)
         if raw != parsed.text:
             info["raw"] = raw
         if parsed.spans:

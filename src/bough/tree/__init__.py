@@ -37,7 +37,18 @@ from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
-from bough.tree.texts import fault_in, instructions_in, needed_tokens_in, text_in
+from bough.tree.texts import (
+    action_in,
+    action_info,
+    calls_in,
+    fault_in,
+    instructions_in,
+    messages_in,
+    needed_tokens_in,
+    observation_info,
+    text_in,
+    tools_in,
+)
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.walk import (
     begins_turn,
@@ -92,7 +103,13 @@ __all__ = [
     "TreeNode",
     "TruncatedBy",
     "PathTokens",
+    "action_in",
+    "action_info",
     "action_text",
+    "calls_in",
+    "messages_in",
+    "observation_info",
+    "tools_in",
     "action_record",
     "call_record",
     "message_record",
