@@ -10,6 +10,7 @@ from bough.engine import FinishReason
 from bough.explore.episode import Call, Ending, Episode
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.tree import BadCall, Kind, Outcome, Source
+from bough.tree.records import message_record, tool_record
 
 Tokens: TypeAlias = tuple[int, ...]
 
@@ -73,7 +74,7 @@ class CallTree:
         grown = [(other, node) for other, node in earlier if call.prompt[: len(other.text)] == other.text]
         if grown:
             other, parent = max(grown, key=lambda each: (len(each[0].text), each[0].ended))
-            kind, tokens, seen = Kind.OBSERVATION, call.prompt[len(other.text) :], _messages(other) + 1
+            kind, tokens, seen = Kind.OBSERVATION, call.prompt[len(other.text) :], len(other.prompt_messages) + 1
         elif earlier:
             parent = max(earlier, key=lambda each: each[0].ended)[1]
             kind, tokens, seen = Kind.EDIT, call.prompt, 0
@@ -135,16 +136,11 @@ def _begins(call: Call, calls: Sequence[Call]) -> bool:
     return not any(other.ended < call.began for other in calls)
 
 
-def _messages(call: Call) -> int:
-    """The number of messages of a prompt; 0 outside of a chat."""
-    found = call.info.get("messages")
-    return len(found) if isinstance(found, list) else 0  # pyright: ignore[reportUnknownArgumentType]
-
-
 def _texts(renderer: Renderer, tokens: Tokens, call: Call | None, seen: int = 0) -> dict[str, object]:
-    """The text of a prompt's tokens, its messages from number `seen` on, and what else it holds, for people."""
-    info = {} if call is None else dict(call.info)
-    messages = info.pop("messages", None)
-    if isinstance(messages, list):
-        info["messages"] = messages[seen:]
-    return {"text": renderer.text(tokens), **info}
+    """The text of a prompt's tokens, its messages from number `seen` on, and its tools, for people."""
+    texts: dict[str, object] = {"text": renderer.text(tokens)}
+    if call is None:
+        return texts
+    shown = {"messages": [message_record(each) for each in call.prompt_messages[seen:]]}
+    shown |= {"tools": [tool_record(each) for each in call.tools]}
+    return texts | {name: rows for name, rows in shown.items() if rows} | dict(call.info)

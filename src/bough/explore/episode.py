@@ -11,7 +11,7 @@ from bough.rollout.deadlines import DeadlineExceeded
 from bough.rollout.rollout import Rollout
 from bough.serve import ApiError, Conversations, Prompt, Session
 from bough.serve.session import TOO_LONG, check_length
-from bough.tree import Outcome, TruncatedBy
+from bough.tree import Message, Outcome, Tool, TruncatedBy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +25,9 @@ class Call:
         began: Position of its begin among the begins and ends of the episode's calls.
         ended: Position of its end.
         sampling: How it was sampled.
-        info: The messages and tools of the prompt, for people.
+        prompt_messages: The prompt's messages; () outside of a chat.
+        tools: The prompt's tools.
+        info: Further data, for people.
     """
 
     prompt: tuple[int, ...]
@@ -34,6 +36,8 @@ class Call:
     began: int
     ended: int
     sampling: Sampling
+    prompt_messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
     info: Mapping[str, object]
 
     @property
@@ -140,6 +144,8 @@ class Episode:
                 began=began,
                 ended=self._tick(),
                 sampling=sampling,
+                prompt_messages=prompt.messages,
+                tools=prompt.tools,
                 info=self._info(prompt),
             )
         )
@@ -185,11 +191,11 @@ class Episode:
         return ApiError(400, f"the episode is over: {text}; end the program", code="episode_limit")
 
     def _info(self, prompt: Prompt) -> Mapping[str, object]:
-        """The prompt's messages; and the sampling settings that the program set otherwise than the run."""
+        """The sampling settings that the program set otherwise than the run."""
         run, program = self._rollout.agent.sampling, prompt.sampling
         pairs = {"temperature": (program.temperature, run.temperature), "top_p": (program.top_p, run.top_p)}
         changed = {name: got for name, (got, used) in pairs.items() if got != used}
-        return {**prompt.info, **({"overridden": changed} if changed else {})}
+        return {"overridden": changed} if changed else {}
 
     def _tick(self) -> int:
         self._clock += 1

@@ -17,8 +17,7 @@ from bough.serve.answer import Choice
 from bough.serve.errors import ApiError
 from bough.serve.request import ChatRequest, CompletionRequest, SamplingFields, parse
 from bough.serve.session import Prompt, Session, Sessions
-from bough.tree import Message
-from bough.tree.records import message_record, tool_record
+from bough.tree import Message, Tool
 
 MOST_BODY_BYTES = 64 * 2**20
 
@@ -68,11 +67,8 @@ class _Api:
             raise ApiError(400, f"messages: {error}", param="messages") from error
         most = body.max_completion_tokens or body.max_tokens
         sampling = body.sampling(session.sampling, top_probs=body.top_logprobs or 0, max_tokens=most)
-        info: dict[str, object] = {"messages": [message_record(each) for each in messages]}
-        if tools:
-            info["tools"] = [tool_record(each) for each in tools]
         stops = session.conversations.renderer.stop_tokens
-        prompts = _prompts([tokens], body, sampling, stops, info)
+        prompts = _prompts([tokens], body, sampling, stops, messages, tools)
         choices = await _until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))
         shown = [
             answer.chat_choice(
@@ -101,7 +97,7 @@ class _Api:
         texts = [conversations.plain(prompt) if isinstance(prompt, str) else tuple(prompt) for prompt in body.prompts]
         sampling = body.sampling(session.sampling, top_probs=body.logprobs or 0, max_tokens=body.max_tokens)
         stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))
-        prompts = _prompts(texts, body, sampling, stops, {})
+        prompts = _prompts(texts, body, sampling, stops)
         choices = await _until_gone(request, _complete(session, prompts, None, logprobs=body.logprobs is not None))
         shown = [
             answer.text_choice(
@@ -179,11 +175,20 @@ def _prompts(
     body: SamplingFields,
     sampling: Sampling,
     stops: tuple[int, ...],
-    info: Mapping[str, object],
+    messages: tuple[Message, ...] = (),
+    tools: tuple[Tool, ...] = (),
 ) -> list[Prompt]:
     """One prompt for each choice."""
     return [
-        Prompt(tokens=tokens, sampling=sampling, stop_tokens=stops, seed=body.seed, choice=choice, info=info)
+        Prompt(
+            tokens=tokens,
+            sampling=sampling,
+            stop_tokens=stops,
+            seed=body.seed,
+            choice=choice,
+            messages=messages,
+            tools=tools,
+        )
         for tokens in texts
         for choice in range(body.n or 1)
     ]

@@ -49,7 +49,9 @@ class Conversations:
             replace(each, call_id=each.call_id or _digest([before, choice, number, *tokens])[:CALL_ID])
             for number, each in enumerate(calls)
         ]
-        content = "\n".join(each for each in (action.text, *bad) if each)
+        # Without calls, special tokens have no meaning for the client.
+        parts = [each for each in (action.text, *bad) if each]
+        content = "\n".join(parts) if action.calls else self.renderer.text(tokens)
         message = Message(role="assistant", content=content, tool_calls=tuple(calls), tokens=tuple(tokens))
         self._keep(_digest(_content(message)), before, message.tokens)
         return message

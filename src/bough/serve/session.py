@@ -1,7 +1,7 @@
 """A session: what one key of a server can do."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from hashlib import blake2b
 from hmac import compare_digest
 from itertools import count
@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 from bough.engine import Completion, Engine, Request, Sampling
 from bough.serve.conversation import Conversations
 from bough.serve.errors import ApiError
+from bough.tree import Message, Tool
 
 TOO_LONG = "context_length_exceeded"
 """OpenAI's code for a prompt that leaves no room for a token."""
@@ -25,7 +26,8 @@ class Prompt:
         stop_tokens: Tokens that end the completion.
         seed: The request's seed; None without one.
         choice: The number of the completion among those of its request.
-        info: The messages or the text of the prompt, for people; values that JSON can write.
+        messages: The prompt's messages; () outside of a chat.
+        tools: The prompt's tools.
     """
 
     tokens: tuple[int, ...]
@@ -33,7 +35,8 @@ class Prompt:
     stop_tokens: tuple[int, ...]
     seed: int | None = None
     choice: int = 0
-    info: Mapping[str, object] = field(default_factory=dict[str, object])
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
