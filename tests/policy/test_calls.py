@@ -69,7 +69,8 @@ def test_a_bad_call_leaves_the_calls_beside_it() -> None:
 
 
 def test_mistrals_ids_have_nine_characters() -> None:
-    text = '[TOOL_CALLS] [{"name": "a", "arguments": {}, "id": "abcDEF123"}, {"name": "a", "arguments": {}, "id": "call_1"}]'
+    calls = ('{"name": "a", "arguments": {}, "id": "abcDEF123"}', '{"name": "a", "arguments": {}, "id": "call_1"}')
+    text = f"[TOOL_CALLS] [{', '.join(calls)}]"
     first, second = Mistral().parse(text).calls
     assert isinstance(first, ToolCall)
     assert isinstance(second, ToolCall)
@@ -85,8 +86,8 @@ def test_mutated_calls_are_typed(form: CallFormat) -> None:
     rng = random.Random(0)
     calls = (ToolCall(name="find", arguments=ARGUMENTS), ToolCall(name="shop.buy", arguments={"n": 1}))
     whole = form.write(Action(text="I look.", calls=calls))
-    pieces = ["{", "}", "[", "]", "(", ")", '"', "\\", "\0", "\ud800", "9" * 5000, "1e999", "NaN", "[" * 3000, "<tool_call>",
-              "</tool_call>", "</think>", "[TOOL_CALLS]", "<|python_tag|>", ",", ":", "=", "**a", "lambda: 0", "é", "\n"]  # fmt: skip
+    pieces = [*'{}[]()"\\\0\ud800,:=é\n', "9" * 5000, "1e999", "NaN", "[" * 3000, "**a", "lambda: 0"]
+    pieces += ["<tool_call>", "</tool_call>", "</think>", "[TOOL_CALLS]", "<|python_tag|>"]
     kinds: dict[type, int] = {}
     for _ in range(2500):
         text = whole

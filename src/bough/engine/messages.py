@@ -33,14 +33,24 @@ class Messages:
     stop_tokens: tuple[int, ...] = (END,)
 
     def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
-        """Render a whole context, up to the generation prompt."""
+        """Render a whole context, up to the generation prompt.
+
+        Raises:
+            ValueError: when there are tools, or a message of a role that a chat without tools lacks.
+        """
+        roles = {message.role for message in messages} - {*MARKS}
+        if tools or roles:
+            raise ValueError(
+                f'OpenAi(api="chat"): got {len(tools)} tools and messages of the roles {sorted(roles)}; need '
+                'api="completions", where the template of the model renders them'
+            )
         return (*(token for message in messages for token in _message(message)), ASSISTANT)
 
     def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """The tokens from the last assistant's message to the generation prompt, with the messages in between."""
         last = max(place for place, message in enumerate(messages) if message.role == "assistant")
         written = messages[last].tokens
-        return (*_closed(written)[len(written) :], *self.render(messages[last + 1 :]))
+        return (*_closed(written)[len(written) :], *self.render(messages[last + 1 :], tools))
 
     def write(self, action: AgentAction) -> tuple[int, ...]:
         """The tokens of an action that the policy did not sample, with a stop token."""

@@ -1,6 +1,7 @@
 """Messages, actions and tools as JSON data, and back."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from bough.tree.message import Action, AgentAction, BadCall, Message, Tool, ToolCall
@@ -57,3 +58,31 @@ def read_tool(record: Mapping[str, Any]) -> Tool:
     """Returns the tool of `tool_record`."""
     row = record["function"]
     return Tool(name=row["name"], description=row.get("description", ""), schema=row.get("parameters", {}))
+
+
+def openai_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """Returns a conversation in OpenAI's form, with the arguments of calls as JSON text.
+
+    A call without an id gets its number in the conversation, `call_1`; results without one are those of the calls
+    before them, in order.
+    """
+    rows: list[dict[str, Any]] = []
+    waiting: list[str] = []
+    number = 0
+    for message in messages:
+        row: dict[str, Any] = {"role": message.role, "content": message.content}
+        if message.tool_calls:
+            waiting = []
+        calls: list[dict[str, object]] = []
+        for call in message.tool_calls:
+            number += 1
+            waiting.append(call.call_id or f"call_{number}")
+            function = {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)}
+            calls.append({"id": waiting[-1], "type": "function", "function": function})
+        if calls:
+            row["tool_calls"] = calls
+        if message.role == "tool":
+            next_id = waiting.pop(0) if waiting else ""
+            row["tool_call_id"] = message.call_id or next_id
+        rows.append(row)
+    return rows

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from bough.tree.message import Action, AgentAction, BadCall, Message, Observation, Tool, ToolCall
 from bough.tree.records import call_record, message_record, read_call, read_message, read_tool, tool_record
-from bough.tree.tree import Info
+from bough.tree.tree import Info, Tree
 
 
 def text_in(info: Info) -> str | None:
@@ -56,6 +56,11 @@ def messages_in(info: Info) -> tuple[Message, ...]:
     return () if text is None else (Message(role="user", content=text),)
 
 
+def observation_in(info: Info) -> Observation:
+    """Returns an observation: messages where the info holds them, else its text."""
+    return messages_in(info) if "messages" in info else text_in(info) or ""
+
+
 def calls_in(info: Info) -> tuple[ToolCall | BadCall, ...]:
     """Returns the calls of an action; () without any."""
     return tuple(map(read_call, _rows(info, "calls")))
@@ -70,6 +75,16 @@ def action_in(info: Info) -> Action:
 def tools_in(info: Info) -> tuple[Tool, ...] | None:
     """Returns the tools at a node whose tools differ from those before it; None where they do not."""
     return tuple(map(read_tool, _rows(info, "tools"))) if "tools" in info else None
+
+
+def tools_at(tree: Tree, node: int) -> tuple[Tool, ...]:
+    """Returns the tools at a node."""
+    while node >= 0:
+        tools = tools_in(tree.info[node])
+        if tools is not None:
+            return tools
+        node = int(tree.parent[node])
+    return ()
 
 
 def _rows(info: Info, name: str) -> list[Mapping[str, Any]]:
