@@ -378,14 +378,7 @@ class Rollout:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)
             return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
-        return Cursor(
-            node=number,
-            state=step.state,
-            text=text,
-            past=after.past,
-            sampled_tokens=after.sampled_tokens,
-            branches=after.branches,
-        )
+        return replace(after, node=number, state=step.state, text=text)
 
     def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: TruncatedBy) -> Outcome:
         node.outcome, node.success = outcome, step.success
