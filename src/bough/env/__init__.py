@@ -9,6 +9,7 @@ from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
+from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
@@ -30,6 +31,7 @@ __all__ = [
     "McpStdio",
     "ParallelCalls",
     "Oracle",
+    "ProgramTasks",
     "Replay",
     "Shop",
     "Sokoban",
