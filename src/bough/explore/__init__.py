@@ -9,7 +9,6 @@ from bough.explore.forks import Forks
 from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
-from bough.explore.prompts import LabelParser, NumberParser
 from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
@@ -32,11 +31,9 @@ __all__ = [
     "Guided",
     "FullTree",
     "Latr",
-    "NumberParser",
     "FormatScore",
     "Quality",
     "Segments",
     "Slate",
     "EpTree",
-    "LabelParser",
 ]

@@ -15,6 +15,7 @@ from bough.rollout.deadlines import Deadlines
 from bough.rollout.open_ends import end_open
 from bough.rollout.writer import Writer
 from bough.tree import Kind, Outcome, Source, TruncatedBy, fault_in
+from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")
@@ -217,7 +218,9 @@ class Rollout:
         async with self.budget.reserve(Usage(turns=self._steps(draft.cursor))) as cost:
             return await self._act(draft, cost)
 
-    async def ask(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
+    async def ask(
+        self, system: str, text: str, *name: int | str, sampling: Sampling | None = None, role: str = POLICY
+    ) -> str:
         """Generate an answer to a prompt outside of the tree; returns the whole answer.
 
         Args:
@@ -225,19 +228,20 @@ class Rollout:
             text: The user message.
             name: Name of the question, for its seed.
             sampling: Sampling settings; None for the agent's.
+            role: The role whose model answers.
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
             EngineFault: when the engine broke.
         """
-        chosen, renderer = sampling or self.sampling, self._agent.renderer
+        chosen, model = sampling or self.sampling, self._agent.model(role)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, seed = renderer.render(system, (), text), derive(self._seed, "ask", *name)
+            prompt, seed = model.question(system, text), derive(self._seed, "ask", *name)
             owner = f"task {self.builder.task.id} question {name}"
-            completion = await self._writer.complete(prompt, chosen, seed, owner=owner)
+            completion = await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)
             cost.tokens = len(completion.tokens)
-            return renderer.text(completion.tokens)
+            return model.renderer.text(completion.tokens)
 
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state, or of an action.
@@ -262,21 +266,21 @@ class Rollout:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    async def score(self, item: PendingAction | tuple[str, str, str]) -> tuple[float, ...]:
+    async def score(self, item: PendingAction | tuple[str, str, str], *, role: str = POLICY) -> tuple[float, ...]:
         """Log-probability of each token of an action, [tokens], nats, under the policy at temperature 1.
 
         The source of the action does not matter. Given (system, text, answer) as in `ask`, it scores the tokens of the
-        answer, without a stop token.
+        answer, without a stop token, under the model of `role`.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
         """
-        read, tokens, branches = self._writer.reads(item)
+        read, tokens, branches = self._writer.reads(item, role)
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self._deadlines.until(
-                self._agent.engine.score(read, tokens),
+                self._agent.model(role).engine.score(read, tokens),
                 owner=self._writer.name(branches),
                 thing=f"score of {len(tokens)} tokens",
                 deadline_s=self.limits.engine_deadline_s,

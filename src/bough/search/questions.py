@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import TypeVar
 
+from bough.appraise import prompts
+from bough.appraise.prompts import Reader
 from bough.engine import EngineFault, Sampling
-from bough.explore import prompts
-from bough.explore.prompts import Reader
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in, text_in
+from bough.tree.needs import POLICY
 
 Answer = TypeVar("Answer")
 
@@ -47,8 +48,9 @@ async def asked(
     text: str,
     read: Reader[Answer],
     sampling: Sampling | None = None,
+    role: str = POLICY,
 ) -> Answer | None:
-    """Send a question about a node to the agent's engine, with one retry on an engine fault or an unparsable answer.
+    """Send a question about a node to the model of a role, with one retry on an engine fault or an unparsable answer.
 
     Args:
         tree: The search.
@@ -58,6 +60,7 @@ async def asked(
         text: The question.
         read: Parses the answer.
         sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
 
     Returns:
         The parsed answer; None without one, which counts as `RolloutCounts.unanswered`.
@@ -67,7 +70,7 @@ async def asked(
     """
     for attempt in range(2):
         try:
-            generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling)
+            generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling, role=role)
         except EngineFault:
             tree.faults += 1
             continue
