@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
 from bough.appraise.ask import Ask
-from bough.tree import Appraisal, Entry, StageError, Tree, describe
+from bough.tree import Appraisal, Entry, StageError, Tree
 
 Columns: TypeAlias = Mapping[str, Sequence[Mapping[int, Entry]]]
 """By the name of a column, for each tree, the entries by node."""
@@ -45,9 +45,8 @@ def _with(tree: Tree, name: str, entries: Mapping[int, Entry], place: str) -> Tr
     """The tree with a column."""
     if name in tree.appraisals:
         raise StageError(f"{place}: got two appraisers with this column; need a name of its own for each")
-    wrong = [each for node, each in entries.items() if not 0 <= node < tree.nodes or not isinstance(each, Entry)]
-    if wrong:
-        raise StageError(f"{place}: got {describe(wrong[0])}; need an `Entry` for nodes 0 to {tree.nodes - 1}")
+    if wrong := [node for node in entries if not 0 <= node < tree.nodes]:
+        raise StageError(f"{place}: got an entry of node {wrong[0]}; need nodes from 0 to {tree.nodes - 1}")
     info = list(tree.info)
     for node, entry in entries.items():
         if entry.texts:

@@ -17,9 +17,8 @@ def path_fields(tree: Tree, node: int) -> dict[str, str]:
         `instructions`, the `turns` so far, the `observation` after them, and the last action as `answer`. At an
         `ACTION` node it is also the `action`, and `turns` and `observation` are those before it.
     """
-    nodes = path(tree, node).tolist()
     seen, past, action = "", list[tuple[str, str]](), None
-    for at in nodes:
+    for at in map(int, path(tree, node)):
         text = text_in(tree.info[at])
         if tree.kind[at] != Kind.ACTION:
             if action is not None:

@@ -76,7 +76,7 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any,
         element: Any = element_of(annotation) or cast("Any", type(now))
         items[int(name)] = _set(now, rest, text, where, element) if rest else _read(text, now, element, where)
         return tuple(items)
-    if isinstance(piece, Mapping) and (item := item_of(annotation)) is not None:
+    if (item := item_of(annotation)) is not None:
         named = cast("Mapping[str, Any]", piece)
         now = named.get(name)
         value = _set(now, rest, text, where, item) if rest else _read(text, now, item, where)

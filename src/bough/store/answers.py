@@ -42,9 +42,12 @@ class Answers:
             StoreError: when the disk is full or the file can't be written.
         """
         line = (json.dumps({"key": key, **answer}) + "\n").encode()
-        with explain_unwritable(self._path), explain_full_disk(self._path, needed_bytes=len(line)):
-            with self._path.open("ab", buffering=0) as file:
-                file.write(line)
+        with (
+            explain_unwritable(self._path),
+            explain_full_disk(self._path, needed_bytes=len(line)),
+            self._path.open("ab", buffering=0) as file,
+        ):
+            file.write(line)
         self._places[key] = (self._end, self._end + len(line))
         self._end += len(line)
 

@@ -69,7 +69,12 @@ def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
 
 def tree_record(tree: Tree) -> dict[str, object]:
     """Returns what the columns of a tree do not hold, as JSON data: task, counts, info, appraisals."""
-    record = {"task": tree.task.record(), "counts": asdict(tree.counts), "replayed": tree.replayed, "info": tree.info}
+    record: dict[str, object] = {
+        "task": tree.task.record(),
+        "counts": asdict(tree.counts),
+        "replayed": tree.replayed,
+        "info": tree.info,
+    }
     appraisals = {name: each.record() for name, each in tree.appraisals.items()}
     return record | ({"appraisals": appraisals} if appraisals else {})
 
