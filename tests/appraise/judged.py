@@ -79,7 +79,7 @@ class JudgeServer:
                 self.end_headers()
                 self.wfile.write(data)
 
-            def log_message(self, format: str, *arguments: object) -> None: ...
+            def log_message(self, *arguments: object) -> None: ...
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True

@@ -94,8 +94,12 @@ def test_votes_leave_the_mean_one_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("reply", "verdict"),
-    [(InjectedFault.SILENCE, Verdict.LATE), (InjectedFault.FAULT, Verdict.REFUSED), (InjectedFault.ABORTED, Verdict.REFUSED)],
-)  # fmt: skip
+    [
+        (InjectedFault.SILENCE, Verdict.LATE),
+        (InjectedFault.FAULT, Verdict.REFUSED),
+        (InjectedFault.ABORTED, Verdict.REFUSED),
+    ],
+)
 def test_no_answer_is_no_number(reply: InjectedFault, verdict: Verdict, tmp_path: Path) -> None:
     judge = RubricJudge(prompt=RUBRIC, role="judge", deadline_s=0.05)
     ask, engine = asker(lambda _: reply, tmp_path)

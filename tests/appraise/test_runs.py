@@ -55,9 +55,9 @@ def test_a_role_without_a_model_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"rewards\[1\]=Judged: needs the column 'other' of an appraiser; got appr"):
         check(run().replace(rewards=(EnvReward(), Judged(column="other"))))
     with pytest.raises(ConfigError, match=r"explorer.evaluate=Judge: needs a model for the role 'judge'"):
-        check(override(run(), ["models={}", "appraisers=[]", "rewards=[EnvReward]", "explorer=lats()",
-                               "explorer.evaluate=Judge(role=judge)"]))  # fmt: skip
-    with pytest.raises(ValueError, match="Run.models: got a model for the role 'policy'"):
+        changes = ["models={}", "appraisers=[]", "rewards=[EnvReward]", "explorer=lats()"]
+        check(override(run(), [*changes, "explorer.evaluate=Judge(role=judge)"]))
+    with pytest.raises(ValueError, match=r"Run.models: got a model for the role 'policy'"):
         run().replace(models={"policy": CurrentPolicy()})
 
 
