@@ -123,13 +123,13 @@ def _smollm2_shop() -> Run:
     )
 
 
-def _mcts(simulations: int, *, revisit: bool, lost: float = 0.0, c: float = Uct().c) -> Search:
+def _mcts(simulations: int, *, revisit: bool, failure_value: float = 0.0, c: float = Uct().c) -> Search:
     return Search(
         select=Descend(by=Uct(c=c), revisit=revisit),
         expand=Sample(width=4),
         evaluate=RolloutValue(n=1),
         backup=MeanBackup(),
-        failure_value=lost,
+        failure_value=failure_value,
         rounds=simulations,
         stop_value=None,
     )

@@ -23,8 +23,8 @@ class BatchHook(Protocol):
     (replace a path by one of an earlier step). Its state is part of every checkpoint, and its random numbers come from
     the given seed, so that a resumed run is the same.
 
-    A step calls `transform` once for each round of rollouts, and `observe` once, at its end. With `Run.staleness` the
-    tasks of the next step are drawn before that.
+    A step calls `transform` once for each round of rollouts, and `observe` once, at its end. With
+    `Execution.staleness` the tasks of the next step are drawn before that.
     """
 
     @property

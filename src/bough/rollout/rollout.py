@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 class Rollout:
     """The operations of an explorer: `root` once, then `advance` from any cursor, any number of times and concurrently.
 
-    A turn can also be split: `write` samples an action or a piece of one, and `act` executes it, later or never.
+    A turn can also be split: `sample` samples an action or a piece of one, and `execute` executes it, later or never.
 
     A fault of the environment or the engine ends a path as `FAILED`, with the fault in the leaf's info; the explorer
     may retry. Where a budget of the tree is exceeded, `advance` truncates the path, and other operations with a cost
@@ -129,7 +129,7 @@ class Rollout:
             action: An action to execute without sampling; it is written in the parser's form.
             source: The source of `action`.
             ahead: The plan that `action` belongs to, `action` first; () when it is the whole plan.
-            hint: As in `write`.
+            hint: As in `sample`.
 
         Returns:
             The next cursor, or the outcome of the path.

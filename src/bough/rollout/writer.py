@@ -46,7 +46,7 @@ class Writer:
     async def sample(
         self, at: Cursor | PendingAction, branch: int, sampling: Sampling, most: Usage, *, hint: str, cost: Usage
     ) -> PendingAction | Outcome:
-        """Sample an action or a piece of one; see `Rollout.write`.
+        """Sample an action or a piece of one; see `Rollout.sample`.
 
         Args:
             at: Where to continue.

@@ -47,7 +47,7 @@ class TimedHost:
         return self.host.branching
 
     async def tasks(self, split: Split, count: int, seed: int) -> tuple[Task, ...]:
-        """`Host.tasks`."""
+        """`EnvHost.tasks`."""
         return await self._until(self.host.tasks(split, count, seed), "tasks")
 
     async def start(self, task: Task) -> State:
