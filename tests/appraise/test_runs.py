@@ -54,10 +54,11 @@ def test_a_role_without_a_model_is_refused() -> None:
     check(run().replace(models={"judge": CurrentPolicy()}))
     with pytest.raises(ConfigError, match=r"rewards\[1\]=Judged: needs the column 'other' of an appraiser; got appr"):
         check(run().replace(rewards=(EnvReward(), Judged(column="other"))))
+    changes = ["models={}", "appraisers=[]", "rewards=[EnvReward]", "explorer=lats()"]
+    searched = override(run(), [*changes, "explorer.evaluate=Judge(role=judge)"])
     with pytest.raises(ConfigError, match=r"explorer.evaluate=Judge: needs a model for the role 'judge'"):
-        changes = ["models={}", "appraisers=[]", "rewards=[EnvReward]", "explorer=lats()"]
-        check(override(run(), [*changes, "explorer.evaluate=Judge(role=judge)"]))
-    with pytest.raises(ValueError, match=r"Run.models: got a model for the role 'policy'"):
+        check(searched)
+    with pytest.raises(ValueError, match=r"Run\.models: got a model for the role 'policy'"):
         run().replace(models={"policy": CurrentPolicy()})
 
 

@@ -18,7 +18,7 @@ from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
-from bough.train.models import open_model
+from bough.train.models import role_model
 from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
 from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, counted, derive, leaves
@@ -152,7 +152,7 @@ async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProg
     engine = settings.build()
     renderer = settings.renderer or world.policy.build(()).renderer
     own = RoleModel(engine=engine, renderer=renderer)
-    models = {role: open_model(source, None, own) for role, source in run.models.items()}
+    models = {role: role_model(source, None, own) for role, source in run.models.items()}
     host = make_host(run)
     agent = Agent(
         engine=engine,

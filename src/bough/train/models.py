@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class ModelSource(Protocol):
     """Opens the model of a role: a frozen dataclass. An engine with a model of its own (`OwnModel`) is one too."""
 
-    def open(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
         """The model.
 
         Args:
@@ -37,7 +37,7 @@ class ModelSource(Protocol):
 class CurrentPolicy:
     """The policy's own engine: it follows every weight update."""
 
-    def open(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
         """The policy's own model."""
         del policy
         return own
@@ -53,7 +53,7 @@ class StartingWeights:
 
     engine: EngineRecipe = Local()
 
-    def open(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
         """A frozen copy of the policy.
 
         Raises:
@@ -77,7 +77,7 @@ class FrozenModel:
     policy: PolicyRecipe
     engine: EngineRecipe = Local()
 
-    def open(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
         """The model of the folder."""
         del policy, own
         return _frozen(self.policy.build(()), self.engine, _identity(self))
@@ -97,7 +97,7 @@ class FrozenCheckpoint:
     step: int | None = None
     engine: EngineRecipe = Local()
 
-    def open(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
         """The policy of the checkpoint.
 
         Raises:
@@ -116,11 +116,11 @@ class FrozenCheckpoint:
         return _frozen(frozen, self.engine, f"checkpoint {digest}")
 
 
-def open_model(source: ModelSource | OwnModel, policy: "Policy | None", own: RoleModel) -> RoleModel:
-    """The model of a role; see `ModelSource.open`."""
+def role_model(source: ModelSource | OwnModel, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    """The model of a role; see `ModelSource.open_model`."""
     if isinstance(source, OwnModel):
         return RoleModel(engine=source.build(), renderer=source.renderer or own.renderer, name=_identity(source))
-    return source.open(policy, own)
+    return source.open_model(policy, own)
 
 
 def _frozen(policy: "Policy", engine: EngineRecipe, name: str) -> RoleModel:

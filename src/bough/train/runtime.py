@@ -25,7 +25,7 @@ from bough.train.canary import Canary
 from bough.train.check import refuse_overlap
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths
-from bough.train.models import open_model
+from bough.train.models import role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.recorder import Checkpointable
 from bough.train.revise import Reader
@@ -98,7 +98,7 @@ class Runtime:
             self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
         own = RoleModel(engine=self.engine, renderer=self.policy.renderer)
-        self.models = {role: open_model(source, self.policy, own) for role, source in run.models.items()}
+        self.models = {role: role_model(source, self.policy, own) for role, source in run.models.items()}
         self.policy.recompute(run.world.optimizer.recompute)
         reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
         self.budget = self._budget(reference=reference)
