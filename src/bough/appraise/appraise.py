@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from bough.appraise.ask import Ask
+from bough.appraise.ask import AskModels
 from bough.tree import Appraisal, Entry, StageError, Tree
 
 Columns: TypeAlias = Mapping[str, Sequence[Mapping[int, Entry]]]
@@ -18,12 +18,12 @@ class Appraiser(Protocol):
     It declares its columns in `gives`, as `frozenset({appraised("NAME")})`. Rewards read them (`Judged`).
     """
 
-    async def appraise(self, trees: Sequence[Tree], ask: Ask) -> Columns:
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The columns, by name: for each tree the entries by node."""
         ...
 
 
-async def appraise_trees(trees: Sequence[Tree], appraisers: Sequence[Appraiser], ask: Ask) -> list[Tree]:
+async def appraise_trees(trees: Sequence[Tree], appraisers: Sequence[Appraiser], ask: AskModels) -> list[Tree]:
     """The trees of one task with the columns of all appraisers; answers are added to the info of their nodes.
 
     Raises:

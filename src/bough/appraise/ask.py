@@ -68,7 +68,7 @@ class Reply:
 
 
 @runtime_checkable
-class Ask(Protocol):
+class AskModels(Protocol):
     """Asks models, with a cache: equal questions of a run are sent once, also after a resume."""
 
     async def __call__(self, question: Question) -> Reply:
@@ -87,7 +87,7 @@ async def each(calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     return [task.result() for task in tasks]
 
 
-async def ask_votes(ask: Ask, question: Callable[[int], Question], read: Reader[float], n: int) -> Entry:
+async def ask_votes(ask: AskModels, question: Callable[[int], Question], read: Reader[float], n: int) -> Entry:
     """The mean of `n` votes. A vote without a value leaves the mean; without any vote there is no value.
 
     Args:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import Ask, Question, ask_votes, each
+from bough.appraise.ask import AskModels, Question, ask_votes, each
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
 from bough.appraise.tell import acts, path_fields
 from bough.tree import Entry, Tree, counted
@@ -74,12 +74,12 @@ class RubricJudge:
         """Its column."""
         return frozenset({appraised(self.column)})
 
-    async def appraise(self, trees: Sequence[Tree], ask: Ask) -> Columns:
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The value of each path or step."""
         prompt = self._prompt()
         return {self.column: await each(self._tree(tree, ask, prompt) for tree in trees)}
 
-    async def _tree(self, tree: Tree, ask: Ask, prompt: str) -> Mapping[int, Entry]:
+    async def _tree(self, tree: Tree, ask: AskModels, prompt: str) -> Mapping[int, Entry]:
         nodes = acts(tree) if self.each == "step" else counted(tree).tolist()
         texts = [prompt.format_map(path_fields(tree, node)) for node in nodes]
         entries = await each(ask_votes(ask, self._question(text), self.read, self.n) for text in texts)

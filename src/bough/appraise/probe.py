@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import Ask, Reply, Scoring, each
+from bough.appraise.ask import AskModels, Reply, Scoring, each
 from bough.appraise.tell import acts
 from bough.tree import Entry, Tree, Verdict, context
 from bough.tree.needs import Need, appraised
@@ -33,11 +33,11 @@ class AnswerProbe:
         """Its column."""
         return frozenset({appraised(self.column)})
 
-    async def appraise(self, trees: Sequence[Tree], ask: Ask) -> Columns:
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The value of the state before each action, at the action."""
         return {self.column: await each(self._tree(tree, ask) for tree in trees)}
 
-    async def _tree(self, tree: Tree, ask: Ask) -> Mapping[int, Entry]:
+    async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
         answer = tree.task.data.get(self.field)
         nodes = acts(tree)
         if answer is None:

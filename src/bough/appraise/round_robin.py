@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import Ask, Question, Reply, each
+from bough.appraise.ask import AskModels, Question, Reply, each
 from bough.appraise.prompts import Choice, check_places
 from bough.appraise.tell import path_fields
 from bough.tree import Entry, Tree, Verdict, counted, path
@@ -60,7 +60,7 @@ class RoundRobin:
         """Its column."""
         return frozenset({appraised(self.column)})
 
-    async def appraise(self, trees: Sequence[Tree], ask: Ask) -> Columns:
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
         """The value of each path, at its leaf."""
         texts: dict[bytes, dict[str, str]] = {}
         owners: list[dict[int, bytes]] = []
@@ -71,7 +71,7 @@ class RoundRobin:
         entries = await self._compare(texts, ask)
         return {self.column: [{leaf: entries[key] for leaf, key in keys.items()} for keys in owners]}
 
-    async def _compare(self, texts: Mapping[bytes, dict[str, str]], ask: Ask) -> dict[bytes, Entry]:
+    async def _compare(self, texts: Mapping[bytes, dict[str, str]], ask: AskModels) -> dict[bytes, Entry]:
         """The entry of each different path."""
         if len(texts) == 1:
             return dict.fromkeys(texts, Entry(value=0.5, verdict=Verdict.OK))

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from bough.appraise import Appraiser, Reader
+from bough.appraise import Appraiser
+from bough.appraise.prompts import Reader
 from bough.cli.find import PACKAGE, find_run, find_world, names
 from bough.config import ConfigError, unknown
 from bough.config.kinds import wrong_kind

@@ -268,11 +268,7 @@ class OpenAiEngine:
         return _known(given[start:stop])
 
     def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
-        """Raise: a server's weights are fixed.
-
-        Raises:
-            RuntimeError: always; the message has a remedy.
-        """
+        """Raise a RuntimeError: a server's weights are fixed."""
         del weights
         raise RuntimeError(
             f"load_weights: got weights of version {policy_version} for the server at {self._config.base_url}, which "

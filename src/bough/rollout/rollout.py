@@ -200,9 +200,7 @@ class Rollout:
         return self._writer.force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
-        """The first `at` tokens of an action, as the start of another branch within the turn.
-
-        The tokens after them stay in the tree; give the new branches numbers other than 0.
+        """The first `at` tokens of an action; start new branches there, with numbers other than 0.
 
         Raises:
             ValueError: when `at` leaves no token on one of the sides.
@@ -237,17 +235,16 @@ class Rollout:
         chosen, model = sampling or self.sampling, self._agent.model(role)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, seed = model.question(system, text), derive(self._seed, "ask", *name)
-            owner = f"task {self.builder.task.id} question {name}"
-            completion = await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)
-            cost.tokens = len(completion.tokens)
-            return model.renderer.text(completion.tokens)
+            prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
+            seed = derive(self._seed, "ask", *name)
+            tokens = (await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)).tokens
+            cost.tokens = len(tokens)
+            return model.renderer.text(tokens)
 
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state, or of an action.
 
-        The value of an action is the value before its last token, the stop token: the last value on a path that is
-        trained.
+        That of an action is the value before its last token, the stop token: the last one that is trained.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
@@ -269,8 +266,7 @@ class Rollout:
     async def score(self, item: PendingAction | tuple[str, str, str], *, role: str = POLICY) -> tuple[float, ...]:
         """Log-probability of each token of an action, [tokens], nats, under the policy at temperature 1.
 
-        The source of the action does not matter. Given (system, text, answer) as in `ask`, it scores the tokens of the
-        answer, without a stop token, under the model of `role`.
+        Given (system, text, answer) as in `ask`, it scores the answer, without a stop token, under the role's model.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.

@@ -19,7 +19,7 @@ GRACE_S = 5.0
 
 @dataclass(slots=True, kw_only=True)
 class Asker:
-    """`Ask` for one step of a run.
+    """`AskModels` for one step of a run.
 
     The key of an answer has the model's weights, the prompt, the sampling settings and the number of the vote. The seed
     is derived from the key, so that answers do not depend on the order of questions. A question without an answer is
@@ -120,7 +120,7 @@ class AppraiseStage:
     """The stage between growth and reward, for the trees of one task.
 
     Attributes:
-        appraisers: Ask the models.
+        appraisers: AskModels the models.
         required: The columns that rewards, credit or objective need; a path without a value of one is `FAILED`.
         ask: Asks the models.
     """

@@ -141,7 +141,7 @@ def estimate(name: str) -> Estimate:
 
 
 POLICY = "policy"
-"""The role of the policy: the default of every piece that asks a model."""
+"""The role of the policy: the default of every piece with a field `role`."""
 
 
 def appraised(name: str) -> Appraised:
@@ -157,7 +157,7 @@ def role(name: str) -> Role:
 
 
 def roles(*names: str) -> frozenset[Need]:
-    """The needs of a piece that asks these roles: every run has the policy."""
+    """The needs of a piece with questions to these roles: every run has the policy."""
     return frozenset(role(name) for name in names if name != POLICY)
 
 
