@@ -13,13 +13,16 @@ from tests.small import run as small
 from bough.appraise import RubricJudge
 from bough.engine import Local, OpenAi
 from bough.reward import EnvReward, Judged
-from bough.train import Checkpointing, Run
+from bough.train import Checkpointing, Evaluation, Run, Tasks, Warmup
 
 
 def run() -> Run:
     """Every path gets a number from 0 to 10 by the judge, besides the environment's reward."""
+    tasks = Tasks(split="test", count=2)
     return small().replace(
         name="judged",
+        warmup=Warmup(demonstrations=12, epochs=5, learning_rate=1e-2, batch_tokens=256),
+        evaluation=Evaluation(tasks=tasks, every=100),
         appraisers=(RubricJudge(prompt="{turns}\n{observation}\nFrom 0 to 10?", role="judge"),),
         rewards=(EnvReward(), Judged()),
         models={"judge": OpenAi(model="m", base_url="http://127.0.0.1:9/v1", concurrency=1, retries=0)},
