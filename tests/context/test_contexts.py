@@ -4,10 +4,10 @@ from dataclasses import dataclass
 import pytest
 from tests.explore.stage import grow, runner, scripted
 
-from bough.context import ContextUpdate, Full, Parsed, Plain, Planned, Renderer, Tagged, Turn, Window
+from bough.context import ContextUpdate, Full, Parsed, Plain, Planned, Renderer, Tagged, Turn, Window, conversation
 from bough.explore import Chains
 from bough.policy import Tiny
-from bough.tree import Kind
+from bough.tree import Kind, Tool
 
 
 @pytest.fixture(scope="module")
@@ -22,12 +22,12 @@ def episode(renderer: Renderer, count: int) -> list[Turn]:
 
 def test_full_appends_every_observation(renderer: Renderer) -> None:
     past = episode(renderer, 5)
-    read = renderer.render("ice", [], past[0].observation)
+    read = renderer.render(conversation("ice", [], past[0].observation))
     for count in range(1, 5):
         added = Full().extend(renderer, "ice", past[:count], past[count].observation)
         assert added.kind is Kind.OBSERVATION
         read += past[count - 1].tokens + added.tokens
-    assert read == renderer.render("ice", past[:4], past[4].observation)
+    assert read == renderer.render(conversation("ice", past[:4], past[4].observation))
 
 
 class Rewriting:
@@ -46,19 +46,21 @@ def test_what_can_not_be_appended_is_an_edit(renderer: Renderer, context: Full |
     past = episode(renderer, 3)
     added = context.extend(Rewriting(renderer), "ice", past, "P _")
     assert added.kind is Kind.EDIT
-    assert added.tokens == renderer.render("ice", past, "P _")
+    assert added.tokens == renderer.render(conversation("ice", past, "P _"))
 
 
 @pytest.mark.parametrize("turns", [1, 2, 3, 64])
 def test_a_window_shows_the_last_turns(renderer: Renderer, turns: int) -> None:
     past = episode(renderer, 70)
-    read = renderer.render("ice", [], past[0].observation)
+    read = renderer.render(conversation("ice", [], past[0].observation))
     for count in range(1, 70):
         added = Window(turns=turns).extend(renderer, "ice", past[:count], past[count].observation)
         # Observations in view if nothing were dropped.
         assert added.kind is (Kind.OBSERVATION if count + 1 <= turns else Kind.EDIT)
         read = added.tokens if added.kind is Kind.EDIT else read + past[count - 1].tokens + added.tokens
-        assert read == renderer.render("ice", past[max(0, count + 1 - turns) : count], past[count].observation)
+        assert read == renderer.render(
+            conversation("ice", past[max(0, count + 1 - turns) : count], past[count].observation)
+        )
         assert sum(token == renderer.stop_tokens[0] for token in read) == min(count, turns - 1)
 
 
@@ -112,8 +114,10 @@ class Recalling:
 
     text: str
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
-        return Full().extend(renderer, system, past, f"{self.text};{observation}")
+    def extend(
+        self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str, tools: Sequence[Tool] = ()
+    ) -> ContextUpdate:
+        return Full().extend(renderer, system, past, f"{self.text};{observation}", tools)
 
 
 def test_a_context_shapes_the_first_prompt() -> None:
@@ -129,4 +133,4 @@ def test_a_context_shapes_the_first_prompt() -> None:
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Planned(), Planned(context=Window(turns=2))])
 def test_the_first_prompt_is_rendered_whole(renderer: Renderer, context: Full | Window | Planned) -> None:
     first = context.extend(renderer, "ice", (), "P wall")
-    assert first == ContextUpdate(kind=Kind.EDIT, tokens=renderer.render("ice", (), "P wall"))
+    assert first == ContextUpdate(kind=Kind.EDIT, tokens=renderer.render(conversation("ice", (), "P wall")))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bough.context import Context, Full, Renderer, Turn, Window
+from bough.context import conversation as chat
 from bough.engine.messages import END, Messages, conversation
 from bough.tree import Kind
 
@@ -27,19 +28,19 @@ def said(system: str, past: Sequence[Turn], observation: str) -> list[dict[str, 
 def test_it_is_a_renderer() -> None:
     renderer: Renderer = Messages()
     assert isinstance(renderer, Renderer)
-    tokens = renderer.render("Go.", (), "up?")
+    tokens = renderer.render(chat("Go.", (), "up?"))
     assert tokens == (256, 71, 111, 46, 259, 257, 117, 112, 63, 259, 258)
     assert conversation(tokens) == said("Go.", (), "up?")
     assert renderer.write("lëft") == (*"lëft".encode(), END)
     assert renderer.text(renderer.write("lëft")) == "lëft"
     assert renderer.text("ë".encode()[:1]) == "\ufffd"
-    assert renderer.render("", (), "a\ud800") == (257, 97, 63, 259, 258)
+    assert renderer.render(chat("", (), "a\ud800")) == (257, 97, 63, 259, 258)
 
 
 @given(system=TEXT, past=st.lists(SAID, max_size=3), observation=TEXT)
 def test_a_conversation_comes_back_as_it_was(system: str, past: list[tuple[str, str, bool]], observation: str) -> None:
     turns = [turn(*one) for one in past]
-    assert conversation(Messages().render(system, turns, observation)) == said(system, turns, observation)
+    assert conversation(Messages().render(chat(system, turns, observation))) == said(system, turns, observation)
 
 
 @pytest.mark.parametrize(("context", "most"), [(Full(), 9), (Window(turns=1), 1), (Window(turns=2), 3)])
@@ -49,7 +50,7 @@ def test_contexts_append_and_rebuild(
 ) -> None:
     """Whatever a context chose, the server gets the last turns that it shows, each as it was."""
     renderer = Messages()
-    text = renderer.render(system, (), first)
+    text = renderer.render(chat(system, (), first))
     turns: list[Turn] = []
     observation = first
     for following, action, finished in past:

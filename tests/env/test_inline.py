@@ -54,7 +54,7 @@ def test_it_plays_what_the_environment_plays() -> None:
         ("step", wrong(STEP, info={"seen": {1}}), r"Step.info\['seen'\] = .1. of type set; need a value that JSON"),
         ("step", wrong(STEP, outcome=Outcome.FAILED), "Step.outcome = .*; need OPEN, TERMINATED or TRUNCATED"),
         ("step", wrong(STEP, outcome=True), "Step.outcome = True of type bool; need OPEN"),
-        ("plan", "left", "Answering.plan: got 'left' of type str; need a tuple of strings, or None"),
+        ("plan", "left", "Answering.plan: got 'left' of type str; need a tuple of strings or Action, or None"),
         ("plan", ("left", 1), "of type tuple; need a tuple of strings"),
     ],
 )

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG002
 """A small stage: a world of letters, a renderer that everybody can read, and an engine that follows a script."""
 
 import asyncio
@@ -9,12 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from bough.context import Context, Full, Plain, Turn
+from bough.context import Context, Full, Plain
 from bough.engine import Engine, Request, Sampling, Scripted
 from bough.engine.scripted import Reply
 from bough.env import Branching, Host, InProcessHost, Split, State, Step
 from bough.rollout import Agent, Deadlines, Explorer, Limits, RolloutRunner, Rollouts
-from bough.tree import Outcome, Task
+from bough.tree import Action, Message, Outcome, Task, Tool
 
 STOP = 0
 LIMITS, FULL = Limits(), Full()
@@ -26,20 +25,26 @@ class Letters:
 
     stop_tokens: tuple[int, ...] = (STOP,)
 
-    def render(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...]:
-        text = list(self._read(f"{system}: "))
-        for turn in past:
-            text += [*self._read(turn.observation), *turn.tokens]
-        return (*text, *self._read(observation))
+    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        del tools
+        system = "" if messages[0].role == "system" else self._read(": ")
+        return (*system, *(token for message in messages for token in self._message(message)))
 
-    def extend(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...]:
-        return self._read(observation)
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        del tools
+        return self._read(messages[-1].content)
+
+    def parse(self, tokens: Sequence[int]) -> Action:
+        return Action(text=self.text(tokens))
 
     def write(self, action: str) -> tuple[int, ...]:
         return (*map(ord, action), STOP)
 
     def text(self, tokens: Sequence[int]) -> str:
         return "".join(chr(token) for token in tokens if token != STOP)
+
+    def _message(self, message: Message) -> tuple[int, ...]:
+        return message.tokens or self._read(f"{message.content}: " if message.role == "system" else message.content)
 
     def _read(self, text: str) -> tuple[int, ...]:
         return tuple(map(ord, f"{{{text}}}"))

@@ -2,6 +2,7 @@
 """Answers with parts: what a parser finds is in the tree, in tokens, and what a teacher does is written alike."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,7 +14,7 @@ from bough.env import InProcessHost
 from bough.explore import Chains, Demonstration
 from bough.policy import Tiny
 from bough.rollout import RolloutRunner
-from bough.tree import Kind, Ternary, Tree, token_node
+from bough.tree import Kind, Message, Ternary, Tree, token_node
 
 PLAN = "<switch><subgoal>a, a</subgoal><action>a</action>"
 
@@ -54,11 +55,11 @@ class Pairs:
 
     stop_tokens = (0,)
 
-    def render(self, system: str, past: object, observation: str) -> tuple[int, ...]:
-        return self.write(f"{system}{observation}")
+    def render(self, messages: Sequence[Message], tools: object = ()) -> tuple[int, ...]:
+        return self.write("".join(message.content for message in messages))
 
-    def extend(self, system: str, past: object, observation: str) -> tuple[int, ...]:
-        return self.write(observation)
+    def extend(self, messages: Sequence[Message], tools: object = ()) -> tuple[int, ...]:
+        return self.write(messages[-1].content)
 
     def write(self, action: str) -> tuple[int, ...]:
         return (*(self._pair(action[i : i + 2]) for i in range(0, len(action), 2)), 0)

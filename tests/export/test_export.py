@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from bough.cli.app import app
 from bough.config import ConfigError
-from bough.context import Window
+from bough.context import Window, conversation
 from bough.credit import Searched
 from bough.explore.text_similarity import edit_distance
 from bough.export import PairFilter, export
@@ -237,8 +237,8 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
 def test_a_tokenizer_is_all_that_is_needed(full: RunDirectory, tmp_path: Path) -> None:
     tiny = Tiny(layers=1, width=32, heads=2, vocab_tokens=300, context_tokens=512).renderer(full.policy)
     trained = Pretrained(path=str(full.final)).renderer(full.policy)
-    tokens = tiny.render("go", (), "G _ P")
-    assert trained.render("go", (), "G _ P") == tokens
+    tokens = tiny.render(conversation("go", (), "G _ P"))
+    assert trained.render(conversation("go", (), "G _ P")) == tokens
     assert trained.verbatim(tokens) == tiny.verbatim(tokens) == "<|system|>go<|user|>G _ P<|assistant|>"
     with pytest.raises(ValueError, match="got no file; need the tokenizer that the run has trained"):
         Tiny().renderer(tmp_path)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers.pre_tokenizers import ByteLevel
 
-from bough.context import Turn
+from bough.context import Turn, conversation
 from bough.policy.chat import ChatRenderer
 
 
@@ -48,16 +48,16 @@ def test_extending_is_rendering(
     chat = renderer(template)
     past: list[Turn] = []
     seen = [turn for turn, *_ in turns] + [observation]
-    read = chat.render(system, [], seen[0])
+    read = chat.render(conversation(system, [], seen[0]))
     for (before, drawn, stopped), after in zip(turns, seen[1:], strict=True):
         sampled = tuple(token for token in drawn if token not in chat.stop_tokens)
         past.append(turn(before, (*sampled, chat.stop_tokens[0]) if stopped else sampled))
-        more = chat.extend(system, past, after)
+        more = chat.extend(conversation(system, past, after))
         assert more is not None
         # Every action ends once: by the policy, or else by what follows it.
         assert (more[0] in chat.stop_tokens) != stopped
         read += past[-1].tokens + more
-    assert chat.render(system, past, observation) == read
+    assert chat.render(conversation(system, past, observation)) == read
 
 
 SPOKEN = st.text(alphabet="go left.é日", max_size=8).map(str.strip)
@@ -82,7 +82,7 @@ def test_it_reads_as_the_template_writes(
         system_messages + messages, tokenize=False, add_generation_prompt=True
     )
     past = [turn(before, chat.write(action)) for before, action in turns]
-    assert decode(chat.render(system, past, observation)) == whole
+    assert decode(chat.render(conversation(system, past, observation))) == whole
 
 
 def test_the_stop_token_is_what_ends_the_turn() -> None:
@@ -98,14 +98,14 @@ def test_the_stop_token_is_what_ends_the_turn() -> None:
 
 def test_an_action_that_ended_otherwise_is_not_ended_again() -> None:
     chat = renderer("chatml")
-    other = chat.extend("", [turn("a", (*letters("go"), NAMED("<|endoftext|>")))], "b")
-    assert other == chat.extend("", [turn("a", (*letters("go"), NAMED("<|im_end|>")))], "b")
+    other = chat.extend(conversation("", [turn("a", (*letters("go"), NAMED("<|endoftext|>")))], "b"))
+    assert other == chat.extend(conversation("", [turn("a", (*letters("go"), NAMED("<|im_end|>")))], "b"))
     assert decode(other) == "\n<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\n"
 
 
 def test_an_action_cut_short_is_ended_first() -> None:
     chat = renderer("llama3")
-    more = chat.extend("", [turn("a", letters("go le"))], "b")
+    more = chat.extend(conversation("", [turn("a", letters("go le"))], "b"))
     assert decode(more).startswith("<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nb<|eot_id|>")
 
 
@@ -119,16 +119,16 @@ def test_text_is_without_marks() -> None:
 
 
 def test_a_system_prompt_that_the_template_refuses_begins_the_first_message() -> None:
-    whole = decode(renderer("gemma").render("Walk.", [], "P _ O"))
+    whole = decode(renderer("gemma").render(conversation("Walk.", [], "P _ O")))
     assert whole == "<|begin_of_text|><start_of_turn>user\nWalk.\n\nP _ O<end_of_turn>\n<start_of_turn>model\n"
 
 
 def test_blanks_that_the_template_trims_are_no_rewriting() -> None:
     chat = renderer("llama3")
     past = [turn("a", (*letters("\n go left \n"), NAMED("<|eot_id|>")))]
-    more = chat.extend("", past, "b")
+    more = chat.extend(conversation("", past, "b"))
     assert more is not None
-    assert chat.render("", past, "b") == chat.render("", [], "a") + past[0].tokens + more
+    assert chat.render(conversation("", past, "b")) == chat.render(conversation("", [], "a")) + past[0].tokens + more
 
 
 THOUGHT = "<think>\nThe hole is near.\n</think>\n\ngo left"
@@ -138,9 +138,9 @@ def test_a_template_that_drops_thoughts_can_not_extend() -> None:
     chat = renderer("thinking")
     end = NAMED("<|im_end|>")
     plain, thought = turn("a", (*letters("go left"), end)), turn("b", (*letters(THOUGHT), end))
-    assert chat.extend("", [plain], "b") is not None
-    assert chat.extend("", [plain, thought], "c") is None
-    anew = chat.render("", [plain, thought], "c")
+    assert chat.extend(conversation("", [plain], "b")) is not None
+    assert chat.extend(conversation("", [plain, thought], "c")) is None
+    anew = chat.render(conversation("", [plain, thought], "c"))
     assert decode(anew) == (
         "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\ngo left<|im_end|>\n"
         "<|im_start|>user\nb<|im_end|>\n<|im_start|>assistant\ngo left<|im_end|>\n"
@@ -148,27 +148,29 @@ def test_a_template_that_drops_thoughts_can_not_extend() -> None:
     )
     # The action that was left alone is there as sampled; the other is tokenised from the template's text.
     assert anew.count(letters("go left")[0]) == 1
-    begin = len(chat.render("", [], "a"))
+    begin = len(chat.render(conversation("", [], "a")))
     assert anew[begin : begin + len(plain.tokens)] == plain.tokens
     # The next turn extends what was rendered anew.
     after = [plain, thought, turn("c", (*letters("go"), end))]
-    assert chat.render("", after, "d") == anew + after[-1].tokens + chat.extend("", after, "d")
+    assert chat.render(conversation("", after, "d")) == anew + after[-1].tokens + chat.extend(
+        conversation("", after, "d")
+    )
 
 
 def test_a_generation_prompt_that_history_lacks_can_not_extend() -> None:
     chat = renderer("thinking", enable_thinking=False)
-    assert decode(chat.render("", [], "a")).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    assert decode(chat.render(conversation("", [], "a"))).endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
     past = [turn("a", (*letters("go left"), NAMED("<|im_end|>")))]
-    assert chat.extend("", past, "b") is None
-    assert past[0].tokens == chat.render("", past, "b")[5 : 5 + 8] or letters("go left")[0] in chat.render(
-        "", past, "b"
-    )
+    assert chat.extend(conversation("", past, "b")) is None
+    assert past[0].tokens == chat.render(conversation("", past, "b"))[5 : 5 + 8] or letters("go left")[
+        0
+    ] in chat.render(conversation("", past, "b"))
 
 
 def test_text_that_looks_like_the_renderers_own_marks_is_just_text() -> None:
     chat = renderer("chatml")
     past = [turn("[[0.1]] [[0.3]]", (*letters("[[1.1]]"), NAMED("<|im_end|>"))), turn("[[2.", chat.write("[[0.3]]"))]
-    whole = decode(chat.render("[[0.", past, "b"))
+    whole = decode(chat.render(conversation("[[0.", past, "b")))
     assert whole.count("[[0.1]] [[0.3]]<|im_end|>") == 1
     assert whole.count("assistant\n[[1.1]]<|im_end|>") == 1
     assert whole.count("assistant\n[[0.3]]<|im_end|>") == 1
@@ -181,8 +183,8 @@ def test_a_template_that_forgets_is_rendered_as_it_writes() -> None:
         ChatRenderer(folders.tokenizer(forgetful.replace("[-2:]", "[-1:]")), template={})
     chat = ChatRenderer(folders.tokenizer(forgetful), template={})
     past = [turn("a", chat.write("x")), turn("b", chat.write("y"))]
-    assert chat.extend("", past, "c") is None
-    assert decode(chat.render("", past, "c")).endswith(
+    assert chat.extend(conversation("", past, "c")) is None
+    assert decode(chat.render(conversation("", past, "c"))).endswith(
         "<|im_start|>assistant\ny<|im_end|>\n<|im_start|>user\nc<|im_end|>\n<|im_start|>assistant\n"
     )
 
@@ -195,7 +197,7 @@ def test_long_episodes_stay_cheap() -> None:
     for step in range(64):
         past.append(turn(f"step {step} {draw.random()}", chat.write("go left")))
         begin = time.process_time()
-        chat.extend("", past, f"step {step + 1} ")
+        chat.extend(conversation("", past, f"step {step + 1} "))
         took.append(time.process_time() - begin)
     # A loose bound: an extension of the longest takes about a millisecond.
     assert sorted(took)[32] < 0.05

@@ -12,6 +12,7 @@ import gguf_file
 import torch
 from tests import small
 
+from bough.context import conversation
 from bough.engine import Local
 from bough.policy import Lora, Pretrained
 from bough.policy.policy import Policy
@@ -45,7 +46,9 @@ def logprobs(policy: Policy) -> torch.Tensor:
 
 def test_a_file_is_the_model_that_was_written(source: Path, tmp_path: Path) -> None:
     ours, theirs = build(tmp_path / "small.gguf"), build(source)
-    assert ours.renderer.render("Walk.", (), "go left") == theirs.renderer.render("Walk.", (), "go left")
+    assert ours.renderer.render(conversation("Walk.", (), "go left")) == theirs.renderer.render(
+        conversation("Walk.", (), "go left")
+    )
     assert ours.renderer.stop_tokens == theirs.renderer.stop_tokens
     assert ours.context_tokens == theirs.context_tokens == 256
     torch.testing.assert_close(logprobs(ours), logprobs(theirs))

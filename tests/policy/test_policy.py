@@ -14,6 +14,7 @@ from transformers import (
     Qwen3NextConfig,
 )
 
+from bough.context import conversation
 from bough.engine.model import Model
 from bough.policy import Lora, Pretrained, Tiny
 from bough.policy.model import causal
@@ -205,12 +206,12 @@ def test_what_is_saved_is_an_ordinary_checkpoint(family: str, lora: Lora | None,
     torch.testing.assert_close(stock(read[None]).logits[0], logits(policy, read), rtol=1e-4, atol=1e-4)
     assert all(torch.equal(tensor, again.weights()[name]) for name, tensor in policy.weights().items())
     asked = ("Walk.", [], "P _ O")
-    assert again.renderer.render(*asked) == policy.renderer.render(*asked)
+    assert again.renderer.render(conversation(*asked)) == policy.renderer.render(conversation(*asked))
     chat = [{"role": "system", "content": "Walk."}, {"role": "user", "content": "P _ O"}]
     text = AutoTokenizer.from_pretrained(tmp_path / "to").apply_chat_template(
         chat, add_generation_prompt=True, return_dict=False
     )
-    assert tuple(text) == policy.renderer.render(*asked)
+    assert tuple(text) == policy.renderer.render(conversation(*asked))
     # The policy is still the one that trains, and its attention is still the caller's.
     assert policy.parameters()
     torch.testing.assert_close(logits(policy, read), logits(again, read), rtol=1e-4, atol=1e-4)

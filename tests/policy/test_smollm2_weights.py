@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 import torch
 
-from bough.context import Turn
+from bough.context import Turn, conversation
 from bough.engine import Local, Request, Sampling
 from bough.policy import Pretrained
 from bough.policy.model import causal
@@ -32,7 +32,7 @@ def smollm2(tmp_path_factory: pytest.TempPathFactory) -> Policy:
 
 def test_it_knows_an_answer_and_engine_and_learner_agree(smollm2: Policy) -> None:
     renderer = smollm2.renderer
-    prompt = renderer.render("Answer in one sentence.", (), "What is the capital of France?")
+    prompt = renderer.render(conversation("Answer in one sentence.", (), "What is the capital of France?"))
     engine = Local(slots=2).build(smollm2.replica())
     sampling = Sampling(max_tokens=16, temperature=0.0)
     request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=renderer.stop_tokens, seed=0)
@@ -55,12 +55,12 @@ def test_it_knows_an_answer_and_engine_and_learner_agree(smollm2: Policy) -> Non
 def test_its_template_has_no_tools_and_continues_a_conversation(smollm2: Policy) -> None:
     renderer = smollm2.renderer
     past = (Turn(observation="list: tea", action="tea", tokens=renderer.write("tea")),)
-    first = renderer.render("Buy.", (), "list: tea")
-    suffix = renderer.extend("Buy.", past, "done")
+    first = renderer.render(conversation("Buy.", (), "list: tea"))
+    suffix = renderer.extend(conversation("Buy.", past, "done"))
     assert suffix is not None
     text = (
         "<|im_start|>system\nBuy.<|im_end|>\n<|im_start|>user\nlist: tea<|im_end|>\n<|im_start|>assistant\n"
         "tea<|im_end|>\n<|im_start|>user\ndone<|im_end|>\n<|im_start|>assistant\n"
     )
     assert renderer.verbatim((*first, *past[0].tokens, *suffix)) == text
-    assert (*first, *past[0].tokens, *suffix) == renderer.render("Buy.", past, "done")
+    assert (*first, *past[0].tokens, *suffix) == renderer.render(conversation("Buy.", past, "done"))

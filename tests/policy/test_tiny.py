@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bough.context import conversation
 from bough.policy import Pretrained, Tiny
 from bough.policy.vocabulary import small_tokenizer
 
@@ -36,9 +37,10 @@ def test_any_text_comes_back(text: str) -> None:
 
 SHOW = f"""
 import hashlib
+from bough.context import conversation
 from bough.policy import Tiny
 policy = Tiny(width=32, device='cpu').build({TEXTS!r})
-read = repr(policy.renderer.render('go', [], {GRID!r})).encode()
+read = repr(policy.renderer.render(conversation('go', [], {GRID!r}))).encode()
 shown = hashlib.sha256(read + b''.join(tensor.numpy().tobytes() for tensor in policy.state().values())).hexdigest()
 """
 
@@ -65,7 +67,7 @@ def test_the_tokenizer_is_kept_with_the_run(tmp_path: Path) -> None:
     first = Tiny(width=32, device="cpu").build(TEXTS, tmp_path / "assets")
     assert [file.name for file in (tmp_path / "assets").iterdir()] == ["tokenizer.json"]
     again = Tiny(width=32, device="cpu").build(["something else"], tmp_path / "assets")
-    assert again.renderer.render("go", [], GRID) == first.renderer.render("go", [], GRID)
+    assert again.renderer.render(conversation("go", [], GRID)) == first.renderer.render(conversation("go", [], GRID))
     assert all(torch.equal(tensor, again.state()[name]) for name, tensor in first.state().items())
 
 
@@ -83,8 +85,11 @@ def test_a_broken_tokenizer_names_its_file(tmp_path: Path) -> None:
 
 def test_a_chat_costs_one_token_a_message_and_one_to_end_an_action() -> None:
     renderer = Tiny(width=32, device="cpu").build(TEXTS).renderer
-    assert TOKENIZER.decode(renderer.render("go left", [], "P _")) == "<|system|>go left<|user|>P _<|assistant|>"
-    assert len(renderer.render("go left", [], "P _")) == 3 + 4
+    assert (
+        TOKENIZER.decode(renderer.render(conversation("go left", [], "P _")))
+        == "<|system|>go left<|user|>P _<|assistant|>"
+    )
+    assert len(renderer.render(conversation("go left", [], "P _"))) == 3 + 4
     assert renderer.text(renderer.write("go left")) == "go left"
     assert renderer.write("left")[1:] == renderer.stop_tokens
 
@@ -93,7 +98,7 @@ def test_saved_it_is_an_ordinary_checkpoint(tmp_path: Path) -> None:
     tiny = Tiny(width=32, kv_heads=2, device="cpu").build(TEXTS)
     tiny.save(tmp_path)
     again = Pretrained(path=str(tmp_path), device="cpu").build()
-    assert again.renderer.render("go", [], GRID) == tiny.renderer.render("go", [], GRID)
+    assert again.renderer.render(conversation("go", [], GRID)) == tiny.renderer.render(conversation("go", [], GRID))
     assert again.renderer.stop_tokens == tiny.renderer.stop_tokens
     assert all(torch.equal(tensor, again.state()[name]) for name, tensor in tiny.state().items())
 

@@ -11,7 +11,7 @@ from tests.small import run as small
 from tests.trees import ACTION, OBSERVATION, PROMPT, N, build
 
 from bough.batch import pack_demonstrations
-from bough.context import Context, Full, Plain, Window
+from bough.context import Context, Full, Plain, Window, conversation
 from bough.credit import Filtered, Gae, Poad, Process, Searched
 from bough.engine import Scripted
 from bough.env import InProcessHost
@@ -32,7 +32,7 @@ def grown(paths: Mapping[str, float], values: Mapping[str, float] | None = None)
     values = values or {}
     told: dict[str, object] = {"text": ".", "instructions": "go"}
     at_root = values.get("", float("nan"))
-    nodes = [N(parent=-1, kind=PROMPT, tokens=Letters().render("go", (), "."), value=at_root, info=told)]
+    nodes = [N(parent=-1, kind=PROMPT, tokens=Letters().render(conversation("go", (), ".")), value=at_root, info=told)]
     paid, place = [0.0], {"": 0}
     for word, worth in paths.items():
         for length in range(1, len(word) + 1):

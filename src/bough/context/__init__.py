@@ -1,13 +1,15 @@
 """Contexts: the part of the history in the policy's prompt."""
 
-from bough.context.context import Context, ContextUpdate, Renderer, Turn
+from bough.context.context import Context, ContextUpdate, Renderer, Turn, conversation
 from bough.context.full import Full
 from bough.context.parse import Plain, Tagged
-from bough.context.parser import Parsed, Parser, PromptedParser, full_instructions
+from bough.context.parser import CallParser, Parsed, Parser, PromptedParser, full_instructions, parse_tokens
 from bough.context.plan import PlanAct, Planned
+from bough.context.tool_calls import ToolCalls
 from bough.context.window import Window
 
 __all__ = [
+    "CallParser",
     "Context",
     "ContextUpdate",
     "PromptedParser",
@@ -19,7 +21,10 @@ __all__ = [
     "Planned",
     "Renderer",
     "Tagged",
+    "ToolCalls",
     "Turn",
     "Window",
+    "conversation",
     "full_instructions",
+    "parse_tokens",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from bough.tree import Kind
+from bough.tree import Action, AgentAction, Kind, Message, Observation, Tool, action_text, messages
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,22 +13,38 @@ class Turn:
 
     Attributes:
         observation: The observation before the action.
-        action: The action's text.
+        action: The action.
         tokens: The sampled tokens (with the stop token, if sampled).
         marks: Further results of the parser.
+        tools: The tools before the action.
     """
 
-    observation: str
-    action: str
+    observation: Observation
+    action: AgentAction
     tokens: tuple[int, ...]
     marks: Mapping[str, object] = field(default_factory=dict[str, object])
+    tools: tuple[Tool, ...] = ()
+
+
+def conversation(system: str, past: Sequence[Turn], observation: Observation) -> tuple[Message, ...]:
+    """Returns the messages of a context: the system prompt if it is not empty, the turns, and the observation.
+
+    An action is an assistant's message with the tokens as sampled.
+    """
+    told = (Message(role="system", content=system),) if system else ()
+    turns = [message for turn in past for message in (*messages(turn.observation), _said(turn))]
+    return (*told, *turns, *messages(observation))
+
+
+def _said(turn: Turn) -> Message:
+    return Message(role="assistant", content=action_text(turn.action), tokens=turn.tokens)
 
 
 @runtime_checkable
 class Renderer(Protocol):
-    """Renders text as tokens in a model's own format. A policy has one; contexts call it.
+    """Renders conversations as tokens in a model's own format, and parses its calls of tools. Contexts call it.
 
-    Sampled tokens are spliced in as they are, never rendered or tokenised again.
+    A message with `Message.tokens` is spliced in as sampled, never rendered or tokenised again.
     """
 
     @property
@@ -36,20 +52,28 @@ class Renderer(Protocol):
         """The tokens that end an action; sampling stops at the first of them and keeps it."""
         ...
 
-    def render(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...]:
+    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
         """Renders a whole context, up to the first token of the next action."""
         ...
 
-    def extend(self, system: str, past: Sequence[Turn], observation: str) -> tuple[int, ...] | None:
-        """Returns the tokens between the last action of `past` and the next action, with `observation` between them.
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...] | None:
+        """Returns the tokens between the last assistant's message, which has tokens, and the next action.
 
-        Closes the action first when it has no stop token. `past` has at least one turn. None when the format cannot
-        append (a chat template that rewrites earlier messages): the context must then be rendered again, as an `EDIT`.
+        Closes the message first when it has no stop token. None when the format cannot append (a chat template that
+        rewrites earlier messages): the context must then be rendered again, as an `EDIT`.
+
+        Args:
+            messages: The whole conversation.
+            tools: Those of the next action, and of the last.
         """
         ...
 
-    def write(self, action: str) -> tuple[int, ...]:
+    def write(self, action: AgentAction) -> tuple[int, ...]:
         """Returns the tokens of an action that the policy did not sample (a teacher's), with a stop token."""
+        ...
+
+    def parse(self, tokens: Sequence[int]) -> Action:
+        """Parses the calls in the tokens of an action, in the format of the model's family. Never fails."""
         ...
 
     def text(self, tokens: Sequence[int]) -> str:
@@ -75,9 +99,21 @@ class ContextUpdate:
 class Context(Protocol):
     """Selects the history in the policy's prompt."""
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
-        """Returns the update before the next action, given every turn so far and the observation.
+    def extend(
+        self,
+        renderer: Renderer,
+        system: str,
+        past: Sequence[Turn],
+        observation: Observation,
+        tools: Sequence[Tool] = (),
+    ) -> ContextUpdate:
+        """Returns the update before the next action.
 
-        Without turns the update is the first prompt.
+        Args:
+            renderer: The policy's.
+            system: The system prompt.
+            past: Every turn so far; without turns the update is the first prompt.
+            observation: The current observation.
+            tools: The current tools.
         """
         ...

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from bough.context.context import Turn
+from bough.context.context import Renderer, Turn
+from bough.tree import Action, AgentAction, action_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,17 +13,22 @@ class Parsed:
     """The action parsed from a completion.
 
     Attributes:
-        action: The action for the environment.
+        action: The action for the environment: a text, or an `Action` from a `CallParser`.
         well_formed: Whether the text has the required format.
         marks: Further results, values that JSON can write; stored in the info of the `ACTION` node.
         spans: The parts of the text, as ranges of characters. The info of the node has them under "spans"
             as ranges of the tokens that overlap those characters, so two parts may share a token.
     """
 
-    action: str
+    action: AgentAction
     well_formed: bool
     marks: Mapping[str, object] = field(default_factory=dict[str, object])
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    @property
+    def text(self) -> str:
+        """The action as text, with its calls."""
+        return action_text(self.action)
 
 
 @runtime_checkable
@@ -56,6 +62,22 @@ class PromptedParser(Parser, Protocol):
             ahead: The teacher's planned actions, `action` first.
         """
         ...
+
+
+@runtime_checkable
+class CallParser(Parser, Protocol):
+    """A parser of calls of tools, which the renderer finds in the format of the model's family."""
+
+    def read(self, action: Action) -> Parsed:
+        """Returns the result for an action that `Renderer.parse` parsed."""
+        ...
+
+
+def parse_tokens(parser: Parser, renderer: Renderer, tokens: Sequence[int]) -> Parsed:
+    """Parses the tokens of one turn."""
+    if isinstance(parser, CallParser):
+        return parser.read(renderer.parse(tokens))
+    return parser(renderer.text(tokens))
 
 
 def full_instructions(instructions: str, parser: Parser) -> str:

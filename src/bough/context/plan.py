@@ -8,6 +8,7 @@ from typing import ClassVar
 from bough.context.context import Context, ContextUpdate, Renderer, Turn
 from bough.context.full import Full
 from bough.context.parser import Parsed
+from bough.tree import Observation, Tool, add_line
 from bough.tree.needs import Need, annotation
 
 DECISION = re.compile(r"<(switch|keep)>")
@@ -90,10 +91,17 @@ class Planned:
 
     context: Context = Full()
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
+    def extend(
+        self,
+        renderer: Renderer,
+        system: str,
+        past: Sequence[Turn],
+        observation: Observation,
+        tools: Sequence[Tool] = (),
+    ) -> ContextUpdate:
         """See `Context.extend`."""
         for age, turn in enumerate(reversed(past), start=1):
             if goal := turn.marks.get("subgoal"):
-                observation = f"{observation}\nSubgoal since {age}: {goal}"
+                observation = add_line(observation, f"Subgoal since {age}: {goal}")
                 break
-        return self.context.extend(renderer, system, past, observation)
+        return self.context.extend(renderer, system, past, observation, tools)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.context.context import ContextUpdate, Renderer, Turn
+from bough.context.context import ContextUpdate, Renderer, Turn, conversation
 from bough.context.full import Full
-from bough.tree import Kind
+from bough.tree import Kind, Observation, Tool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,17 @@ class Window:
         if self.turns < 1:
             raise ValueError(f"Window.turns: got {self.turns}; need at least 1, the current observation")
 
-    def extend(self, renderer: Renderer, system: str, past: Sequence[Turn], observation: str) -> ContextUpdate:
+    def extend(
+        self,
+        renderer: Renderer,
+        system: str,
+        past: Sequence[Turn],
+        observation: Observation,
+        tools: Sequence[Tool] = (),
+    ) -> ContextUpdate:
         """See `Context.extend`."""
         if len(past) < self.turns:
-            return Full().extend(renderer, system, past, observation)
+            return Full().extend(renderer, system, past, observation, tools)
         view = past[len(past) - self.turns + 1 :]
-        return ContextUpdate(kind=Kind.EDIT, tokens=renderer.render(system, view, observation))
+        tokens = renderer.render(conversation(system, view, observation), tools)
+        return ContextUpdate(kind=Kind.EDIT, tokens=tokens)

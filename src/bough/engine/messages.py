@@ -2,27 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+
+from bough.tree import Action, AgentAction, Message, Tool, action_text
 
 SYSTEM, USER, ASSISTANT, END = range(256, 260)
 """The marks: a message begins with its role's and ends with END."""
 
 ROLES = {SYSTEM: "system", USER: "user", ASSISTANT: "assistant"}
 
-
-@runtime_checkable
-class PastTurn(Protocol):
-    """One past turn: the observation, and the action (with END if it is complete)."""
-
-    @property
-    def observation(self) -> str:
-        """The observation."""
-        ...
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """The action's tokens."""
-        ...
+MARKS = {role: mark for mark, role in ROLES.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +20,10 @@ class Messages:
     Any text is representable, for any server model. Contexts append, truncate and rebuild these tokens as usual.
 
     Example:
-        >>> Messages().render("Go.", (), "up?")
+        >>> messages = Message(role="system", content="Go."), Message(role="user", content="up?")
+        >>> Messages().render(messages)
         (256, 71, 111, 46, 259, 257, 117, 112, 63, 259, 258)
-        >>> conversation(Messages().render("Go.", (), "up?"))
+        >>> conversation(Messages().render(messages))
         [{'role': 'system', 'content': 'Go.'}, {'role': 'user', 'content': 'up?'}]
 
     Attributes:
@@ -43,21 +32,33 @@ class Messages:
 
     stop_tokens: tuple[int, ...] = (END,)
 
-    def render(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:
-        """Render a whole context, up to the generation prompt."""
-        tokens = list(_message(SYSTEM, system)) if system else []
-        for turn in past:
-            tokens += [*_message(USER, turn.observation), ASSISTANT, *_closed(turn.tokens)]
-        return (*tokens, *_message(USER, observation), ASSISTANT)
+    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        """Render a whole context, up to the generation prompt.
 
-    def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[int, ...]:  # noqa: ARG002
-        """The tokens from the last action of `past` to the generation prompt, with `observation` in between."""
-        written = past[-1].tokens
-        return (*_closed(written)[len(written) :], *_message(USER, observation), ASSISTANT)
+        Raises:
+            ValueError: when there are tools, or a message of a role that a chat without tools lacks.
+        """
+        roles = {message.role for message in messages} - {*MARKS}
+        if tools or roles:
+            raise ValueError(
+                f'OpenAi(api="chat"): got {len(tools)} tools and messages of the roles {sorted(roles)}; need '
+                'api="completions", where the template of the model renders them'
+            )
+        return (*(token for message in messages for token in _message(message)), ASSISTANT)
 
-    def write(self, action: str) -> tuple[int, ...]:
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        """The tokens from the last assistant's message to the generation prompt, with the messages in between."""
+        last = max(place for place, message in enumerate(messages) if message.role == "assistant")
+        written = messages[last].tokens
+        return (*_closed(written)[len(written) :], *self.render(messages[last + 1 :], tools))
+
+    def write(self, action: AgentAction) -> tuple[int, ...]:
         """The tokens of an action that the policy did not sample, with a stop token."""
-        return (*_bytes(action), END)
+        return (*_bytes(action_text(action)), END)
+
+    def parse(self, tokens: Sequence[int]) -> Action:
+        """The calls in the tokens of an action."""
+        return Action(text=self.text(tokens))
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without marks. A character cut in the middle becomes a replacement character."""
@@ -91,8 +92,8 @@ def conversation(tokens: Sequence[int]) -> list[dict[str, str]]:
     return messages
 
 
-def _message(role: int, text: str) -> tuple[int, ...]:
-    return (role, *_bytes(text), END)
+def _message(message: Message) -> tuple[int, ...]:
+    return (MARKS[message.role], *(_closed(message.tokens) if message.tokens else (*_bytes(message.content), END)))
 
 
 def _bytes(text: str) -> bytes:

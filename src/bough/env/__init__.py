@@ -1,5 +1,6 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
+from bough.env.check_call import check_call
 from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.env.frozenlake import FrozenLake
 from bough.env.host import EnvHost, Host
@@ -30,4 +31,5 @@ __all__ = [
     "TextWorld",
     "UserCodeError",
     "Workers",
+    "check_call",
 ]

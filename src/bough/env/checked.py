@@ -5,12 +5,12 @@ import math
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
 from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
-from bough.tree import Outcome, Task
+from bough.tree import Action, AgentAction, Message, Outcome, Task, Tool, message_record
 from bough.usercode.origin import describe, place, shorten
 
 ENDINGS = (Outcome.OPEN, Outcome.TERMINATED, Outcome.TRUNCATED)
@@ -68,21 +68,21 @@ class ValidatedEnv:
             answer = self.env.start(task)
         return self._state(answer, "start")
 
-    def step(self, state: State, action: str) -> Step:
+    def step(self, state: State, action: AgentAction) -> Step:
         """`Env.step`."""
         with self._guard("step"):
             answer = self.env.step(state, action)
         return self._step(answer)
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None when the environment is no oracle."""
         if not isinstance(self.env, Oracle):
             return None
         with self._guard("plan"):
             answer = self.env.plan(state)
-        if answer is None or _is_texts(answer):
+        if answer is None or _is_plan(answer):
             return answer
-        raise self._wrong("plan", _shown(answer), "a tuple of strings, or None")
+        raise self._wrong("plan", _shown(answer), "a tuple of strings or Action, or None")
 
     @contextmanager
     def _guard(self, call: str, *, of_task: bool = False) -> Generator[None]:
@@ -132,7 +132,14 @@ class ValidatedEnv:
         if not isinstance(state, State):
             raise self._wrong(call, _shown(state), "a State")
         state = _plain_fields(state, "observation", "key")
-        texts: dict[str, object] = {"observation": state.observation, "key": state.key}
+        said = _texts(state.observation)
+        if said is None:
+            raise self._wrong(
+                call, f"State.observation = {_shown(state.observation)}", "a string, or a tuple of Message"
+            )
+        if not _is_tuple_of(state.tools, Tool):
+            raise self._wrong(call, f"State.tools = {_shown(state.tools)}", "a tuple of Tool")
+        texts: dict[str, object] = {"observation": said, "key": state.key}
         for field, text in texts.items():
             if not isinstance(text, str):
                 raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string")
@@ -205,6 +212,25 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _texts(observation: object) -> str | None:
+    """All texts of an observation; None for a value that is none."""
+    if isinstance(observation, str):
+        return observation
+    if not _is_tuple_of(observation, Message) or not observation:
+        return None
+    return json.dumps([message_record(each) for each in cast("tuple[Message, ...]", observation)], ensure_ascii=False)
+
+
+def _is_tuple_of(value: object, kind: type) -> bool:
+    return isinstance(value, tuple) and all(isinstance(each, kind) for each in cast("tuple[object, ...]", value))
+
+
+def _is_plan(answer: object) -> TypeGuard[tuple[AgentAction, ...]]:
+    return isinstance(answer, tuple) and all(
+        isinstance(each, str | Action) for each in cast("tuple[object, ...]", answer)
+    )
 
 
 def _is_texts(answer: object) -> bool:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from bough.tree import Outcome, Task
-from bough.tree.needs import FORKS, ORACLE, Gives, Need, gives_of
+from bough.tree import AgentAction, Observation, Outcome, Task, Tool
+from bough.tree.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, Gives, Need, gives_of, needs_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
 
@@ -27,16 +27,18 @@ class State:
     """An environment state, as a value that can be stored, stepped again, and sent to another process.
 
     Attributes:
-        observation: The text shown to the agent.
+        observation: What the agent reads: messages, or a text as the short form of one user message.
         key: Equal keys mean the same state (no step counters in it); "" when unknown.
         value: The environment's private data; only the environment reads it.
         admissible: The valid actions in this state, where the environment lists them.
+        tools: The tools that the agent can call in this state.
     """
 
-    observation: str
+    observation: Observation
     key: str
     value: object
     admissible: tuple[str, ...] | None = None
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,9 @@ class Env(Protocol):
 
     `start` and `step` are pure functions of their arguments: the same task and actions give the same states on every
     machine. They run in a worker process when a run uses workers, so an `Env` can be pickled.
+
+    An environment that takes calls of tools declares `needs = frozenset({CALLS})` (`bough.tree.needs`); its actions
+    are `Action`, those of any other environment are texts.
     """
 
     @property
@@ -93,8 +98,14 @@ class Env(Protocol):
         """Returns the first state of a task."""
         ...
 
-    def step(self, state: State, action: str) -> Step:
-        """Executes an action in a state. An unrecognised action gives `valid=False`, never an exception."""
+    def step(self, state: State, action: Any) -> Step:
+        """Executes an action in a state. An unrecognised action gives `valid=False`, never an exception.
+
+        Args:
+            state: The state.
+            action: A text; an `Action` for an environment that needs `CALLS`. Its calls are answered by messages of
+                role "tool" in the next observation: one for each call, in the order of the calls, with its `call_id`.
+        """
         ...
 
 
@@ -102,17 +113,18 @@ class Env(Protocol):
 class Oracle(Protocol):
     """An environment with a solver."""
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns actions from `state` to success, shortest or by demonstration; None when there are none."""
         ...
 
 
 def env_gives(env: Env) -> frozenset[Need]:
-    """What an environment gives: forks and an oracle, by its methods; an oracle of a wrapper, by what it declares."""
+    """What an environment gives, by its methods, its needs and its own `gives`; a wrapper's oracle by `gives` alone."""
     declared = gives_of(env)
     forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
     oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) and not isinstance(env, Gives) else ())
-    return declared | forks | oracle
+    calls = frozenset[Need]({CALLS_TAKEN} if CALLS in needs_of(env) else ())
+    return declared | forks | oracle | calls
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 from typing import Protocol, runtime_checkable
 
 from bough.env.env import Branching, Split, State, Step
-from bough.tree import Task
+from bough.tree import AgentAction, Task
 
 
 @runtime_checkable
@@ -19,11 +19,11 @@ class Host(Protocol):
         """Calls `Env.start`; raises `EnvFault` when the environment raises, hangs, or returns no `State`."""
         ...
 
-    async def step(self, state: State, action: str) -> Step:
+    async def step(self, state: State, action: AgentAction) -> Step:
         """Calls `Env.step`, with the same faults as `start`."""
         ...
 
-    async def plan(self, state: State) -> tuple[str, ...] | None:
+    async def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None too when the environment is no `Oracle`. Faults as in `start`."""
         ...
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from bough.env.checked import ValidatedEnv
 from bough.env.env import Branching, Env, Split, State, Step
-from bough.tree import Task
+from bough.tree import AgentAction, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class InProcessHost:
         with self._working():
             return ValidatedEnv(env=self.env).start(task)
 
-    async def step(self, state: State, action: str) -> Step:
+    async def step(self, state: State, action: AgentAction) -> Step:
         """Calls `Env.step`.
 
         Raises:
@@ -65,7 +65,7 @@ class InProcessHost:
         with self._working():
             return ValidatedEnv(env=self.env).step(state, action)
 
-    async def plan(self, state: State) -> tuple[str, ...] | None:
+    async def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None too when the environment is no oracle.
 
         Raises:

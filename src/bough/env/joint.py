@@ -8,7 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from bough.env.env import Branching, Env, Oracle, Split, State, Step, env_gives
-from bough.tree import Outcome, Task
+from bough.tree import AgentAction, Outcome, Task, plain_text
 from bough.tree.needs import ORACLE, Need
 
 LINE = re.compile(r"\s*(\d+)(?:\s+after\s+(\d+(?:\s*,\s*\d+)*))?\s*:\s*(.*\S)\s*")
@@ -97,7 +97,7 @@ class ParallelCalls:
             return Step(state=replace(state, observation=calls), valid=False)
         return self._all(inner, calls)
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         return self.env.plan(_inner(state)) if isinstance(self.env, Oracle) else None
 
@@ -178,8 +178,8 @@ def _inner(state: State) -> State:
 def _given(found: re.Match[str], results: Mapping[int, Step]) -> str:
     """Returns the result of a call; without such a call, the text itself."""
     step = results.get(int(found[1]))
-    return found[0] if step is None else step.state.observation
+    return found[0] if step is None else plain_text(step.state.observation)
 
 
 def _joined(results: Mapping[int, Step]) -> str:
-    return "\n".join(f"{number}: {results[number].state.observation}" for number in sorted(results))
+    return "\n".join(f"{number}: {plain_text(results[number].state.observation)}" for number in sorted(results))

@@ -1,11 +1,12 @@
 """Branching for every deterministic environment: restart the task and replay the actions."""
 
+import json
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
-from bough.tree import Outcome, Task
+from bough.tree import AgentAction, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 
 
@@ -14,12 +15,12 @@ class ReplayState:
     """The value of a state of `Replay`: a task, and the actions from its start."""
 
     task: Task
-    actions: tuple[str, ...] = ()
+    actions: tuple[AgentAction, ...] = ()
 
     @property
-    def name(self) -> tuple[str, ...]:
+    def name(self) -> str:
         """Equal for equal states: the key of the live states."""
-        return (self.task.id, str(self.task.seed), *self.actions)
+        return json.dumps([self.task.id, self.task.seed, *map(action_record, self.actions)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +37,8 @@ class Replay:
 
     env: Env
     keep: int = 64
-    _live: OrderedDict[tuple[str, ...], State] = field(
-        default_factory=OrderedDict[tuple[str, ...], State], init=False, repr=False, compare=False
+    _live: OrderedDict[str, State] = field(
+        default_factory=OrderedDict[str, State], init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
@@ -74,7 +75,7 @@ class Replay:
         self._retain(played, inner)
         return replace(inner, value=played)
 
-    def step(self, state: State, action: str) -> Step:
+    def step(self, state: State, action: AgentAction) -> Step:
         """Executes an action in any state that this environment, or a copy of it, has returned.
 
         Raises:
@@ -88,7 +89,7 @@ class Replay:
             self._retain(after, step.state)
         return replace(step, state=replace(step.state, value=after), replayed_steps=replayed + step.replayed_steps)
 
-    def plan(self, state: State) -> tuple[str, ...] | None:
+    def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns the inner oracle's plan; None too when the inner environment is no `Oracle`."""
         if not isinstance(self.env, Oracle):
             return None

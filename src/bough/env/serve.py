@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from bough.env.checked import ValidatedEnv
 from bough.env.env import Env, EnvFault, Split, State, Step, UserCodeError
-from bough.tree import Task
+from bough.tree import AgentAction, Task
 from bough.usercode.load import unpickle
 from bough.usercode.origin import describe
 
@@ -24,7 +24,7 @@ LENGTH_BYTES = 8
 Call: TypeAlias = Literal["tasks", "start", "step", "plan"]
 
 
-Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[str, ...] | None
+Answer: TypeAlias = State | Step | tuple[Task, ...] | tuple[AgentAction, ...] | None
 
 
 class Verdict(StrEnum):
@@ -79,7 +79,7 @@ class Request:
     draw: tuple[Split, int, int] | None = None
     task: Task | None = None
     state: State | None = None
-    action: str = ""
+    action: AgentAction = ""
 
     @property
     def about(self) -> str:

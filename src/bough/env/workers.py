@@ -9,7 +9,7 @@ from typing import cast
 from bough.env.env import Branching, Env, Split, State, Step
 from bough.env.serve import Packed, Request
 from bough.env.worker import Worker
-from bough.tree import Task
+from bough.tree import AgentAction, Task
 
 LARGE_ENV_BYTES = 50 * 2**20
 LARGE_STATE_BYTES = 2**20
@@ -113,7 +113,7 @@ class Workers:
         state = await self._workers[home].call(Request(call="start", task=task))
         return self._with_home(cast("State", state), home)
 
-    async def step(self, state: State, action: str) -> Step:
+    async def step(self, state: State, action: AgentAction) -> Step:
         """Calls `Env.step`; faults as in `start`."""
         home = self._home(state)
         if isinstance(state.value, Packed):
@@ -121,10 +121,10 @@ class Workers:
         step = cast("Step", await self._workers[home].call(Request(call="step", state=state, action=action)))
         return replace(step, state=self._with_home(step.state, home))
 
-    async def plan(self, state: State) -> tuple[str, ...] | None:
+    async def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Calls `Oracle.plan`; returns None too when the environment is no oracle. Faults as in `start`."""
         answer = await self._workers[self._home(state)].call(Request(call="plan", state=state))
-        return cast("tuple[str, ...] | None", answer)
+        return cast("tuple[AgentAction, ...] | None", answer)
 
     async def close(self) -> None:
         """Ends the processes. Safe to call twice."""

@@ -94,8 +94,8 @@ class FullTree:
         ranked: list[tuple[int, _Branch]] = []
         for group in groups:
             sampled = [each for each in group if each is not None]
-            first = {each.draft.parsed.action: each for each in reversed(sampled)}
-            ranked += enumerate(each for each in sampled if not self.merge or first[each.draft.parsed.action] is each)
+            first = {each.draft.parsed.text: each for each in reversed(sampled)}
+            ranked += enumerate(each for each in sampled if not self.merge or first[each.draft.parsed.text] is each)
         if self.keep is None or len(ranked) <= self.keep:
             return [each for _, each in ranked]
         found = await together(rollout, [rate(rollout, self.quality, each.draft) for _, each in ranked])

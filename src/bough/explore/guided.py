@@ -8,7 +8,7 @@ from bough.rollout.attempt import Attempt, Hints, attempt_with_retries
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.rollout.together import together
-from bough.tree import text_in
+from bough.tree import AgentAction, action_text, text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,9 +71,9 @@ class Guided:
 
         async def hint(cursor: Cursor) -> str:
             try:
-                plan: Sequence[str] | None = await rollout.plan(cursor)
+                plan: Sequence[AgentAction] | None = await rollout.plan(cursor)
             except EnvFault:
                 plan = None
-            return f"Do this: {', '.join(plan[: self.ahead])}" if plan else failure
+            return f"Do this: {', '.join(map(action_text, plan[: self.ahead]))}" if plan else failure
 
         return hint

@@ -6,10 +6,11 @@ from typing import ClassVar, Protocol, runtime_checkable
 from bough.appraise.prompts import LabelParser, Reader, check_places, story
 from bough.engine import EngineFault
 from bough.env import EnvFault
+from bough.explore.turn_texts import turn_texts
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
-from bough.tree import instructions_in
+from bough.tree import action_text, instructions_in, plain_text
 from bough.tree.needs import ORACLE, POLICY, Need, roles
 
 
@@ -38,7 +39,7 @@ class FormatScore:
         """0, 1 or 2."""
         del rollout
         known = draft.cursor.state.admissible
-        return float(draft.parsed.well_formed) + float(known is None or draft.parsed.action.strip() in known)
+        return float(draft.parsed.well_formed) + float(known is None or draft.parsed.text.strip() in known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,7 @@ class OracleMatch:
         if await FormatScore()(rollout, draft) < 2:
             return -1.0
         plan = await rollout.plan(draft.cursor)
-        return float(draft.parsed.action.strip() == plan[0]) if plan else None
+        return float(draft.parsed.text.strip() == action_text(plan[0])) if plan else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,8 +92,8 @@ class LlmJudge:
         """The score of the answer."""
         here = draft.cursor
         instructions = instructions_in(rollout.builder.nodes[0].info)
-        fields = story(instructions, [(turn.observation, turn.action) for turn in here.past], here.state.observation)
-        text = self.prompt.format_map(fields | {"action": draft.parsed.action})
+        fields = story(instructions, turn_texts(here.past), plain_text(here.state.observation))
+        text = self.prompt.format_map(fields | {"action": draft.parsed.text})
         return self.read(await rollout.ask(self.system, text, "quality", *draft.branches, role=self.role))
 
 
@@ -122,7 +123,7 @@ class EarlyAnswerBonus:
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The sum of the two."""
         found = await self.quality(rollout, draft)
-        if found is None or not draft.parsed.action.strip().startswith(self.answer):
+        if found is None or not draft.parsed.text.strip().startswith(self.answer):
             return found
         left = self.turns - 1 - len(draft.cursor.past)
         return found + self.weight * max(0, left) / self.turns

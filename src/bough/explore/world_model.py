@@ -4,10 +4,10 @@ import asyncio
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from bough.context import Renderer
+from bough.context import Renderer, conversation
 from bough.engine import Engine, EngineFault, FinishReason, Request, Sampling
 from bough.env import Branching, EnvFault, State, Step
-from bough.tree import Outcome, Task
+from bough.tree import AgentAction, Outcome, Task, action_text, plain_text
 from bough.tree.seeds import derive
 
 SYSTEM = (
@@ -56,7 +56,7 @@ class DirectLlmCall:
     async def __call__(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
         """The whole answer; see `Ask`."""
         request = Request(
-            prompt_tokens=self.renderer.render(system, (), text),
+            prompt_tokens=self.renderer.render(conversation(system, (), text)),
             sampling=sampling or self.sampling,
             stop_tokens=self.renderer.stop_tokens,
             seed=derive(self.seed, "aside", *name),
@@ -121,7 +121,7 @@ class WorldModel:
         answer = await self._generate(FIRST.format(task=told), "dream", task.seed)
         return self.state(answer, ImaginedEpisode(told=told))
 
-    async def step(self, state: State, action: str) -> Step:
+    async def step(self, state: State, action: AgentAction) -> Step:
         """The observation after an action.
 
         Raises:
@@ -130,7 +130,7 @@ class WorldModel:
         before = state.value
         if not isinstance(before, ImaginedEpisode):
             raise EnvFault(f"got a state with the value {before!r}; need an imagined one")
-        past = (*before.past, (state.observation, action))
+        past = (*before.past, (plain_text(state.observation), action_text(action)))
         turns = "\n".join(f"{read}\n> {done}" for read, done in past)
         answer = await self._generate(NEXT.format(told=before.told, turns=turns), "dream", before.run, *_flat(past))
         solved = self.solved in answer
@@ -142,7 +142,7 @@ class WorldModel:
             reward=float(solved),
         )
 
-    async def plan(self, state: State) -> tuple[str, ...] | None:
+    async def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """None: there is no oracle."""
         del state
 

@@ -90,7 +90,8 @@ def export(
     Turns are exact: the tokens of the prompt, and the sampled tokens. Sides of several turns include the observations
     in between. Bough's losses mask them, other libraries may not: use pairs of turns where that matters. Completions of
     revisions include observations as well. As text they have "input_ids" and "completion_mask", the tokens and the loss
-    mask that TRL uses; as messages use `assistant_only_loss`.
+    mask that TRL uses; as messages use `assistant_only_loss`. Messages are in OpenAI's form, with `tool_calls`, results
+    of the role "tool", and the `tools` in the row.
 
     Args:
         target: The run directory, whose tokenizer made the tokens.
@@ -246,7 +247,13 @@ def _pair(transcriber: Transcriber, winner: _Side, loser: _Side, gap: float, apa
     if apart.filters and not apart(transcriber.said(*winner), transcriber.said(*loser)):
         raise NotRepresentable("its sides are too similar")
     chosen, rejected = transcriber.wrote(*winner), transcriber.wrote(*loser)
-    return {"prompt": prompt, "chosen": chosen, "rejected": rejected, "task": winner[0].task.id, "gap": gap}
+    return {
+        "prompt": prompt,
+        "chosen": chosen,
+        "rejected": rejected,
+        "task": winner[0].task.id,
+        "gap": gap,
+    } | transcriber.tools(winner[0], winner[1][0])
 
 
 def _examples(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
@@ -269,7 +276,9 @@ def _examples(collector: _Collector, kept: Sequence[Credited], run: Run) -> None
 
 def _example(transcriber: Transcriber, tree: Tree, node: int, weight: float) -> Row:
     prompt, completion = transcriber.read(tree, int(turn_start(tree)[node])), transcriber.wrote(tree, [node])
-    return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight}
+    return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight} | transcriber.tools(
+        tree, node
+    )
 
 
 def _values(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
@@ -292,7 +301,12 @@ def _values(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
 
 
 def _value(transcriber: Transcriber, tree: Tree, node: int, written: int, value: float, head: str) -> Row:
-    return {"prompt": transcriber.read(tree, node, written), "value": value, "task": tree.task.id, "head": head}
+    return {
+        "prompt": transcriber.read(tree, node, written),
+        "value": value,
+        "task": tree.task.id,
+        "head": head,
+    } | transcriber.tools(tree, node)
 
 
 def _steps(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
@@ -341,7 +355,7 @@ def _revision(transcriber: Transcriber, path: RevisedPath) -> Row:
     prompt, completion = transcriber.read(tree, taught[0]), transcriber.wrote(tree, taught, by=Source.TEACHER)
     row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": path.gap}
     if transcriber.messages:
-        return row
+        return row | transcriber.tools(tree, taught[0])
     last = slice(int(tree.span[int(text_start(tree)[taught[-1]])]), int(tree.span[taught[-1] + 1]))
     learned = np.isin(token_node(tree), taught).astype(int)
     return row | {"input_ids": tree.token[last].tolist(), "completion_mask": learned[last].tolist()}

@@ -2,16 +2,37 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from bough.context import Turn
+from bough.context import Turn, conversation
 from bough.policy.chat import ChatRenderer
-from bough.tree import Kind, Source, Tree, context, instructions_in, path, text_in, text_start, turn_start
+from bough.tree import (
+    AgentAction,
+    BadCall,
+    Kind,
+    Message,
+    Observation,
+    Source,
+    ToolCall,
+    Tree,
+    action_in,
+    calls_in,
+    context,
+    instructions_in,
+    observation_in,
+    openai_messages,
+    path,
+    text_in,
+    text_start,
+    tool_record,
+    tools_at,
+    turn_start,
+)
 
-Message: TypeAlias = dict[str, str]
-"""A role and a content."""
+Row: TypeAlias = dict[str, Any]
+"""A message in OpenAI's form: role, content, and calls or the id of a call."""
 
 
 class NotRepresentable(ValueError):
@@ -30,7 +51,7 @@ class Transcriber:
     renderer: ChatRenderer
     messages: bool
 
-    def read(self, tree: Tree, node: int, written: int = 0) -> str | list[Message]:
+    def read(self, tree: Tree, node: int, written: int = 0) -> str | list[Row]:
         """The policy's context before token `written` of an action.
 
         Raises:
@@ -42,7 +63,7 @@ class Transcriber:
             return self._chat(tree, node)
         return self.renderer.verbatim((*context(tree, node).tolist(), *_written(tree, node)[:written]))
 
-    def wrote(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Message]:
+    def wrote(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Row]:
         """The path from the first of some actions to the last, both included, all with source `by`.
 
         Args:
@@ -72,8 +93,16 @@ class Transcriber:
         after = self._chat(tree, int(begin[last]))
         if after[: len(before)] != before:
             raise NotRepresentable("its context is rebuilt on the path")
-        said = self.renderer.text(_whole(tree, last)).strip()
-        return [*after[len(before) :], {"role": "assistant", "content": said}]
+        if calls_in(tree.info[last]):
+            *_, said = openai_messages([*_conversation(*_past(tree, int(begin[last]))), _said(tree, last)])
+        else:
+            said = {"role": "assistant", "content": self.renderer.text(_whole(tree, last)).strip()}
+        return [*after[len(before) :], said]
+
+    def tools(self, tree: Tree, node: int) -> Row:
+        """The tools at a node as a member of a row; nothing in text, or without tools."""
+        tools = tools_at(tree, node) if self.messages else ()
+        return {"tools": [*map(tool_record, tools)]} if tools else {}
 
     def said(self, tree: Tree, nodes: Sequence[int]) -> str:
         """The text of some actions, a line each, without observations; `nodes` are the last nodes of the actions."""
@@ -86,32 +115,58 @@ class Transcriber:
             raise NotRepresentable("the text of its tokens depends on later tokens")
         return whole[len(begin) :]
 
-    def _chat(self, tree: Tree, node: int) -> list[Message]:
+    def _chat(self, tree: Tree, node: int) -> list[Row]:
         """The messages that the chat format renders as exactly the context."""
         system, past, observation = _past(tree, node)
-        read = tuple(context(tree, node).tolist())
+        read, tools = tuple(context(tree, node).tolist()), tools_at(tree, node)
         for first in range(len(past) + 1):
             shown = past[first:]
-            if self.renderer.render(system, shown, observation) == read:
-                return self.renderer.messages(system, shown, observation)
+            messages = conversation(system, shown, observation)
+            if self.renderer.render(messages, tools) == read:
+                plain = not tools and all(isinstance(turn.action, str) for turn in shown)
+                if plain and isinstance(observation, str):
+                    return self.renderer.messages(messages)
+                return openai_messages(_conversation(system, shown, observation))
         raise NotRepresentable("its context is no plain chat of its last turns")
 
 
-def _past(tree: Tree, node: int) -> tuple[str, list[Turn], str]:
+def _past(tree: Tree, node: int) -> tuple[str, list[Turn], Observation]:
     """The instructions, the turns before an action, and the last observation."""
     past: list[Turn] = []
-    observation, tokens = "", ()
+    observation: Observation = ""
+    tokens: tuple[int, ...] = ()
+    action: AgentAction = ""
     for place in map(int, path(tree, node)[:-1]):
         if tree.kind[place] == Kind.ACTION:
-            tokens = (*tokens, *tree.tokens_of(place).tolist())
+            tokens, info = (*tokens, *tree.tokens_of(place).tolist()), tree.info[place]
+            action = action_in(info) if calls_in(info) else text_in(info) or ""
             continue
         if tokens:
-            past.append(Turn(observation=observation, action="", tokens=tokens))
+            past.append(Turn(observation=observation, action=action, tokens=tokens))
             tokens = ()
-        observation = text_in(tree.info[place]) or ""
+        observation = observation_in(tree.info[place])
     if tokens:
         raise NotRepresentable("within an action")
     return instructions_in(tree.info[0]), past, observation
+
+
+def _conversation(system: str, past: Sequence[Turn], observation: Observation) -> list[Message]:
+    """The messages of a context, with the parsed text and calls of sampled messages."""
+    written = iter([_message(turn.action) for turn in past])
+    return [next(written) if each.tokens else each for each in conversation(system, past, observation)]
+
+
+def _message(action: AgentAction) -> Message:
+    """An action as an assistant's message; bad calls stay in its text."""
+    if isinstance(action, str):
+        return Message(role="assistant", content=action)
+    good = tuple(call for call in action.calls if isinstance(call, ToolCall))
+    bad = [call.text for call in action.calls if isinstance(call, BadCall)]
+    return Message(role="assistant", content="\n".join([*filter(None, [action.text]), *bad]), tool_calls=good)
+
+
+def _said(tree: Tree, node: int) -> Message:
+    return _message(action_in(tree.info[node]))
 
 
 def _whole(tree: Tree, node: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Kind, Rewarded, Task, Tree, counted, groups, path, text_in
+from bough.tree import AgentAction, Kind, Rewarded, Task, Tree, counted, groups, path, text_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class ExItState:
         self._used = 0
 
     async def rewrite(
-        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
+        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
     ) -> list[Task]:
         """The tasks, some of them replaced by histories."""
         del teacher

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bough.lazy import Tensor, torch
-from bough.tree import Floats, Rewarded, StageError, Task, derive, describe, is_column
+from bough.tree import AgentAction, Floats, Rewarded, StageError, Task, derive, describe, is_column
 
-Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[str, ...]]]
+Teacher: TypeAlias = Callable[[Task], Awaitable[tuple[AgentAction, ...]]]
 """Returns the oracle's solution of a task; () without a solution."""
 
 Item = TypeVar("Item")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import Rewarded, Task
+from bough.tree import AgentAction, Rewarded, Task
 from bough.tree.needs import ORACLE, Need
 
 
@@ -68,7 +68,7 @@ class SnapshotsState:
     ready: bool = True
 
     def __init__(self, settings: Snapshots) -> None:
-        self.ways: list[tuple[Task, tuple[str, ...]]] = []
+        self.ways: list[tuple[Task, tuple[AgentAction, ...]]] = []
         """The oracle's actions by task."""
         self._settings = settings
         self._steps = 0
@@ -84,7 +84,7 @@ class SnapshotsState:
         ]
 
     async def rewrite(
-        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[str, ...]]], seed: int
+        self, tasks: Sequence[Task], teacher: Callable[[Task], Awaitable[tuple[AgentAction, ...]]], seed: int
     ) -> list[Task]:
         """Replace each task by a snapshot in the first steps.
 

@@ -1,44 +1,41 @@
 """Renders conversations in a chat template and keeps the sampled tokens as they are."""
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
-
-from jinja2 import TemplateError
+from typing import TYPE_CHECKING, Any, cast
 
 from bough.policy.literal import LiteralEncoder, Tokens
+from bough.policy.template import ChatTemplate, Entry
+from bough.tree import (
+    Action,
+    AgentAction,
+    Message,
+    Tool,
+    action_record,
+    action_text,
+    call_record,
+    read_action,
+    tool_record,
+)
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-ROLES = ("user", "assistant")
 
-
-@runtime_checkable
-class PastTurn(Protocol):
-    """One past turn: the observation and the action's tokens as sampled, with the stop token if one was sampled."""
-
-    @property
-    def observation(self) -> str:
-        """The observation."""
-        ...
-
-    @property
-    def tokens(self) -> Tokens:
-        """The action's tokens."""
-        ...
+MARKS = ("<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>")
+"""Marks of calls and results that some tokenizers have as tokens, though not as special ones."""
 
 
 class ChatRenderer:
-    """Renders a system prompt, past turns and an observation as a chat: system, user, assistant, user, ...
+    """Renders the messages of a conversation in the model's chat template.
 
     Sampled tokens are never tokenised again: only the template's text around them is tokenised, and the sampled tokens
     are spliced in. The one exception is a template that rewrites earlier assistant messages (Qwen3's drops the
     thinking). Such a conversation can't be extended, only rendered again, and the rewritten messages are tokenised from
     the template's text. Blanks that a template trims around a message do not count as rewriting.
 
-    A template without a system role gets the system prompt at the beginning of the first user message.
+    `ChatTemplate` writes what a template lacks: a system role, tools, calls.
 
     Only the template adds special tokens: their texts in a system prompt, an observation or an action are encoded as
     plain text (`LiteralEncoder`).
@@ -67,30 +64,32 @@ class ChatRenderer:
             raise ValueError(
                 "got a tokenizer without a chat template; need one: put chat_template.jinja next to tokenizer.json"
             )
-        self._template = dict(template)
-        # `extend` also renders the chat of the turn before, which is cached.
-        self._chat = lru_cache(maxsize=1024)(self._write_chat)
+        self._template = ChatTemplate(tokenizer, template)
         self._spoken = lru_cache(maxsize=65536)(self._decode)
-        self._system_role = True
-        self._system_role = self._takes_system()
         between = self._between()
         self.stop_tokens: Tokens = self._ends(between, end_tokens)
-        self._encoder = LiteralEncoder(tokenizer, edges=self._edges(between))
+        marks = [each.content for each in self._tokenizer.added_tokens_decoder.values() if each.content in MARKS]
+        self._encoder = LiteralEncoder(tokenizer, edges={*marks, *self._edges(between)})
+        self._marks = [(mark, self._encoder.hide(mark)) for mark in marks]
 
-    def render(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens:
+    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens:
         """Render a whole context, up to the generation prompt."""
-        system, contents = self._hidden(system, past, observation)
-        text = self._chat(system, contents)
-        frame = self._frame(system, contents)
+        entries, shown = self._hidden(messages), self._tools(tools)
+        sampled = [(entry.content, each.tokens) for entry, each in zip(entries, messages, strict=True) if entry.sampled]
+        frame = self._template.frame(entries, shown)
+        if not self._template.takes_raw_calls and frame is not None:
+            return self._spliced([tokens for _, tokens in sampled], frame)
+        text = self._template.text(entries, shown)
         if frame is None or not text.startswith(frame[0]):
             return self._encoder.encode(text)
         read: list[int] = []
         last: Tokens = ()
         pending, rest = frame[0], text[len(frame[0]) :]
-        for turn, words, after in zip(past, contents[1::2], frame[1:], strict=True):
-            if rest.startswith(words + after):
-                read += (*self._follow(last, pending), *turn.tokens)
-                last, pending, rest = turn.tokens, after, rest[len(words + after) :]
+        for (words, tokens), after in zip(sampled, frame[1:], strict=True):
+            said = rest.removeprefix(self._template.lead)
+            if said.startswith(words + after):
+                read += (*self._follow(last, pending), *tokens)
+                last, pending, rest = tokens, after, said[len(words + after) :]
                 continue
             rewritten, found, rest = rest.partition(after)
             if not found:
@@ -98,19 +97,38 @@ class ChatRenderer:
             pending += rewritten + after
         return (*read, *self._follow(last, pending)) if not rest else self._encoder.encode(text)
 
-    def extend(self, system: str, past: Sequence[PastTurn], observation: str) -> Tokens | None:
-        """The tokens from the last action of `past` to the generation prompt, with `observation` in between.
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens | None:
+        """The tokens from the last assistant's message to the generation prompt, with the messages in between.
 
-        Adds a stop token to an action without one. None when the template rewrites earlier messages.
+        Adds a stop token to a message without one. None when the template rewrites earlier messages.
         """
-        system, contents = self._hidden(system, past, observation)
-        read = self._chat(system, contents[:-2]) + contents[-2]
-        text = self._chat(system, contents)
-        return self._follow(past[-1].tokens, text[len(read) :]) if text.startswith(read) else None
+        entries, shown = self._hidden(messages), self._tools(tools)
+        last = max(place for place, entry in enumerate(entries) if entry.role == "assistant")
+        tokens = messages[last].tokens
+        if not self._template.takes_raw_calls:
+            before, after = (self._template.frame(part, shown) for part in (entries[:last], entries))
+            appends = entries[last].sampled and before and after and after[: len(before)] == before
+            return self._follow(tokens, after[-1]) if appends and after else None
+        read, text = self._template.text(entries[:last], shown), self._template.text(entries, shown)
+        said = text[len(read) :].removeprefix(self._template.lead)
+        extends = text.startswith(read) and said.startswith(entries[last].content)
+        return self._follow(tokens, said[len(entries[last].content) :]) if extends else None
 
-    def write(self, action: str) -> Tokens:
-        """The tokens of an action that the policy did not sample (a teacher's), with a stop token."""
-        return (*self._encoder.literal(action), self.stop_tokens[0])
+    def write(self, action: AgentAction) -> Tokens:
+        """The tokens of an action that the policy did not sample (a teacher's), with a stop token.
+
+        The marks of the family's calls become special tokens where the tokenizer has them; nothing else does.
+        """
+        if isinstance(action, str) or not action.calls:
+            return (*self._encoder.literal(action_text(action)), self.stop_tokens[0])
+        record = json.loads(self._encoder.hide(json.dumps(action_record(action), ensure_ascii=False)))
+        hidden = cast("Action", read_action(record))
+        return (*self._encoder.encode(self._template.format.write(hidden)), self.stop_tokens[0])
+
+    def parse(self, tokens: Sequence[int]) -> Action:
+        """The text and the calls of an action, in the format that the template writes; see `CallFormat`."""
+        kept = [token for token in tokens if token not in self.stop_tokens]
+        return self._template.format.parse(self.verbatim(kept))
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""
@@ -121,51 +139,48 @@ class ChatRenderer:
         """The text of tokens, with stop tokens and special tokens."""
         return self._tokenizer.decode([*tokens], skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
-    def messages(self, system: str, past: Sequence[PastTurn], observation: str) -> list[dict[str, str]]:
-        """The messages that `render` turns into a context, each with a role and a content."""
-        return self._messages(system, self._contents(past, observation))
+    def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
+        """The messages as the template gets them, sampled ones as text."""
+        return self._template.entries([self._entry(message) for message in messages], "")[0]
 
-    def _contents(self, past: Sequence[PastTurn], observation: str) -> tuple[str, ...]:
-        """The contents of user and assistant in turn, the user's first and last."""
-        said = [text for turn in past for text in (turn.observation, self._spoken(turn.tokens))]
-        return (*said, observation)
+    def _entry(self, message: Message) -> Entry:
+        if message.tokens:
+            return Entry(message.role, self._spoken(message.tokens), sampled=True)
+        rows = [call_record(call) for call in message.tool_calls]
+        calls = json.dumps(rows, ensure_ascii=False) if rows else ""
+        return Entry(message.role, message.content, calls, message.call_id)
 
-    def _hidden(self, system: str, past: Sequence[PastTurn], observation: str) -> tuple[str, tuple[str, ...]]:
-        """System prompt and contents, with the texts of special tokens replaced by placeholders."""
+    def _hidden(self, messages: Sequence[Message]) -> tuple[Entry, ...]:
+        """The messages, with the texts of special tokens replaced by placeholders."""
         hide = self._encoder.hide
-        return hide(system), tuple(map(hide, self._contents(past, observation)))
+        hidden = [
+            entry._replace(content=hide(entry.content), calls=hide(entry.calls), call_id=hide(entry.call_id))
+            for entry in map(self._entry, messages)
+        ]
+        # A model's own calls keep their marks where its message is rewritten.
+        return tuple(self._with_marks(entry) if entry.sampled else entry for entry in hidden)
+
+    def _with_marks(self, entry: Entry) -> Entry:
+        content = entry.content
+        for mark, placeholder in self._marks:
+            content = content.replace(placeholder, mark)
+        return entry._replace(content=content)
+
+    def _tools(self, tools: Sequence[Tool]) -> str:
+        """The tools as JSON, with placeholders; "" without any."""
+        rows = [tool_record(tool) for tool in tools]
+        return self._encoder.hide(json.dumps(rows, ensure_ascii=False)) if rows else ""
+
+    def _spliced(self, sampled: Sequence[Tokens], frame: Sequence[str]) -> Tokens:
+        """The sampled tokens within the template's text."""
+        read = list(self._encoder.encode(frame[0]))
+        for tokens, after in zip(sampled, frame[1:], strict=True):
+            read += (*tokens, *self._follow(tokens, after))
+        return tuple(read)
 
     def _decode(self, tokens: Tokens) -> str:
         kept = tokens[:-1] if tokens and tokens[-1] in self.stop_tokens else tokens
         return self._tokenizer.decode(kept, clean_up_tokenization_spaces=False).strip()
-
-    def _messages(self, system: str, contents: tuple[str, ...]) -> list[dict[str, str]]:
-        if system and not self._system_role:
-            system, contents = "", (f"{system}\n\n{contents[0]}", *contents[1:])
-        messages = [{"role": "system", "content": system}] if system else []
-        return messages + [{"role": ROLES[i % 2], "content": text} for i, text in enumerate(contents)]
-
-    def _write_chat(self, system: str, contents: tuple[str, ...]) -> str:
-        messages = self._messages(system, contents)
-        try:
-            return self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True, **self._template
-            )
-        except TemplateError as error:
-            raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
-
-    def _frame(self, system: str, contents: tuple[str, ...]) -> list[str] | None:
-        """The template's text before, between and after the assistant's contents; None when it drops one."""
-        salt = next(salt for salt in count() if not any(f"[[{salt}." in text for text in (system, *contents)))
-        marked = tuple(f"[[{salt}.{i}]]" if i % 2 else text for i, text in enumerate(contents))
-        rest = self._write_chat(system, marked)
-        frame: list[str] = []
-        for mark in marked[1::2]:
-            before, found, rest = rest.partition(mark)
-            if not found:
-                return None
-            frame.append(before)
-        return [*frame, rest]
 
     def _follow(self, tokens: Tokens, text: str) -> Tokens:
         """The tokens of `text` after `tokens`, without its leading end of message where `tokens` have one."""
@@ -174,16 +189,10 @@ class ChatRenderer:
         closed = tokens and tokens[-1] in self.stop_tokens
         return following[ends[0] + 1 :] if closed and ends else following
 
-    def _takes_system(self) -> bool:
-        self._write_chat("", ("a",))
-        try:
-            return "[[system]]" in self._write_chat("[[system]]", ("a",))
-        except ValueError:
-            return False
-
     def _between(self) -> str:
         """The template's text between two assistant messages, with "[[user]]" for the user's message."""
-        frame = self._frame("", ("a", "b", "[[user]]"))
+        entries = Entry("user", "a"), Entry("assistant", "b", sampled=True), Entry("user", "[[user]]")
+        frame = self._template.frame(entries, "")
         if frame is None:
             raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
         return frame[1]

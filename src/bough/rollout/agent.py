@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bough.context import Context, Parser, Renderer
+from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, Sampling
 from bough.tree.needs import POLICY
 
@@ -28,7 +28,7 @@ class RoleModel:
 
     def question(self, system: str, text: str) -> tuple[int, ...]:
         """The prompt of a conversation with one user message."""
-        return self.renderer.render(system, (), text)
+        return self.renderer.render(conversation(system, (), text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

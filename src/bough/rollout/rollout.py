@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
-from bough.context import Turn, full_instructions
+from bough.context import Turn, conversation, full_instructions
 from bough.engine import Sampling
 from bough.env import Branching, EnvFault, Host, Step
 from bough.rollout.agent import Agent, Limits
@@ -14,7 +14,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.open_ends import end_open
 from bough.rollout.writer import Writer
-from bough.tree import Kind, Outcome, Source, TruncatedBy, fault_in
+from bough.tree import AgentAction, Kind, Outcome, Source, TruncatedBy, fault_in, observation_info, plain_text
 from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
@@ -70,14 +70,15 @@ class Rollout:
             ValueError: when the first prompt does not fit the model, or the episode is over after `Task.start`.
         """
         state = await self._from_env(self._host.start(self.builder.task), "start", ())
-        text = self._writer.extend((), state.observation).tokens
+        text = self._writer.extend((), state.observation, state.tools).tokens
         capacity = self._agent.engine.context_tokens
         if len(text) >= capacity:
             raise ValueError(
                 f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
                 f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
             )
-        info: dict[str, object] = {"text": state.observation, "instructions": self._instructions}
+        info: dict[str, object] = {"text": plain_text(state.observation), "instructions": self._instructions}
+        info |= observation_info(state.observation, state.tools or None)
         node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
         cursor = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
         start = self.builder.task.start
@@ -107,7 +108,7 @@ class Rollout:
         """A seed for the explorer's own random choices, by name; completions use other seeds."""
         return derive(self._seed, "explorer", *name)
 
-    async def plan(self, cursor: Cursor) -> tuple[str, ...] | None:
+    async def plan(self, cursor: Cursor) -> tuple[AgentAction, ...] | None:
         """The oracle's plan from here; None without an oracle or without a solution."""
         return await self._from_env(self._host.plan(cursor.state), "plan", cursor.branches)
 
@@ -116,9 +117,9 @@ class Rollout:
         cursor: Cursor,
         *,
         branch: int = 0,
-        action: str | None = None,
+        action: AgentAction | None = None,
         source: Source = Source.TEACHER,
-        ahead: Sequence[str] = (),
+        ahead: Sequence[AgentAction] = (),
         hint: str = "",
     ) -> Cursor | Outcome:
         """Take one turn: sample an action, execute it, and add the observation.
@@ -188,7 +189,7 @@ class Rollout:
         async with self.budget.reserve(max_cost) as cost:
             return await self._writer.sample(at, branch, chosen, max_cost, hint=hint, cost=cost)
 
-    def force_action(self, cursor: Cursor, action: str, *, branch: int = 0) -> PendingAction:
+    def force_action(self, cursor: Cursor, action: AgentAction, *, branch: int = 0) -> PendingAction:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
         return self._writer.force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
 
@@ -235,7 +236,7 @@ class Rollout:
         chosen, model = sampling or self.sampling, self._agent.model(role)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
+            prompt, owner = model.question(conversation(system, text)), f"task {self.builder.task.id} question {name}"
             seed = derive(self._seed, "ask", *name)
             tokens = (await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)).tokens
             cost.tokens = len(tokens)
@@ -341,6 +342,7 @@ class Rollout:
             action=draft.parsed.action,
             tokens=draft.tokens,
             marks=draft.parsed.marks,
+            tools=cursor.state.tools,
         )
         after = Cursor(
             node=draft.node,
@@ -355,7 +357,9 @@ class Rollout:
     def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
         """Add the observation; `after.node` is the action before it."""
         node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key)
-        node.info["text"] = step.state.observation
+        node.info["text"] = plain_text(step.state.observation)
+        tools = None if step.state.tools == after.past[-1].tools else step.state.tools
+        node.info |= observation_info(step.state.observation, tools)
         if step.replayed_steps:
             node.info["replayed_steps"] = step.replayed_steps
         if step.info:
@@ -365,7 +369,7 @@ class Rollout:
         if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
             # The episode is over, so the last observation adds no tokens.
             return self._end(node, step.outcome, step, spent)
-        extension = self._writer.extend(after.past, step.state.observation)
+        extension = self._writer.extend(after.past, step.state.observation, step.state.tools)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
         if fits := len(text) < self._agent.engine.context_tokens:
             # Stored for truncated paths too: a critic values their final state.
@@ -374,14 +378,7 @@ class Rollout:
             if not over and not spent:
                 node.info["needed_tokens"] = len(text)
             return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
-        return Cursor(
-            node=number,
-            state=step.state,
-            text=text,
-            past=after.past,
-            sampled_tokens=after.sampled_tokens,
-            branches=after.branches,
-        )
+        return replace(after, node=number, state=step.state, text=text)
 
     def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: TruncatedBy) -> Outcome:
         node.outcome, node.success = outcome, step.success

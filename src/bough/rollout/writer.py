@@ -4,14 +4,14 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import ContextUpdate, Parsed, PromptedParser, Turn
+from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, conversation, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
-from bough.tree import Kind, Outcome, Source
+from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_info, action_text, add_line
 from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
@@ -111,17 +111,17 @@ class Writer:
         return draft
 
     def force_action(
-        self, cursor: Cursor, action: str, *, branch: int, source: Source, ahead: Sequence[str]
+        self, cursor: Cursor, action: AgentAction, *, branch: int, source: Source, ahead: Sequence[AgentAction]
     ) -> PendingAction:
         """Add an action without sampling, in the parser's form."""
         renderer, parser = self.agent.renderer, self.agent.parser
-        written = (
-            parser.write(action, cursor.past, ahead or (action,)) if isinstance(parser, PromptedParser) else action
-        )
+        written, found = action, Parsed(action=action, well_formed=True)
+        if isinstance(parser, PromptedParser) and isinstance(action, str):
+            written = parser.write(action, cursor.past, [action_text(each) for each in ahead] or (action,))
+            found = replace(parser(written), action=action)
         draft = self.force_tokens(cursor, renderer.write(written), branch=branch, source=source, whole=True)
-        found = parser(written) if isinstance(parser, PromptedParser) else Parsed(action=action, well_formed=True)
-        draft = replace(draft, parsed=replace(found, action=action))
-        self.record(draft, written)
+        draft = replace(draft, parsed=found)
+        self.record(draft, written if isinstance(written, str) else None)
         return draft
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
@@ -142,8 +142,9 @@ class Writer:
         info, node.well_formed = node.info, parsed.well_formed
         raw = self.agent.renderer.text(draft.tokens) if raw is None else raw
         info |= parsed.marks
-        info["text"] = parsed.action
-        if raw != parsed.action:
+        info["text"] = parsed.text
+        info |= action_info(parsed.action)
+        if raw != parsed.text:
             info["raw"] = raw
         if parsed.spans:
             info["spans"] = {name: self._tokens(draft.tokens, raw, span) for name, span in parsed.spans.items()}
@@ -182,11 +183,11 @@ class Writer:
         (system, text, answer), model = item, self.agent.model(role)
         stops = model.renderer.stop_tokens
         tokens = tuple(token for token in model.renderer.write(answer) if token not in stops)
-        return model.question(system, text), tokens, ()
+        return model.question(conversation(system, text)), tokens, ()
 
-    def extend(self, past: Sequence[Turn], observation: str) -> ContextUpdate:
+    def extend(self, past: Sequence[Turn], observation: Observation, tools: Sequence[Tool]) -> ContextUpdate:
         """The update of the context before the next action; without turns, the first prompt."""
-        return self.agent.context.extend(self.agent.renderer, self.instructions, past, observation)
+        return self.agent.context.extend(self.agent.renderer, self.instructions, past, observation, tools)
 
     def name(self, branches: tuple[int, ...]) -> str:
         """The name of a position, for messages."""
@@ -207,7 +208,7 @@ class Writer:
             sampled_tokens=sum(len(piece.tokens) for piece in pieces if piece.policy_version >= 0),
             logprob=float(sum(sum(piece.logprobs or ()) for piece in pieces)),
             complete=whole,
-            parsed=self.agent.parser(self.agent.renderer.text(tokens)),
+            parsed=parse_tokens(self.agent.parser, self.agent.renderer, tokens),
             branches=branches,
         )
 
@@ -223,7 +224,7 @@ class Writer:
 
     def _hinted_prompt(self, cursor: Cursor, hint: str) -> tuple[int, ...]:
         """The prompt at a cursor with a hint added to the observation."""
-        extension = self.extend(cursor.past, f"{cursor.state.observation}\n{hint}")
+        extension = self.extend(cursor.past, add_line(cursor.state.observation, hint), cursor.state.tools)
         if extension.kind is Kind.EDIT:
             return extension.tokens
         added = len(self.builder.nodes[cursor.node].tokens)

@@ -64,7 +64,7 @@ class Siblings:
             return ""
         first: dict[str, PendingAction] = {}
         for draft in earlier:
-            first.setdefault(draft.parsed.action, draft)
+            first.setdefault(draft.parsed.text, draft)
         lines: list[str] = []
         for action, draft in first.items():
             if self.carry_out:

@@ -7,6 +7,7 @@ from functools import partial
 from bough.appraise.prompts import LabelParser, Reader, Text, check_places
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
+from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -19,7 +20,7 @@ from bough.search.node import SearchNode
 from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
-from bough.tree import instructions_in
+from bough.tree import instructions_in, plain_text
 from bough.tree.needs import POLICY, Need, roles
 
 NEXT = (
@@ -92,9 +93,9 @@ class Imagine:
         """The value of one simulation of an action."""
         dream = WorldModel(ask=partial(tree.rollout.ask, role=self.world_role))
         instructions = instructions_in(tree.rollout.builder.nodes[0].info)
-        past = tuple((turn.observation, turn.action) for turn in at.past)
+        past = tuple(turn_texts(at.past))
         state, action = (
-            dream.state(at.state.observation, ImaginedEpisode(told=instructions, past=past, run=run)),
+            dream.state(plain_text(at.state.observation), ImaginedEpisode(told=instructions, past=past, run=run)),
             child.action,
         )
         for turn in range(self.depth):
@@ -137,7 +138,7 @@ class Imagine:
         for run in (value.run, value.run + self.n):
             again = ImaginedEpisode(told=value.told, past=value.past, run=run)
             try:
-                return await dream.step(dream.state(state.observation, again), action)
+                return await dream.step(dream.state(plain_text(state.observation), again), action)
             except EnvFault:
                 continue
         return None
@@ -175,4 +176,4 @@ def _story(state: State) -> dict[str, str]:
     value = state.value
     assert isinstance(value, ImaginedEpisode)
     turns = "\n".join(f"{read}\n> {action}" for read, action in value.past)
-    return {"instructions": value.told, "turns": turns, "observation": state.observation}
+    return {"instructions": value.told, "turns": turns, "observation": plain_text(state.observation)}

@@ -58,7 +58,7 @@ class SearchNode:
     @property
     def action(self) -> str:
         """The text of the action; "" at the root."""
-        return "" if self.draft is None else self.draft.parsed.action
+        return "" if self.draft is None else self.draft.parsed.text
 
     @property
     def ended(self) -> bool:

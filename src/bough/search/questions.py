@@ -9,7 +9,7 @@ from bough.engine import EngineFault, Sampling
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
-from bough.tree import instructions_in, text_in
+from bough.tree import instructions_in, plain_text, text_in
 from bough.tree.needs import POLICY
 
 Answer = TypeVar("Answer")
@@ -19,8 +19,8 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
     """The prompt fields of a node's state, or of the state before its action if it is not executed."""
     nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
-        past = [(turn.observation, turn.action) for turn in draft.cursor.past]
-        past.append((draft.cursor.state.observation, draft.parsed.action))
+        past = turn_texts(draft.cursor.past)
+        past.append((plain_text(draft.cursor.state.observation), draft.parsed.text))
         observation = text_in(nodes[tree.rollout.answered[draft.node]].info) or ""
     else:
         cursor = node.at if isinstance(node.at, Cursor) else None
@@ -30,8 +30,8 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
             raise ValueError(
                 f"story: got {node}, without a state or an action; need the root, or a node with an action"
             )
-        past = [(turn.observation, turn.action) for turn in cursor.past]
-        observation = cursor.state.observation
+        past = turn_texts(cursor.past)
+        observation = plain_text(cursor.state.observation)
     return prompts.story(instructions_in(nodes[0].info), past, observation)
 
 

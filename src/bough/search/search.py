@@ -161,13 +161,13 @@ class Search:
         same = {child.action: child for child in node.children} if self.merge else {}
         new: list[SearchNode] = []
         for draft, prior in proposed:
-            twin = same.get(draft.parsed.action)
+            twin = same.get(draft.parsed.text)
             if twin is not None:
                 twin.copies += 1
                 continue
             new.append(tree.add(node, draft, prior=prior))
             if self.merge:
-                same[draft.parsed.action] = new[-1]
+                same[draft.parsed.text] = new[-1]
         node.expansions += 1
         if not node.children:
             tree.prune(node)

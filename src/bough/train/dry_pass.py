@@ -37,6 +37,7 @@ from bough.tree import (
     Verdict,
     counted,
     derive,
+    plain_text,
     spread_paths,
 )
 from bough.tree.needs import (
@@ -123,7 +124,7 @@ async def _script(runtime: Runtime, task: Task) -> Callable[[Request], Sequence[
             thing="environment start",
             deadline_s=run.world.limits.env_deadline_s,
         )
-        actions = [*(state.admissible or state.observation.split())][:ACTIONS]
+        actions = [*(state.admissible or plain_text(state.observation).split())][:ACTIONS]
     except EnvFault:
         actions = []
     parser = run.world.parser if isinstance(run.world.parser, PromptedParser) else None

@@ -14,7 +14,7 @@ from bough.store import read_tasks
 from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
-from bough.tree import Task, derive
+from bough.tree import AgentAction, Task, derive
 
 Result = TypeVar("Result")
 
@@ -54,11 +54,11 @@ class TimedHost:
         """`Host.start`."""
         return await self._until(self.host.start(task), "start")
 
-    async def step(self, state: State, action: str) -> Step:
+    async def step(self, state: State, action: AgentAction) -> Step:
         """`Host.step`."""
         return await self._until(self.host.step(state, action), "step")
 
-    async def plan(self, state: State) -> tuple[str, ...] | None:
+    async def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """`Host.plan`."""
         return await self._until(self.host.plan(state), "plan")
 

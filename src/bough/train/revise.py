@@ -3,27 +3,37 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
 from bough.config.finite import INFINITE
-from bough.context import Context, Parser, Renderer, Turn
+from bough.context import Context, Parser, Renderer, Turn, parse_tokens
 from bough.credit import Credit, Searched, compute_credit
 from bough.rollout import NodeDraft, TreeBuilder
 from bough.tree import (
     Credited,
     Kind,
+    Observation,
     Outcome,
     Rewarded,
     Source,
     Ternary,
+    Tool,
     Tree,
     TruncatedBy,
+    action_info,
     instructions_in,
+    observation_in,
+    observation_info,
     path_view,
-    text_in,
+    plain_text,
+    tools_at,
 )
 from bough.tree.needs import needs_of
+
+_Seen: TypeAlias = tuple[Observation, tuple[Tool, ...]]
+"""An observation, and the tools with it."""
 
 ROUNDING = 1e-9
 """Smaller decreases of a value are rounding differences between orders of summation."""
@@ -148,7 +158,7 @@ class Revise:
             wrong = next((turn for turn in later if bad.credit[turn] < self.below - ROUNDING), len(bad.turns) - 1)
             if wrong + 1 < len(bad.seen):
                 # Equal texts in equal positions are one mistake, however often they were sampled.
-                key = tuple(bad.turns[: wrong + 1]), tuple(bad.seen[: wrong + 2])
+                key = tuple(bad.turns[: wrong + 1]), tuple(plain_text(seen) for seen, _ in bad.seen[: wrong + 2])
                 found.setdefault(key, _Mistake(bad=bad, wrong=wrong, good=near, since=since))
         return list(found.values())
 
@@ -168,7 +178,7 @@ class Revise:
             if at.start < at.stop and tree.truncated_by[leaf] != TruncatedBy.STUB:
                 places: list[int] = view.place[at].tolist()
                 places += [leaf] if leaf != view.node[at][-1] else []
-                seen = [text_in(tree.info[place]) or "" for place in places]
+                seen = [(observation_in(tree.info[place]), tools_at(tree, place)) for place in places]
                 found.append(
                     _Path(
                         leaf=leaf,
@@ -189,14 +199,14 @@ class _Path:
         leaf: Its last node.
         turns: The tokens of each turn.
         credit: The advantage of each turn.
-        seen: The observation before each turn and, if the environment answered the last one, after it.
+        seen: The observation and tools before each turn and, if the environment answered the last one, after it.
         value: The return.
     """
 
     leaf: int
     turns: list[tuple[int, ...]]
     credit: list[float]
-    seen: list[str]
+    seen: list[_Seen]
     value: float
 
 
@@ -236,32 +246,44 @@ class _PathBuilder:
         self._tree, self._reader = tree, reader
         self._past: list[Turn] = []
         self._system = instructions_in(tree.info[0])
-        info: dict[str, object] = {"text": text_in(tree.info[0]) or "", "instructions": self._system}
+        info = {**_info((observation_in(tree.info[0]), tools_at(tree, 0))), "instructions": self._system}
         self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=info))
 
-    def turn(self, seen: str, tokens: Sequence[int], source: Source) -> NodeDraft:
+    def turn(self, seen: _Seen, tokens: Sequence[int], source: Source) -> NodeDraft:
         """Add an action after an observation; returns its node."""
-        renderer = self._reader.renderer
+        renderer, (observation, tools) = self._reader.renderer, seen
         if self._past:
-            extension = self._reader.context.extend(renderer, self._system, self._past, seen)
+            extension = self._reader.context.extend(renderer, self._system, self._past, observation, tools)
             self._length = len(extension.tokens) + (0 if extension.kind is Kind.EDIT else self._length)
-            self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info={"text": seen}))
-        parsed = self._reader.parser(renderer.text(tokens))
-        self._past.append(Turn(observation=seen, action=parsed.action, tokens=tuple(tokens), marks=parsed.marks))
+            self._add(NodeDraft(parent=0, kind=extension.kind, tokens=extension.tokens, info=_info(seen)))
+        parsed = parse_tokens(self._reader.parser, renderer, tokens)
+        action, tokens = parsed.action, tuple(tokens)
+        self._past.append(Turn(observation=observation, action=action, tokens=tokens, marks=parsed.marks, tools=tools))
         self._length += len(tokens)
         self.longest = max(self.longest, self._length)
         return self._add(
-            NodeDraft(parent=0, kind=Kind.ACTION, tokens=tokens, source=source, info={"text": parsed.action})
+            NodeDraft(
+                parent=0,
+                kind=Kind.ACTION,
+                tokens=tokens,
+                source=source,
+                info={"text": parsed.text, **action_info(action)},
+            )
         )
 
-    def end(self, seen: str, success: bool | None, outcome: Outcome) -> None:
+    def end(self, seen: _Seen, success: bool | None, outcome: Outcome) -> None:
         """Add the final observation, which no action follows."""
-        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, success=success, info={"text": seen}))
+        self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, success=success, info=_info(seen)))
 
     def _add(self, node: NodeDraft) -> NodeDraft:
         node.parent = len(self.builder.nodes) - 1
         self.builder.add(node)
         return node
+
+
+def _info(seen: _Seen) -> dict[str, object]:
+    observation, tools = seen
+    return {"text": plain_text(observation), **observation_info(observation, tools or None)}
 
 
 def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tree | None:
@@ -272,7 +294,9 @@ def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tre
         path.turn(bad.seen[turn], bad.turns[turn], Source.FORCED)
     last = path.turn(bad.seen[mistake.wrong + 1], reader.renderer.write(rule.thought), Source.TEACHER)
     for turn in range(mistake.since, len(good.turns)):
-        seen = rule.reply if turn == mistake.since and rule.reply is not None else good.seen[turn]
+        seen = good.seen[turn]
+        if turn == mistake.since and rule.reply is not None:
+            seen = rule.reply, seen[1]
         last = path.turn(seen, good.turns[turn], Source.TEACHER)
     outcome = Outcome(int(tree.outcome[good.leaf]))
     if len(good.seen) > len(good.turns):

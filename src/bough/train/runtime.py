@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from bough.context import conversation
 from bough.engine import Engine
 from bough.env import EnvFault, EnvHost, InProcessHost, Workers
 from bough.env.workers import to_stderr
@@ -32,7 +33,7 @@ from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
-from bough.tree import Rewarded, Task, Tree, counted, derive, fault_in
+from bough.tree import AgentAction, Rewarded, Task, Tree, counted, derive, fault_in
 from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
 from bough.view import cause
 
@@ -210,7 +211,7 @@ class Runtime:
         """
         return await self.hooks.rewrite(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
-    async def _teach(self, task: Task) -> tuple[str, ...]:
+    async def _teach(self, task: Task) -> tuple[AgentAction, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
         try:
             return await self.timed.retried(lambda: way(self.timed, task))
@@ -311,7 +312,10 @@ class Runtime:
 
     def _canary(self) -> Canary:
         """A real first prompt and a few tokens of the environment's own language after it."""
-        prompt = self.policy.renderer.render(self.run.world.env.instructions, (), self.opening.first.observation)
+        first = self.opening.first
+        prompt = self.policy.renderer.render(
+            conversation(self.run.world.env.instructions, (), first.observation), first.tools
+        )
         tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
         room = min(self.policy.context_tokens, self.engine.context_tokens)
         return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)

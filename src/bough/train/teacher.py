@@ -1,10 +1,10 @@
 """The oracle's solution of a task, from its initial state to its end."""
 
 from bough.env import Host
-from bough.tree import Outcome, Task
+from bough.tree import AgentAction, Outcome, Task
 
 
-async def way(host: Host, task: Task) -> tuple[str, ...]:
+async def way(host: Host, task: Task) -> tuple[AgentAction, ...]:
     """The actions by which the oracle solves a task; () without an oracle, or without a solution.
 
     The oracle plans before every turn, so that its action may depend on the latest observation.
@@ -12,7 +12,7 @@ async def way(host: Host, task: Task) -> tuple[str, ...]:
     Raises:
         EnvFault: when the environment breaks, hangs, or returns the wrong type.
     """
-    state, actions = await host.start(task), list[str]()
+    state, actions = await host.start(task), list[AgentAction]()
     for action in task.start:
         state = (await host.step(state, action)).state
     while plan := await host.plan(state):

@@ -1,32 +1,36 @@
 """Collects texts of the environment for building a tokenizer: observations and actions of an episode."""
 
+import json
+
 from bough.context import Parser, PromptedParser, Turn
 from bough.env import Host
-from bough.tree import Outcome, Task
+from bough.policy.calls import Hermes
+from bough.tree import Outcome, Task, action_text, plain_text, tool_record
 
 
 async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
     """Texts of a short episode: the oracle's if there is one, else that of the first admissible actions.
 
-    Actions are included in plain form, and in the form of the parser if it has one.
+    Actions are included in plain form, and in the form of the parser if it has one. Calls are in Hermes' form, which
+    the template of a new model has; the first state's tools are included.
 
     Raises:
         EnvFault: when the environment breaks, hangs, or returns the wrong type.
         ImportError: when it needs an extra that is not installed.
     """
     state = await host.start(task)
-    texts, past = list[str](), list[Turn]()
+    texts, past = [json.dumps(tool_record(tool)) for tool in state.tools], list[Turn]()
     for _ in range(turns):
-        texts += [state.observation, *(state.admissible or ())]
+        texts += [plain_text(state.observation), *(state.admissible or ())]
         plan = await host.plan(state)
         action = (plan or state.admissible or ("",))[0]
-        texts.append(action)
-        if isinstance(parser, PromptedParser):
-            texts.append(parser.write(action, past, plan or (action,)))
+        texts.append(action if isinstance(action, str) else Hermes().write(action))
+        if isinstance(parser, PromptedParser) and isinstance(action, str):
+            texts.append(parser.write(action, past, [action_text(each) for each in plan or (action,)]))
         past.append(Turn(observation=state.observation, action=action, tokens=()))
         step = await host.step(state, action)
-        if step.outcome is not Outcome.OPEN or not action:
-            texts.append(step.state.observation)
+        if step.outcome is not Outcome.OPEN or not action_text(action):
+            texts.append(plain_text(step.state.observation))
             break
         state = step.state
     return texts

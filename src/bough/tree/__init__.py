@@ -8,14 +8,51 @@ from bough.tree.counts import RolloutCounts
 from bough.tree.credited import Credited, included, join_advantages, token_advantages
 from bough.tree.group import groups
 from bough.tree.marks import COUNTED, Kind, Outcome, Source, Ternary, TruncatedBy
-from bough.tree.message import Action, BadCall, Message, Observation, Role, Tool, ToolCall, messages, plain_text
+from bough.tree.message import (
+    Action,
+    AgentAction,
+    BadCall,
+    Message,
+    Observation,
+    Role,
+    Tool,
+    ToolCall,
+    action_text,
+    add_line,
+    messages,
+    plain_text,
+)
 from bough.tree.path_view import PathTokens, PathView, annotation_spans, annotations, join, path_view
 from bough.tree.prune import keep_paths
+from bough.tree.records import (
+    action_record,
+    call_record,
+    message_record,
+    openai_messages,
+    read_action,
+    read_call,
+    read_message,
+    read_tool,
+    tool_record,
+)
 from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
 from bough.tree.task import Task
-from bough.tree.texts import fault_in, instructions_in, needed_tokens_in, text_in
+from bough.tree.texts import (
+    action_in,
+    action_info,
+    calls_in,
+    fault_in,
+    instructions_in,
+    messages_in,
+    needed_tokens_in,
+    observation_in,
+    observation_info,
+    text_in,
+    tools_at,
+    tools_in,
+)
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.unjudged import fail_unknown, unknown_paths
 from bough.tree.walk import (
@@ -44,6 +81,7 @@ __all__ = [
     "UNKNOWN_VALUES",
     "Action",
     "ActionCounts",
+    "AgentAction",
     "BadCall",
     "Appraisal",
     "Entry",
@@ -75,6 +113,25 @@ __all__ = [
     "TreeNode",
     "TruncatedBy",
     "PathTokens",
+    "action_in",
+    "action_info",
+    "action_text",
+    "calls_in",
+    "messages_in",
+    "observation_in",
+    "observation_info",
+    "openai_messages",
+    "tools_at",
+    "tools_in",
+    "action_record",
+    "call_record",
+    "message_record",
+    "read_action",
+    "read_call",
+    "read_message",
+    "read_tool",
+    "tool_record",
+    "add_line",
     "annotation_spans",
     "annotations",
     "begins_turn",

@@ -1,7 +1,8 @@
 """Conversations: messages, tools and calls of tools, as values."""
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -95,3 +96,30 @@ def messages(observation: str | Sequence[Message]) -> tuple[Message, ...]:
 def plain_text(observation: str | Sequence[Message]) -> str:
     """The text of an observation: the contents of its messages, one below the other."""
     return observation if isinstance(observation, str) else "\n".join(each.content for each in observation)
+
+
+def add_line(observation: Observation, line: str) -> Observation:
+    """The observation with a line below the user's last message; with a user's message more after any other role."""
+    if isinstance(observation, str):
+        return f"{observation}\n{line}"
+    *before, last = (*observation,) or (Message(role="user", content=""),)
+    if last.role != "user":
+        return (*before, last, Message(role="user", content=line))
+    return (*before, replace(last, content=f"{last.content}\n{line}"))
+
+
+AgentAction: TypeAlias = str | Action
+"""What an agent does in a turn: a text, or text and calls where the environment takes calls."""
+
+
+def action_text(action: AgentAction) -> str:
+    """The text of an action; a call is written as `name({"argument": 1})`, on a line of its own."""
+    if isinstance(action, str):
+        return action
+    return "\n".join([*([action.text] if action.text else []), *map(_call_text, action.calls)])
+
+
+def _call_text(call: ToolCall | BadCall) -> str:
+    if isinstance(call, BadCall):
+        return call.text
+    return f"{call.name}({json.dumps(dict(call.arguments), ensure_ascii=False)})"

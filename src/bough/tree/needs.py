@@ -77,6 +77,10 @@ FORKS = Need(
     sources=("env",),
 )
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
+CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", sources=("parser",))
+CALLS_TAKEN = Need(
+    "an environment that takes calls of tools", "take an environment with tools, or another parser", sources=("env",)
+)
 ENTROPIES = Need("entropies of the sampled tokens", "set sampling.entropies=true", sources=("sampling.entropies",))
 MEAN_TURN_ENTROPY = Need(
     "mean entropies of earlier steps at the same turn", "set sampling.entropies=true", sources=("sampling.entropies",)

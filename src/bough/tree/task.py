@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from bough.tree.message import AgentAction
+from bough.tree.records import action_record, read_action
+
 BEGUN = " after "
 """Separates the id of a task from the hash of the actions executed before the agent's first turn."""
 
@@ -27,13 +30,13 @@ class Task:
     id: str
     seed: int = 0
     data: Mapping[str, object] = field(default_factory=dict[str, object])
-    start: tuple[str, ...] = ()
+    start: tuple[AgentAction, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.id:
             raise ValueError("Task.id: got an empty string; need a name that no other task has")
 
-    def after(self, actions: Sequence[str]) -> "Task":
+    def after(self, actions: Sequence[AgentAction]) -> "Task":
         """Returns the same task from a later start: after `actions`, appended to its own start actions.
 
         It has its own id, so its paths form their own group; the same actions give the same id.
@@ -42,16 +45,17 @@ class Task:
         if not actions:
             return self
         base = self.id.rpartition(BEGUN)[0] if self.start else self.id
-        name = hashlib.blake2b(json.dumps(start).encode(), digest_size=6).hexdigest()
+        name = hashlib.blake2b(json.dumps([*map(action_record, start)]).encode(), digest_size=6).hexdigest()
         return replace(self, id=f"{base}{BEGUN}{len(start)}-{name}", start=start)
 
     def record(self) -> dict[str, object]:
         """Returns the task as JSON data; `start` only where it is not empty."""
         row: dict[str, object] = {"id": self.id, "seed": self.seed, "data": self.data}
-        return row | ({"start": list(self.start)} if self.start else {})
+        return row | ({"start": [*map(action_record, self.start)]} if self.start else {})
 
     @classmethod
     def read(cls, row: Mapping[str, object]) -> "Task":
         """Returns the task of a row that `record` made."""
-        fields = {name: tuple(cast("list[str]", value)) if name == "start" else value for name, value in row.items()}
+        start = tuple(map(read_action, cast("list[object]", row.get("start", []))))
+        fields = {**row, "start": start}
         return cls(**fields)  # pyright: ignore[reportArgumentType]

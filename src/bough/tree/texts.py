@@ -1,6 +1,11 @@
-"""The texts in the `info` of a node that code reads."""
+"""The texts, messages and calls in the `info` of a node that code reads."""
 
-from bough.tree.tree import Info
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from bough.tree.message import Action, AgentAction, BadCall, Message, Observation, Tool, ToolCall
+from bough.tree.records import call_record, message_record, read_call, read_message, read_tool, tool_record
+from bough.tree.tree import Info, Tree
 
 
 def text_in(info: Info) -> str | None:
@@ -24,3 +29,63 @@ def needed_tokens_in(info: Info) -> int:
     """Returns the length of the prompt that did not fit the model's context; 0 at other nodes."""
     needed = info.get("needed_tokens")
     return needed if isinstance(needed, int) else 0
+
+
+def observation_info(observation: Observation, tools: Sequence[Tool] | None) -> dict[str, object]:
+    """Returns what the info of a node holds of an observation besides its text: messages, and tools if given.
+
+    A text has no messages in the info.
+    """
+    listed = () if isinstance(observation, str) else observation
+    info: dict[str, object] = {"messages": [*map(message_record, listed)]} if listed else {}
+    return info if tools is None else info | {"tools": [*map(tool_record, tools)]}
+
+
+def action_info(action: AgentAction) -> dict[str, object]:
+    """Returns what the info of a node holds of an action besides its text: `Action.text` and the calls."""
+    if not isinstance(action, Action) or not action.calls:
+        return {}
+    return {"said": action.text, "calls": [*map(call_record, action.calls)]}
+
+
+def messages_in(info: Info) -> tuple[Message, ...]:
+    """Returns the messages of an observation; a text is one message of the user, and () is a node without any."""
+    if "messages" in info:
+        return tuple(map(read_message, _rows(info, "messages")))
+    text = text_in(info)
+    return () if text is None else (Message(role="user", content=text),)
+
+
+def observation_in(info: Info) -> Observation:
+    """Returns an observation: messages where the info holds them, else its text."""
+    return messages_in(info) if "messages" in info else text_in(info) or ""
+
+
+def calls_in(info: Info) -> tuple[ToolCall | BadCall, ...]:
+    """Returns the calls of an action; () without any."""
+    return tuple(map(read_call, _rows(info, "calls")))
+
+
+def action_in(info: Info) -> Action:
+    """Returns a parsed action: its text besides the calls, and the calls."""
+    said = info.get("said", text_in(info))
+    return Action(text=said if isinstance(said, str) else "", calls=calls_in(info))
+
+
+def tools_in(info: Info) -> tuple[Tool, ...] | None:
+    """Returns the tools at a node whose tools differ from those before it; None where they do not."""
+    return tuple(map(read_tool, _rows(info, "tools"))) if "tools" in info else None
+
+
+def tools_at(tree: Tree, node: int) -> tuple[Tool, ...]:
+    """Returns the tools at a node."""
+    while node >= 0:
+        tools = tools_in(tree.info[node])
+        if tools is not None:
+            return tools
+        node = int(tree.parent[node])
+    return ()
+
+
+def _rows(info: Info, name: str) -> list[Mapping[str, Any]]:
+    return cast("list[Mapping[str, Any]]", info.get(name, []))

@@ -7,16 +7,20 @@ from typing import TypeAlias
 import numpy as np
 
 from bough.tree import (
+    Action,
     Bools,
     Credited,
     Floats,
     Ints,
     Kind,
+    Message,
     Outcome,
     Source,
     Ternary,
+    action_text,
     begins_turn,
     instructions_in,
+    messages_in,
     sum_to_root,
     text_in,
     trained,
@@ -111,8 +115,17 @@ _Sides: TypeAlias = tuple[Floats, Floats]
 def text_of(credited: Credited, node: int) -> str:
     """The text of a node; its number of tokens without a stored text."""
     tree = credited.tree
-    text = text_in(tree.info[node])
-    return f"[{len(tree.tokens_of(node))} tokens]" if text is None else text
+    if text_in(tree.info[node]) is None:
+        return f"[{len(tree.tokens_of(node))} tokens]"
+    return "\n".join(map(_shown, messages_in(tree.info[node])))
+
+
+def _shown(message: Message) -> str:
+    """A message under its role; the user's without it."""
+    calls = [action_text(Action(calls=message.tool_calls))] if message.tool_calls else []
+    text = "\n".join([*([message.content] if message.content or not calls else []), *calls])
+    name = f"{message.role} {message.call_id}".strip()
+    return text if message.role == "user" else f"{name}: {text}"
 
 
 def instructions(credited: Credited) -> str:

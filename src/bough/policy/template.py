@@ -1,0 +1,242 @@
+"""Applies a tokenizer's chat template to messages and tools."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import count
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinja2 import TemplateError
+
+from bough.policy.calls import CallFormat, Hermes, find_format
+from bough.tree import Action, Tool, ToolCall, read_call, tool_record
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+PROBE = ToolCall(name="probe_tool", arguments={"probe": "[[argument]]"}, call_id="a1b2c3d4e")
+PROBE_TOOL = Tool(
+    name=PROBE.name,
+    description="[[tool]]",
+    schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
+)
+
+INSTRUCTIONS = (
+    "# Tools\n\nThe tools, one JSON object each:\n<tools>\n{tools}\n</tools>\n\n"
+    "A call is JSON between tags; a turn may have several:\n"
+    '<tool_call>\n{{"name": "TOOL", "arguments": {{"ARGUMENT": "VALUE"}}}}\n</tool_call>\n'
+    "The result of each call follows between <tool_response> and </tool_response>."
+)
+"""The tools in the system prompt of a template without tools."""
+
+
+class Entry(NamedTuple):
+    """A message for the template, hashable.
+
+    Attributes:
+        role: Its role.
+        content: Its text.
+        calls: The calls of an assistant's message, as JSON; "" without any.
+        call_id: The call that a tool's message answers.
+        sampled: Whether its tokens were sampled.
+    """
+
+    role: str
+    content: str
+    calls: str = ""
+    call_id: str = ""
+    sampled: bool = False
+
+
+class ChatTemplate:
+    """A chat template, with the parts that it lacks written by Bough.
+
+    A template without a system role gets the system prompt at the beginning of the first user message. One that refuses
+    two user messages in a row gets them as one. One without tools, or whose form of calls is unknown, gets the tools in
+    the system prompt, calls in Hermes' form, and results between `<tool_response>` and `</tool_response>` in the user's
+    message (`INSTRUCTIONS`).
+
+    Attributes:
+        format: The form of its calls.
+        takes_tools: Whether the template has a form of its own for tools, calls and results.
+        takes_raw_calls: Whether a sampled message with calls can stand as plain text before the results. Otherwise only
+            `frame` shows how the conversation is rendered.
+        lead: The blanks that the template writes between the generation prompt and an assistant's text.
+        call_lead: What it writes between the generation prompt and the name of a message's first call.
+        call_tail: What it writes between the name of a call without arguments and the end of the message.
+    """
+
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", arguments: Mapping[str, object]) -> None:
+        """Try the template on short conversations.
+
+        Args:
+            tokenizer: With a chat template.
+            arguments: Arguments of the template besides messages and tools.
+
+        Raises:
+            ValueError: when the template fails on one user message.
+        """
+        self._tokenizer: Any = tokenizer
+        self._arguments = dict(arguments)
+        self.format: CallFormat = Hermes()
+        self.takes_tools, self._takes_system, self._joins_users = False, True, False
+        self.lead = self.call_lead = self.call_tail = ""
+        # A conversation is also rendered without its last turn, which is cached.
+        self.text = lru_cache(maxsize=1024)(self._text)
+        user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
+        self._text((user,))
+        self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
+        self._joins_users = not self._tried(user, user)
+        lead = self._begin("[[said]]", user, said)
+        self.lead = lead if lead.isspace() else ""
+        self._find_tools(user)
+        result = Entry("tool", "[[result]]", call_id=PROBE.call_id)
+        self.takes_raw_calls = not self.takes_tools or bool(self._tried(user, said, result, said, result))
+
+    def entries(self, entries: Sequence[Entry], tools: str) -> tuple[list[dict[str, Any]], list[Any] | None]:
+        """The messages and tools as the template gets them; `tools` is the JSON of a list, "" without any."""
+        shown = list(entries)
+        if tools and not self.takes_tools:
+            rows = [json.dumps(each, ensure_ascii=False) for each in json.loads(tools)]
+            written = INSTRUCTIONS.format(tools="\n".join(rows))
+            begins = shown[:1] and shown[0].role == "system"
+            told = f"{shown[0].content}\n\n{written}" if begins else written
+            shown[: 1 if begins else 0] = [Entry("system", told)]
+        if not self.takes_tools:
+            shown = _without_tool_role(shown, self.format)
+        if not self._takes_system:
+            shown = _without_system_role(shown)
+        if self._joins_users:
+            shown = _joined(shown, "user", "\n\n")
+        return [self._message(entry) for entry in shown], json.loads(tools) if tools and self.takes_tools else None
+
+    def frame(self, entries: tuple[Entry, ...], tools: str) -> list[str] | None:
+        """The template's text before, between and after the sampled messages; None when it drops one.
+
+        The text after a message begins with its end. Sampled messages stand for themselves: their content is not read.
+        """
+        salt = next(salt for salt in count() if not any(f"[[{salt}." in entry.content for entry in entries))
+        marks = [f"[[{salt}.{place}]]" if entry.sampled else "" for place, entry in enumerate(entries)]
+        calls = [self._marks_call(entries, place) for place in range(len(entries))]
+        marked = [
+            entry if not mark else _called(mark) if call else Entry(entry.role, mark)
+            for mark, call, entry in zip(marks, calls, entries, strict=True)
+        ]
+        rest = self._text(tuple(marked), tools)
+        frame: list[str] = []
+        for mark, call in zip(marks, calls, strict=True):
+            if mark:
+                before, found, rest = rest.partition(mark)
+                if not found:
+                    return None
+                frame.append(before.removesuffix(self.call_lead if call else self.lead))
+                rest = rest.removeprefix(self.call_tail) if call else rest
+        return [*frame, rest]
+
+    def _marks_call(self, entries: Sequence[Entry], place: int) -> bool:
+        """Whether a sampled message has to be marked as a call, because a result follows it."""
+        follows = place + 1 < len(entries) and entries[place + 1].role == "tool"
+        return entries[place].sampled and follows and not self.takes_raw_calls
+
+    def _message(self, entry: Entry) -> dict[str, Any]:
+        message: dict[str, Any] = {"role": entry.role, "content": entry.content}
+        if entry.role == "tool":
+            message["tool_call_id"] = self.format.template_id(entry.call_id)
+        if entry.calls:
+            message["tool_calls"] = [
+                {
+                    "type": "function",
+                    "id": self.format.template_id(call["call_id"]),
+                    "function": {"name": call["name"], "arguments": call["arguments"]},
+                }
+                for call in json.loads(entry.calls)
+            ]
+        return message
+
+    def _text(self, entries: tuple[Entry, ...], tools: str = "", generates: bool = True) -> str:
+        messages, shown = self.entries(entries, tools)
+        given = self._arguments if shown is None else {**self._arguments, "tools": shown}
+        try:
+            return self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=generates, **given
+            )
+        except (TemplateError, TypeError) as error:
+            raise ValueError(f"got a chat template that fails: {error}; need one for user and assistant") from error
+
+    def _tried(self, *entries: Entry) -> str:
+        """The text of messages; "" when the template refuses them."""
+        try:
+            return self._text(entries)
+        except ValueError:
+            return ""
+
+    def _begin(self, mark: str, *entries: Entry) -> str:
+        """What the template writes between the generation prompt and a mark in the message after it."""
+        begin, (whole, _, _) = self._text(entries[:1]), self._text(entries, "", False).partition(mark)
+        return whole.removeprefix(begin) if whole.startswith(begin) else ""
+
+    def _find_tools(self, user: Entry) -> None:
+        """Whether the template renders tools, calls and results, each in a form that is known."""
+        tools, result = json.dumps([tool_record(PROBE_TOOL)]), Entry("tool", "[[result]]", call_id=PROBE.call_id)
+        self.takes_tools = True
+        try:
+            begin = self._text((user,), tools)
+            whole = self._text((user, _called(PROBE.name, PROBE.arguments)), tools, False)
+            shown = self._text((user, _called(PROBE.name, PROBE.arguments), result), tools)
+        except ValueError:
+            begin = whole = shown = ""
+        call = whole.removeprefix(begin) if begin and whole.startswith(begin) else ""
+        found = find_format(self._before_end(call), PROBE) if "[[tool]]" in begin and "[[result]]" in shown else None
+        self.takes_tools = found is not None
+        if found is not None:
+            self.format = found
+            bare = self._text((user, _called("[[name]]")), tools, False).removeprefix(begin)
+            self.call_lead, _, tail = bare.partition("[[name]]")
+            self.call_tail = tail[: len(tail) - len(call) + len(self._before_end(call))]
+
+    def _before_end(self, said: str) -> str:
+        """The text of a message without what ends it: the template's text after a message without calls."""
+        whole = self._text((Entry("user", "a"), Entry("assistant", "[[said]]")), "", False)
+        return said.removesuffix(whole.partition("[[said]]")[2])
+
+
+def _called(name: str, arguments: Mapping[str, object] | None = None) -> Entry:
+    row = {"name": name, "arguments": dict(arguments or {}), "call_id": PROBE.call_id}
+    return Entry("assistant", "", calls=json.dumps([row]))
+
+
+def _without_tool_role(entries: Sequence[Entry], form: CallFormat) -> list[Entry]:
+    """Calls as text, and results as the user's messages; results in a row are one message."""
+    shown: list[Entry] = []
+    for entry in entries:
+        if entry.calls:
+            calls = tuple(map(read_call, json.loads(entry.calls)))
+            shown.append(entry._replace(content=form.write(Action(text=entry.content, calls=calls)), calls=""))
+        elif entry.role == "tool":
+            shown.append(Entry("result", f"<tool_response>\n{entry.content}\n</tool_response>"))
+        else:
+            shown.append(entry)
+    shown = _joined(shown, "result", "\n")
+    return [Entry("user", entry.content) if entry.role == "result" else entry for entry in shown]
+
+
+def _without_system_role(entries: Sequence[Entry]) -> list[Entry]:
+    """System messages as the beginning of the user's message after them."""
+    shown: list[Entry] = []
+    for entry in entries:
+        if entry.role == "user" and shown and shown[-1].role == "system":
+            shown[-1] = Entry("user", f"{shown[-1].content}\n\n{entry.content}")
+        else:
+            shown.append(entry)
+    return [Entry("user", entry.content) if entry.role == "system" else entry for entry in shown]
+
+
+def _joined(entries: Sequence[Entry], role: str, between: str) -> list[Entry]:
+    """Messages of a role in a row as one."""
+    shown: list[Entry] = []
+    for entry in entries:
+        if shown and entry.role == role == shown[-1].role:
+            shown[-1] = Entry(role, f"{shown[-1].content}{between}{entry.content}")
+        else:
+            shown.append(entry)
+    return shown
