@@ -6,6 +6,7 @@ from typing import TypeVar
 from bough.appraise import prompts
 from bough.appraise.prompts import Reader
 from bough.engine import EngineFault, Sampling
+from bough.explore.turn_texts import turn_texts
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
