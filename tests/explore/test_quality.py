@@ -8,9 +8,10 @@ import pytest
 from tests.explore.stage import World, runner, scripted
 from tests.rollout.test_writing import play, written
 
+from bough.appraise import NumberParser
 from bough.engine import InjectedFault, Scripted
 from bough.env import FrozenLake, InProcessHost
-from bough.explore import EarlyAnswerBonus, FormatScore, LlmJudge, NumberParser, OracleMatch, Quality
+from bough.explore import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.quality import rate
 from bough.rollout import Cursor, Limits, PendingAction, Rollout, Usage
 from bough.tree import Task

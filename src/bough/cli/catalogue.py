@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from bough.appraise import Appraiser
+from bough.appraise.prompts import Reader
 from bough.cli.find import PACKAGE, find_run, find_world, names
 from bough.config import ConfigError, unknown
 from bough.config.kinds import wrong_kind
@@ -19,16 +21,16 @@ from bough.config.spell import settings
 from bough.context import Context, Parser
 from bough.credit import Credit
 from bough.curate import Filter
+from bough.engine import OwnModel
 from bough.env import Env
 from bough.explore import Blame, Quality
-from bough.explore.prompts import Reader
 from bough.hooks.hook import HookRecipe
 from bough.objective import Objective, Pairs
 from bough.policy import Lora, ValueHead
 from bough.reward import Reward
 from bough.rollout import Explorer
 from bough.search import Backup, Evaluate, Expand, Hint, Prune, Rate, Score, Select
-from bough.train import EngineRecipe, PolicyRecipe
+from bough.train import EngineRecipe, ModelSource, PolicyRecipe
 from bough.train.check import check
 
 Room: TypeAlias = tuple[str, tuple[str, ...], Any]
@@ -40,6 +42,7 @@ PIECES: dict[str, Room] = {
     "policy": ("Policies", ("bough.policy",), PolicyRecipe),
     "context": ("Contexts", ("bough.context",), Context),
     "parser": ("Parsers", ("bough.context",), Parser),
+    "models": ("Models of roles", ("bough.train", "bough.engine"), ModelSource | OwnModel),
     "engine": ("Engines", ("bough.engine",), EngineRecipe),
     "explore": ("Explorers", ("bough.explore",), Explorer),
     "search": ("Searches, which are explorers", SEARCH, Explorer),
@@ -53,7 +56,8 @@ PIECES: dict[str, Room] = {
     "prune": ("Parts of searches: pruning", SEARCH, Prune),
     "quality": ("Parts of explorers: quality of actions", ("bough.explore",), Quality),
     "blame": ("Parts of explorers: first wrong steps", ("bough.explore",), Blame),
-    "read": ("Parts of judges: answers of engines", ("bough.explore",), Reader),
+    "read": ("Parts of judges: answers of engines", ("bough.appraise",), Reader),
+    "appraise": ("Appraisers", ("bough.appraise",), Appraiser),
     "reward": ("Rewards", ("bough.reward",), Reward),
     "hooks": ("Hooks", ("bough.hooks", "bough.policy"), HookRecipe),
     "credit": ("Credit", ("bough.credit",), Credit),

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from bough.config.kinds import element_of, wants_piece, wrong_kind
+from bough.config.kinds import element_of, item_of, wants_piece, wrong_kind
 from bough.config.nearest import unknown
 from bough.usercode import load_module
 from bough.usercode.load import PREFIX, import_folder, import_from
@@ -132,8 +132,13 @@ def _check_piece(annotation: Any, value: object, where: str) -> None:
     """Check that a value is a piece, several, or None, as the field's type requires."""
     if value is None and type(None) in get_args(annotation):
         return
-    element = element_of(annotation)
-    if element is not None:
+    element, item = element_of(annotation), item_of(annotation)
+    if item is not None:
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{where}: got {_shown(value)}; need pieces by name, as in {{name: Piece(field=value)}}")
+        for name, piece in cast("Mapping[str, object]", value).items():
+            _check_piece(item, piece, f"{where}.{name}")
+    elif element is not None:
         if not isinstance(value, tuple):
             raise ConfigError(f"{where}: got {_shown(value)}; need several pieces, as in [Name, Name(field=value)]")
         for place, item in enumerate(cast("tuple[object, ...]", value)):

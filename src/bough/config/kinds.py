@@ -29,6 +29,12 @@ def element_of(annotation: Any) -> Any:
     return get_args(annotation)[0] if inspect.isclass(origin) and issubclass(origin, Sequence) else None
 
 
+def item_of(annotation: Any) -> Any:
+    """The type of each piece in a field that holds pieces by name, `Judge` of `Mapping[str, Judge]`; else None."""
+    origin = get_origin(annotation)
+    return get_args(annotation)[1] if inspect.isclass(origin) and issubclass(origin, Mapping) else None
+
+
 def wrong_kind(annotation: Any, cls: type) -> str:
     """The reason why a piece of class `cls` does not fit a field of type `annotation`; "" when it fits.
 
@@ -51,10 +57,13 @@ def check_kinds(settings: object) -> None:
     cls = type(settings)
     for name, annotation in _piece_fields(cls).items():
         value: object = getattr(settings, name)
-        several = isinstance(value, (list, tuple))
-        for place, piece in enumerate(cast("Sequence[object]", value) if several else [value]):
+        places: Mapping[str, object] = {name: value}
+        if isinstance(value, (list, tuple)):
+            places = {f"{name}.{place}": piece for place, piece in enumerate(cast("Sequence[object]", value))}
+        elif isinstance(value, Mapping):
+            places = {f"{name}.{key}": piece for key, piece in cast("Mapping[str, object]", value).items()}
+        for place_name, piece in places.items():
             if wrong := wrong_kind(annotation, type(piece)):
-                place_name = f"{name}.{place}" if several else name
                 raise ValueError(f"{cls.__name__}.{place_name}: {wrong}")
 
 

@@ -19,8 +19,8 @@ Maker: TypeAlias = Callable[..., Any]
 """A dataclass, or a function that returns a piece."""
 
 ROOMS = (
-    "env", "context", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate", "objective",
-    "learner", "train",
+    "env", "context", "appraise", "policy", "engine", "explore", "search", "reward", "hooks", "credit", "curate",
+    "objective", "learner", "train",
 )  # fmt: skip
 """Packages whose pieces can be named without a file."""
 

@@ -10,7 +10,7 @@ from typing import Any, cast, get_type_hints
 
 from bough.config.config import ConfigError, build, check, fields_of, is_piece
 from bough.config.fields import short_names
-from bough.config.kinds import element_of, wants_piece
+from bough.config.kinds import element_of, item_of, wants_piece
 from bough.config.naming import find_piece
 from bough.config.nearest import unknown
 
@@ -18,6 +18,8 @@ PIECE = re.compile(
     r"^(?:(?P<file>[^()\[\]{}'\",=]+\.py):)?(?P<name>[A-Za-z_]\w*)\s*(?P<call>\((?P<arguments>.*)\))?$", re.DOTALL
 )
 ARGUMENT = re.compile(r"^(?P<name>[A-Za-z_]\w*)\s*=(?P<value>.*)$", re.DOTALL)
+NAMED = re.compile(r"^\{(.*)\}$", re.DOTALL)
+ITEM = re.compile(r"^\s*(?P<quote>['\"]?)(?P<name>[A-Za-z_]\w*)(?P=quote)\s*:(?P<value>.*)$", re.DOTALL)
 SEVERAL = re.compile(r"^(\(.*\)|\[.*\])$", re.DOTALL)
 NOTHING = ("none", "null")
 QUOTES, OPEN, CLOSE = "'\"", "([{", ")]}"
@@ -30,6 +32,7 @@ def override(run: Any, changes: Sequence[str]) -> Any:
     groups are optional: `steps` is `world.schedule.steps`. A value is JSON if it parses, else text. A piece is written
     as its class, or as a function that makes it, with or without arguments. A user's piece follows its file:
     `credit=mine.py:FirstTurns(fade=0.8)`. Several pieces are a list: `rewards=[EnvReward, InvalidAction(penalty=0.1)]`.
+    Pieces by name are a mapping: `models={judge: OpenAi(...)}`, or one of them `models.judge=OpenAi(...)`.
     Quoted text is not split.
 
     Raises:
@@ -73,6 +76,11 @@ def _set(piece: Any, path: Sequence[str], text: str, done: str, annotation: Any,
         element: Any = element_of(annotation) or cast("Any", type(now))
         items[int(name)] = _set(now, rest, text, where, element) if rest else _read(text, now, element, where)
         return tuple(items)
+    if (item := item_of(annotation)) is not None:
+        named = cast("Mapping[str, Any]", piece)
+        now = named.get(name)
+        value = _set(now, rest, text, where, item) if rest else _read(text, now, item, where)
+        return {**named, name: value}
     if not dataclasses.is_dataclass(piece) or isinstance(piece, type):
         raise ConfigError(f"{where}: {done} is {piece!r}, which has no fields; need {done}=VALUE")
     known = fields_of(type(piece))
@@ -93,6 +101,13 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
     text = text.strip()
     if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
         return interpret(annotation, text, where)
+    if (item := item_of(annotation)) is not None and (named := NAMED.match(text)):
+        pairs = [(part, ITEM.match(part)) for part in _parts(named[1], where)]
+        if wrong := [part for part, pair in pairs if pair is None]:
+            raise ConfigError(f"{where}: got {wrong[0]!r}; need name: Piece(field=value)")
+        found = {pair["name"]: pair["value"] for _, pair in pairs if pair is not None}
+        values = {name: _read(each, None, item, f"{where}.{name}") for name, each in found.items()}
+        return check(annotation, values, where)
     if SEVERAL.match(text):
         element = element_of(annotation)
         items = [_read(part, now, element, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1], where))]

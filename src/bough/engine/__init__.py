@@ -3,6 +3,7 @@
 from bough.engine.engine import Caching, Completion, Engine, EngineFault, FinishReason, Request, Sampling
 from bough.engine.local import Local
 from bough.engine.openai import OpenAi
+from bough.engine.own_model import OwnModel
 from bough.engine.scripted import InjectedFault, Scripted
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Local",
     "InjectedFault",
     "OpenAi",
+    "OwnModel",
     "Request",
     "Sampling",
     "Scripted",

@@ -103,6 +103,11 @@ class OpenAi:
         if self.price_per_million is not None and not min(self.price_per_million) >= 0:
             raise ValueError(f"OpenAi.price_per_million: got {self.price_per_million}; need prices of 0 or more")
 
+    @property
+    def renderer(self) -> Messages | None:
+        """The renderer of the chat; None with `api="completions"`, whose tokens are the model's own."""
+        return Messages() if self.api == "chat" else None
+
     def build(self, model: object = None) -> "OpenAiEngine":
         """Build an engine that calls the server, without a first call.
 
@@ -263,11 +268,7 @@ class OpenAiEngine:
         return _known(given[start:stop])
 
     def load_weights(self, weights: "Mapping[str, Tensor]", policy_version: int) -> None:
-        """Raise: a server's weights are fixed.
-
-        Raises:
-            RuntimeError: always; the message has a remedy.
-        """
+        """Raise a RuntimeError: a server's weights are fixed."""
         del weights
         raise RuntimeError(
             f"load_weights: got weights of version {policy_version} for the server at {self._config.base_url}, which "

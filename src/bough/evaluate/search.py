@@ -10,14 +10,15 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from bough.config import dump, override
-from bough.engine import OpenAi
+from bough.engine import OwnModel
 from bough.evaluate.failed import require_some
-from bough.rollout import Agent, Deadlines, RolloutRunner, Rollouts
+from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, Rollouts
 from bough.store import Checkpoints, PartialTrees, RunDirectory, StoreError, write_json
 from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
+from bough.train.models import role_model
 from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
 from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, counted, derive, leaves
@@ -140,7 +141,7 @@ async def _local(
 async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProgress | None) -> Rollouts:
     """Search with the model of a server."""
     world, settings = run.world, run.world.execution.engine
-    if not isinstance(settings, OpenAi):
+    if not isinstance(settings, OwnModel):
         raise StoreError(
             f"{run.name}: got a run without weights, with the engine {type(settings).__name__}; need the directory of "
             "a trained run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
@@ -149,10 +150,13 @@ async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProg
     from bough.train.runtime import make_host
 
     engine = settings.build()
-    renderer = engine.renderer if settings.api == "chat" else world.policy.build(()).renderer
+    renderer = settings.renderer or world.policy.build(()).renderer
+    own = RoleModel(engine=engine, renderer=renderer)
+    models = {role: role_model(source, None, own) for role, source in run.models.items()}
     host = make_host(run)
     agent = Agent(
         engine=engine,
+        models=models,
         renderer=renderer,
         context=run.world.context,
         parser=run.world.parser,
@@ -166,7 +170,8 @@ async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProg
         return await _grow(run, runner, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
     finally:
         await host.close()
-        await engine.close()
+        for model in (own, *models.values()):
+            await model.engine.close()
 
 
 async def _grow(

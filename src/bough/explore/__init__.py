@@ -10,7 +10,6 @@ from bough.explore.full_tree import FullTree
 from bough.explore.guided import Guided
 from bough.explore.latr import Latr
 from bough.explore.program import Program
-from bough.explore.prompts import LabelParser, NumberParser
 from bough.explore.quality import EarlyAnswerBonus, FormatScore, LlmJudge, OracleMatch, Quality
 from bough.explore.segments import Segments
 from bough.explore.slate import Slate
@@ -33,12 +32,10 @@ __all__ = [
     "Guided",
     "FullTree",
     "Latr",
-    "NumberParser",
     "Program",
     "FormatScore",
     "Quality",
     "Segments",
     "Slate",
     "EpTree",
-    "LabelParser",
 ]

@@ -3,14 +3,15 @@
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, runtime_checkable
 
+from bough.appraise.prompts import LabelParser, Reader, check_places, story
 from bough.engine import EngineFault
 from bough.env import EnvFault
-from bough.explore.prompts import LabelParser, Reader, check_places, story, turn_texts
+from bough.explore.turn_texts import turn_texts
 from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import PendingAction
 from bough.rollout.rollout import Rollout
 from bough.tree import action_text, instructions_in, plain_text
-from bough.tree.needs import ORACLE, Need
+from bough.tree.needs import ORACLE, POLICY, Need, roles
 
 
 @runtime_checkable
@@ -68,6 +69,7 @@ class LlmJudge:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {action}.
         system: The system prompt.
         read: Converts an answer to a score: `LabelParser` of a table, or a `NumberParser` in a range.
+        role: The role whose model answers.
     """
 
     prompt: str = (
@@ -76,9 +78,15 @@ class LlmJudge:
     )
     system: str = "You judge the next step of an agent."
     read: Reader[float] = field(default_factory=lambda: LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0}))
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         check_places("LlmJudge.prompt", self.prompt, "action")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, rollout: Rollout, draft: PendingAction) -> float | None:
         """The score of the answer."""
@@ -86,7 +94,7 @@ class LlmJudge:
         instructions = instructions_in(rollout.builder.nodes[0].info)
         fields = story(instructions, turn_texts(here.past), plain_text(here.state.observation))
         text = self.prompt.format_map(fields | {"action": draft.parsed.text})
-        return self.read(await rollout.ask(self.system, text, "quality", *draft.branches))
+        return self.read(await rollout.ask(self.system, text, "quality", *draft.branches, role=self.role))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from bough.reward.format import Format
 from bough.reward.invalid import InvalidAction
+from bough.reward.judged import Judged
 from bough.reward.length import Length
 from bough.reward.outcome import EnvReward, Success
 from bough.reward.overlong import Overlong
@@ -11,6 +12,7 @@ __all__ = [
     "EnvReward",
     "Format",
     "InvalidAction",
+    "Judged",
     "Length",
     "Overlong",
     "Reward",

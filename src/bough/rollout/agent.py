@@ -1,14 +1,34 @@
 """The agent and the limits of a rollout."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from bough.context import Context, Parser, Renderer
+from bough.context import Context, Parser, Renderer, conversation
 from bough.engine import Engine, Sampling
+from bough.tree.needs import POLICY
 
 Critic: TypeAlias = Callable[[tuple[int, ...]], Awaitable[float]]
 """Estimates the value of a state from the tokens that the policy reads in it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleModel:
+    """A model that a run may ask.
+
+    Attributes:
+        engine: Generates tokens.
+        renderer: Converts text to the model's tokens.
+        name: Identifies the weights, together with the engine's `policy_version`.
+    """
+
+    engine: Engine
+    renderer: Renderer
+    name: str = POLICY
+
+    def question(self, system: str, text: str) -> tuple[int, ...]:
+        """The prompt of a conversation with one user message."""
+        return self.renderer.render(conversation(system, (), text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +42,7 @@ class Agent:
         parser: Extracts the action from the generated text.
         sampling: Settings of token sampling.
         critic: Estimates state values; None without a value head.
+        models: The models of other roles than the policy, by role.
     """
 
     engine: Engine
@@ -30,6 +51,22 @@ class Agent:
     parser: Parser
     sampling: Sampling
     critic: Critic | None = None
+    models: Mapping[str, RoleModel] = field(default_factory=dict[str, RoleModel])
+
+    def model(self, role: str) -> RoleModel:
+        """The model of a role.
+
+        Raises:
+            ValueError: when the run has none.
+        """
+        if role == POLICY:
+            return RoleModel(engine=self.engine, renderer=self.renderer)
+        if role not in self.models:
+            raise ValueError(
+                f"Agent.models: got no model for the role {role!r}; need one of {[POLICY, *self.models]}; "
+                f"set models.{role}"
+            )
+        return self.models[role]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

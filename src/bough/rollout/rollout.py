@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
-from bough.context import Turn, conversation, full_instructions
+from bough.context import Turn, full_instructions
 from bough.engine import Sampling
 from bough.env import Branching, EnvFault, Host, Step
 from bough.rollout.agent import Agent, Limits
@@ -15,6 +15,7 @@ from bough.rollout.deadlines import Deadlines
 from bough.rollout.open_ends import end_open
 from bough.rollout.writer import Writer
 from bough.tree import AgentAction, Kind, Outcome, Source, TruncatedBy, fault_in, observation_info, plain_text
+from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
 Result = TypeVar("Result")
@@ -200,9 +201,7 @@ class Rollout:
         return self._writer.force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
-        """The first `at` tokens of an action, as the start of another branch within the turn.
-
-        The tokens after them stay in the tree; give the new branches numbers other than 0.
+        """The first `at` tokens of an action; start new branches there, with numbers other than 0.
 
         Raises:
             ValueError: when `at` leaves no token on one of the sides.
@@ -218,7 +217,9 @@ class Rollout:
         async with self.budget.reserve(Usage(turns=self._steps(draft.cursor))) as cost:
             return await self._act(draft, cost)
 
-    async def ask(self, system: str, text: str, *name: int | str, sampling: Sampling | None = None) -> str:
+    async def ask(
+        self, system: str, text: str, *name: int | str, sampling: Sampling | None = None, role: str = POLICY
+    ) -> str:
         """Generate an answer to a prompt outside of the tree; returns the whole answer.
 
         Args:
@@ -226,25 +227,25 @@ class Rollout:
             text: The user message.
             name: Name of the question, for its seed.
             sampling: Sampling settings; None for the agent's.
+            role: The role whose model answers.
 
         Raises:
             BudgetExceeded: when it does not fit a budget of the tree.
             EngineFault: when the engine broke.
         """
-        chosen, renderer = sampling or self.sampling, self.agent.renderer
+        chosen, model = sampling or self.sampling, self.agent.model(role)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, seed = renderer.render(conversation(system, (), text)), derive(self._seed, "ask", *name)
-            owner = f"task {self.builder.task.id} question {name}"
-            completion = await self._writer.complete(prompt, chosen, seed, owner=owner)
-            cost.tokens = len(completion.tokens)
-            return renderer.text(completion.tokens)
+            prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
+            seed = derive(self._seed, "ask", *name)
+            tokens = (await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)).tokens
+            cost.tokens = len(tokens)
+            return model.renderer.text(tokens)
 
     async def value(self, at: Cursor | PendingAction) -> float:
         """The critic's value of a state, or of an action.
 
-        The value of an action is the value before its last token, the stop token: the last value on a path that is
-        trained.
+        That of an action is the value before its last token, the stop token: the last one that is trained.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
@@ -263,21 +264,20 @@ class Rollout:
                 deadline_s=self.limits.engine_deadline_s,
             )
 
-    async def score(self, item: PendingAction | tuple[str, str, str]) -> tuple[float, ...]:
+    async def score(self, item: PendingAction | tuple[str, str, str], *, role: str = POLICY) -> tuple[float, ...]:
         """Log-probability of each token of an action, [tokens], nats, under the policy at temperature 1.
 
-        The source of the action does not matter. Given (system, text, answer) as in `ask`, it scores the tokens of the
-        answer, without a stop token.
+        Given (system, text, answer) as in `ask`, it scores the answer, without a stop token, under the role's model.
 
         Raises:
             BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
         """
-        read, tokens, branches = self._writer.reads(item)
+        read, tokens, branches = self._writer.reads(item, role)
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
-                self.agent.engine.score(read, tokens),
+                self.agent.model(role).engine.score(read, tokens),
                 owner=self._writer.name(branches),
                 thing=f"score of {len(tokens)} tokens",
                 deadline_s=self.limits.engine_deadline_s,

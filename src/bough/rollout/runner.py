@@ -1,9 +1,10 @@
 """The rollouts of many tasks at once: from tasks to trees."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from bough.env import EnvFault, Host
 from bough.rollout.agent import Agent, Limits
@@ -60,6 +61,10 @@ class TreeStore(Protocol):
         ...
 
 
+AfterTask: TypeAlias = Callable[[Sequence[Tree]], Awaitable[Sequence[Tree]]]
+"""A stage for all trees of one task; it returns them in their order."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rollouts:
     """The trees of a list of tasks.
@@ -101,7 +106,13 @@ class RolloutRunner:
     start_retries: int = 2
 
     async def run(
-        self, explorer: Explorer, tasks: Sequence[Task], *, seed: int, shelf: TreeStore | None = None
+        self,
+        explorer: Explorer,
+        tasks: Sequence[Task],
+        *,
+        seed: int,
+        shelf: TreeStore | None = None,
+        after: AfterTask | None = None,
     ) -> Rollouts:
         """Grow one tree for each task, up to `max_concurrent` at a time.
 
@@ -114,26 +125,31 @@ class RolloutRunner:
             seed: The seed of the list.
             shelf: Stores finished trees; a stored tree is not grown again. A tree in which every path failed is not
                 stored.
+            after: Called with the trees of a task when the last of them is finished, while other trees grow.
         """
         slots = asyncio.Semaphore(self.max_concurrent)
+        finished = _Finished(tasks, after)
 
-        async def one(place: int, task: Task) -> Tree | str:
+        async def one(place: int, task: Task) -> None:
             kept = None if shelf is None else shelf.get(place, task)
+            tree: Tree | str
             if kept is not None:
-                return kept
-            async with slots:
-                tree = await self._one(explorer, task, derive(seed, place))
-            if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
-                shelf.put(place, tree)
-            return tree
+                tree = kept
+            else:
+                async with slots:
+                    tree = await self._one(explorer, task, derive(seed, place))
+                if shelf is not None and isinstance(tree, Tree) and len(counted(tree)):
+                    shelf.put(place, tree)
+            await finished.add(place, tree)
 
         try:
             async with asyncio.TaskGroup() as growing:
-                jobs = [growing.create_task(one(place, task)) for place, task in enumerate(tasks)]
+                for place, task in enumerate(tasks):
+                    growing.create_task(one(place, task))
         except BaseExceptionGroup as errors:
             error = first_error(errors)
         else:
-            results = [job.result() for job in jobs]
+            results = [finished.results[place] for place in range(len(tasks))]
             faults = {task.id: fault for task, fault in zip(tasks, results, strict=True) if isinstance(fault, str)}
             return Rollouts(trees=tuple(tree for tree in results if isinstance(tree, Tree)), unstarted=faults)
         # Concurrent branches fail for one reason. Raised outside of `except`, it keeps its own cause and context.
@@ -161,6 +177,28 @@ class RolloutRunner:
             rollout.finish()
             return builder.done()
         return fault
+
+
+class _Finished:
+    """The results of tasks by their index in the list; runs a stage on all trees of a task."""
+
+    def __init__(self, tasks: Sequence[Task], after: AfterTask | None) -> None:
+        self.results: dict[int, Tree | str] = {}
+        self._after = after
+        self._places: dict[str, list[int]] = defaultdict(list)
+        for place, task in enumerate(tasks):
+            self._places[task.id].append(place)
+        self._tasks = tasks
+
+    async def add(self, place: int, result: Tree | str) -> None:
+        """Store a result; the last one of a task runs the stage."""
+        self.results[place] = result
+        places = self._places[self._tasks[place].id]
+        if self._after is None or not all(each in self.results for each in places):
+            return
+        grown = {each: tree for each in places if isinstance(tree := self.results[each], Tree)}
+        if grown:
+            self.results |= dict(zip(grown, await self._after(list(grown.values())), strict=True))
 
 
 def _fault(tree: Tree) -> str:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, conversation, parse_tokens
+from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.budget import Usage
@@ -12,6 +12,7 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
 from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_info, action_text, add_line
+from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
 
@@ -148,16 +149,18 @@ class Writer:
         if parsed.spans:
             info["spans"] = {name: self._tokens(draft.tokens, raw, span) for name, span in parsed.spans.items()}
 
-    async def complete(self, prompt: tuple[int, ...], sampling: Sampling, seed: int, *, owner: str) -> Completion:
-        """A completion under a deadline.
+    async def complete(
+        self, prompt: tuple[int, ...], sampling: Sampling, seed: int, *, owner: str, role: str = POLICY
+    ) -> Completion:
+        """A completion by the model of a role, under a deadline.
 
         Raises:
             EngineFault: when the engine broke or aborted the completion.
         """
-        agent = self.agent
-        request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=agent.renderer.stop_tokens, seed=seed)
+        model = self.agent.model(role)
+        request = Request(prompt_tokens=prompt, sampling=sampling, stop_tokens=model.renderer.stop_tokens, seed=seed)
         completion = await self.deadlines.until(
-            agent.engine.generate(request),
+            model.engine.generate(request),
             owner=owner,
             thing=f"completion of {len(prompt)} tokens",
             deadline_s=self.limits.engine_deadline_s,
@@ -166,20 +169,21 @@ class Writer:
             raise EngineFault("the engine aborted the completion")
         if sampling.top_probs and completion.top_probs is None:
             raise ValueError(
-                f"Sampling.top_probs: got {sampling.top_probs} and the engine {type(agent.engine).__name__}, "
+                f"Sampling.top_probs: got {sampling.top_probs} and the engine {type(model.engine).__name__}, "
                 "which returns no alternative tokens; need Local"
             )
         return completion
 
     def reads(
-        self, item: PendingAction | tuple[str, str, str]
+        self, item: PendingAction | tuple[str, str, str], role: str = POLICY
     ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
         """The prompt of an action or an answer, its tokens, and its branches."""
         if isinstance(item, PendingAction):
             return item.cursor.text, item.tokens, item.branches
-        (system, text, answer), renderer = item, self.agent.renderer
-        tokens = tuple(token for token in renderer.write(answer) if token not in renderer.stop_tokens)
-        return renderer.render(conversation(system, (), text)), tokens, ()
+        (system, text, answer), model = item, self.agent.model(role)
+        stops = model.renderer.stop_tokens
+        tokens = tuple(token for token in model.renderer.write(answer) if token not in stops)
+        return model.question(system, text), tokens, ()
 
     def extend(self, past: Sequence[Turn], observation: Observation, tools: Sequence[Tool]) -> ContextUpdate:
         """The update of the context before the next action; without turns, the first prompt."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bough.explore.prompts import NumberParser
+from bough.appraise.prompts import NumberParser
 from bough.search.combine import EnvReturn, Mix
 from bough.search.expand import Sample
 from bough.search.frontier import DepthFirst

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.appraise.prompts import Choice, check_places
 from bough.engine import Sampling
-from bough.explore.prompts import Choice, check_places
 from bough.rollout.cursor import PendingAction
 from bough.search.node import SearchNode
 from bough.search.pieces import Hint
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,7 @@ class KindHint:
         prompt: The question; it may use the placeholders {kinds}, {instructions}, {turns} and {observation}.
         text: The hint; it may also use the placeholder {kind}.
         sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
     """
 
     kinds: Sequence[str] = ("reason", "ask for information", "look something up", "answer")
@@ -94,12 +96,18 @@ class KindHint:
     )
     text: str = "Your next step: {kind}."
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         if len(self.kinds) < 2:
             raise ValueError(f"KindHint.kinds: got {self.kinds}; need at least two")
         check_places("KindHint.prompt", self.prompt, "kinds")
         check_places("KindHint.text", self.text, "kind")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     @property
     def in_turn(self) -> bool:
@@ -111,7 +119,9 @@ class KindHint:
         fields = story(tree, node)
         kinds = "\n".join(f"{number}. {kind}" for number, kind in enumerate(self.kinds, start=1))
         text, read = self.prompt.format_map(fields | {"kinds": kinds}), Choice(count=len(self.kinds))
-        chosen = await asked(tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling)
+        chosen = await asked(
+            tree, node, "kind", len(earlier), system="", text=text, read=read, sampling=self.sampling, role=self.role
+        )
         return "" if chosen is None else self.text.format_map(fields | {"kind": self.kinds[chosen[0]]})
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from bough.appraise.prompts import LabelParser, Reader, Text, check_places
 from bough.engine import Sampling
 from bough.env import EnvFault, State, Step
-from bough.explore.prompts import LabelParser, Reader, Text, check_places, turn_texts
+from bough.explore.turn_texts import turn_texts
 from bough.explore.world_model import ImaginedEpisode, WorldModel
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
@@ -19,6 +21,7 @@ from bough.search.questions import asked, unanswered
 from bough.search.search import Search
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in, plain_text
+from bough.tree.needs import POLICY, Need, roles
 
 NEXT = (
     "You were told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -46,6 +49,8 @@ class Imagine:
         next: The prompt for the next action, with the same placeholders.
         read: Converts a judgement to a value.
         sampling: Sampling settings of the answers; None for the agent's.
+        role: The role whose model judges, and acts between two imagined turns.
+        world_role: The role whose model generates the observations.
     """
 
     depth: int = 1
@@ -55,6 +60,8 @@ class Imagine:
     next: str = NEXT
     read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
+    role: str = POLICY
+    world_role: str = POLICY
 
     def __post_init__(self) -> None:
         for name in ("depth", "n", "answers"):
@@ -62,6 +69,11 @@ class Imagine:
                 raise ValueError(f"Imagine.{name}: got {getattr(self, name)}; need at least 1")
         check_places("Imagine.prompt", self.prompt)
         check_places("Imagine.next", self.next)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role, self.world_role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -79,7 +91,7 @@ class Imagine:
 
     async def _simulate(self, tree: SearchTree, at: Cursor, child: SearchNode, run: int) -> float:
         """The value of one simulation of an action."""
-        dream = WorldModel(ask=tree.rollout.ask)
+        dream = WorldModel(ask=partial(tree.rollout.ask, role=self.world_role))
         instructions = instructions_in(tree.rollout.builder.nodes[0].info)
         past = tuple(turn_texts(at.past))
         state, action = (
@@ -95,13 +107,26 @@ class Imagine:
             if step.outcome.value or turn + 1 == self.depth:
                 break
             text, name = self.next.format_map(_story(state)), ("imagined action", run, turn)
-            answer = await asked(tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling)
+            answer = await asked(
+                tree, child, *name, system="", text=text, read=Text(), sampling=self.sampling, role=self.role
+            )
             if answer is None:
                 return tree.failure_value
             action = answer
         text = self.prompt.format_map(_story(state))
         values = await tree.together(
-            asked(tree, child, "imagined", run, number, system=JUDGE, text=text, read=self.read, sampling=self.sampling)
+            asked(
+                tree,
+                child,
+                "imagined",
+                run,
+                number,
+                system=JUDGE,
+                text=text,
+                read=self.read,
+                sampling=self.sampling,
+                role=self.role,
+            )
             for number in range(self.answers)
         )
         return sum(tree.failure_value if value is None else value for value in values) / self.answers

@@ -4,11 +4,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.appraise.prompts import LabelParser, Reader, check_places
 from bough.engine import Sampling
-from bough.explore.prompts import LabelParser, Reader, check_places
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
 
 SYSTEM = "You judge how an agent gets on with its task."
 PLACE = (
@@ -38,6 +39,7 @@ class Judge:
         system: The system prompt.
         read: Converts an answer to a value: `LabelParser` of a table, or a `NumberParser` in a range.
         sampling: Sampling settings of the answers; None for the agent's.
+        role: The role whose model answers.
     """
 
     n: int = 1
@@ -45,11 +47,17 @@ class Judge:
     system: str = SYSTEM
     read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError(f"Judge.n: got {self.n}; need at least 1")
         check_places("Judge.prompt", self.prompt)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -71,6 +79,7 @@ class JudgeAction:
         system: The system prompt.
         read: Converts an answer to a value.
         sampling: Sampling settings of the answers; None for the agent's.
+        role: The role whose model answers.
     """
 
     n: int = 1
@@ -78,11 +87,17 @@ class JudgeAction:
     system: str = SYSTEM
     read: Reader[float] = LabelParser()
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError(f"JudgeAction.n: got {self.n}; need at least 1")
         check_places("JudgeAction.prompt", self.prompt, "action")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -111,17 +126,24 @@ class Confidence:
         system: The system prompt.
         yes: Start of a positive answer.
         no: Start of a negative answer.
+        role: The role whose model answers.
     """
 
     prompt: str = PLACE
     system: str = SYSTEM
     yes: str = "yes"
     no: str = "no"
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         if not self.yes or not self.no or self.yes == self.no:
             raise ValueError(f"Confidence: got yes={self.yes!r}, no={self.no!r}; need two different words")
         check_places("Confidence.prompt", self.prompt)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode) -> float:
         """The value.
@@ -131,7 +153,13 @@ class Confidence:
             EngineFault: when the engine broke.
         """
         text = self.prompt.format_map(story(tree, node))
-        scores = await tree.together(tree.rollout.score((self.system, text, answer)) for answer in (self.yes, self.no))
+        scores = await tree.together(
+            tree.rollout.score(
+                (self.system, text, answer),
+                role=self.role,
+            )
+            for answer in (self.yes, self.no)
+        )
         yes, no = map(sum, scores)
         # 1 / (1 + exp(no - yes)), which does not overflow.
         return 0.5 * (1.0 + math.tanh((yes - no) / 2))
@@ -139,7 +167,17 @@ class Confidence:
 
 async def _mean(judge: Judge | JudgeAction, name: str, tree: SearchTree, node: SearchNode, text: str) -> float:
     answers = await tree.together(
-        asked(tree, node, name, number, system=judge.system, text=text, read=judge.read, sampling=judge.sampling)
+        asked(
+            tree,
+            node,
+            name,
+            number,
+            system=judge.system,
+            text=text,
+            read=judge.read,
+            sampling=judge.sampling,
+            role=judge.role,
+        )
         for number in range(judge.n)
     )
     return sum(tree.failure_value if answer is None else answer for answer in answers) / judge.n

@@ -3,13 +3,15 @@
 from dataclasses import replace
 from typing import TypeVar
 
+from bough.appraise import prompts
+from bough.appraise.prompts import Reader
 from bough.engine import EngineFault, Sampling
-from bough.explore import prompts
-from bough.explore.prompts import Reader
+from bough.explore.turn_texts import turn_texts
 from bough.rollout.cursor import Cursor
 from bough.search.node import SearchNode
 from bough.search.tree import SearchTree
 from bough.tree import instructions_in, plain_text, text_in
+from bough.tree.needs import POLICY
 
 Answer = TypeVar("Answer")
 
@@ -18,7 +20,7 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
     """The prompt fields of a node's state, or of the state before its action if it is not executed."""
     nodes, draft = tree.rollout.builder.nodes, node.draft
     if node.ended and draft is not None:
-        past = prompts.turn_texts(draft.cursor.past)
+        past = turn_texts(draft.cursor.past)
         past.append((plain_text(draft.cursor.state.observation), draft.parsed.text))
         observation = text_in(nodes[tree.rollout.answered[draft.node]].info) or ""
     else:
@@ -29,7 +31,7 @@ def story(tree: SearchTree, node: SearchNode) -> dict[str, str]:
             raise ValueError(
                 f"story: got {node}, without a state or an action; need the root, or a node with an action"
             )
-        past = prompts.turn_texts(cursor.past)
+        past = turn_texts(cursor.past)
         observation = plain_text(cursor.state.observation)
     return prompts.story(instructions_in(nodes[0].info), past, observation)
 
@@ -47,8 +49,9 @@ async def asked(
     text: str,
     read: Reader[Answer],
     sampling: Sampling | None = None,
+    role: str = POLICY,
 ) -> Answer | None:
-    """Send a question about a node to the agent's engine, with one retry on an engine fault or an unparsable answer.
+    """Send a question about a node to the model of a role, with one retry on an engine fault or an unparsable answer.
 
     Args:
         tree: The search.
@@ -58,6 +61,7 @@ async def asked(
         text: The question.
         read: Parses the answer.
         sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
 
     Returns:
         The parsed answer; None without one, which counts as `RolloutCounts.unanswered`.
@@ -67,7 +71,7 @@ async def asked(
     """
     for attempt in range(2):
         try:
-            generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling)
+            generated = await tree.rollout.ask(system, text, *name, *place(node), attempt, sampling=sampling, role=role)
         except EngineFault:
             tree.faults += 1
             continue

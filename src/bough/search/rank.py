@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
+from bough.appraise.prompts import Choice, check_places
 from bough.engine import Sampling
-from bough.explore.prompts import Choice, check_places
 from bough.search.judge import SYSTEM
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
 
 ALL = (
     "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
@@ -33,14 +34,21 @@ class Ranked:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {actions}.
         system: The system prompt.
         sampling: Sampling settings of the answers; None for the agent's.
+        role: The role whose model answers.
     """
 
     prompt: str = ALL
     system: str = SYSTEM
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         check_places("Ranked.prompt", self.prompt, "actions")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -53,7 +61,17 @@ class Ranked:
             return [1.0] * count
         text = self.prompt.format_map(story(tree, node) | {"actions": numbered(children)})
         read, first = Choice(count=count, all=True), children[0].number
-        order = await asked(tree, node, "rank", first, system=self.system, text=text, read=read, sampling=self.sampling)
+        order = await asked(
+            tree,
+            node,
+            "rank",
+            first,
+            system=self.system,
+            text=text,
+            read=read,
+            sampling=self.sampling,
+            role=self.role,
+        )
         if order is None:
             return [tree.failure_value] * count
         return [1 - order.index(number) / (count - 1) for number in range(count)]
@@ -71,14 +89,21 @@ class Pairwise:
         prompt: The question. It may use the placeholders {instructions}, {turns}, {observation} and {actions}.
         system: The system prompt.
         sampling: Sampling settings of the answers; None for the agent's.
+        role: The role whose model answers.
     """
 
     prompt: str = TWO
     system: str = SYSTEM
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         check_places("Pairwise.prompt", self.prompt, "actions")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each child [children].
@@ -94,7 +119,14 @@ class Pairwise:
             text = self.prompt.format_map(fields | {"actions": numbered((one, two))})
             name = ("pair", one.number, two.number)
             order = await asked(
-                tree, node, *name, system=self.system, text=text, read=Choice(count=2), sampling=self.sampling
+                tree,
+                node,
+                *name,
+                system=self.system,
+                text=text,
+                read=Choice(count=2),
+                sampling=self.sampling,
+                role=self.role,
             )
             return None if order is None else (one, two)[order[0]]
 

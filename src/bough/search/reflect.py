@@ -5,12 +5,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.appraise.prompts import Text, check_places
 from bough.engine import Sampling
-from bough.explore.prompts import Text, check_places
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
 
 FAILED = (
     "You were told:\n{instructions}\n\nThis is what you did, and what came of it:\n{turns}\n{observation}\n\n"
@@ -34,17 +35,24 @@ class Reflections:
         under: A path with a value below this has failed.
         prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
         sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
     """
 
     keep: int = 3
     under: float = 1.0
     prompt: str = FAILED
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         if self.keep < 1:
             raise ValueError(f"Reflections.keep: got {self.keep}; need at least 1")
         check_places("Reflections.prompt", self.prompt)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     @property
     def in_turn(self) -> bool:
@@ -55,7 +63,17 @@ class Reflections:
         """The reflections."""
         del node, earlier
         failed = [end for end in tree.ends() if not math.isnan(end.value) and end.value < self.under]
-        reflections = [await once(tree, end, "reflection", self.prompt, self.sampling) for end in failed[-self.keep :]]
+        reflections = [
+            await once(
+                tree,
+                end,
+                "reflection",
+                self.prompt,
+                self.sampling,
+                self.role,
+            )
+            for end in failed[-self.keep :]
+        ]
         return "\n".join(["Earlier attempts failed:", *(f"- {text}" for text in reflections)]) if reflections else ""
 
 
@@ -69,13 +87,20 @@ class Critique:
     Attributes:
         prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
         sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
     """
 
     prompt: str = ANSWERED
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         check_places("Critique.prompt", self.prompt)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     @property
     def in_turn(self) -> bool:
@@ -87,10 +112,10 @@ class Critique:
         del earlier
         if not isinstance(node.at, Cursor) or not node.at.past:
             return ""
-        return await once(tree, node, "critique", self.prompt, self.sampling)
+        return await once(tree, node, "critique", self.prompt, self.sampling, self.role)
 
 
-async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, sampling: Sampling | None) -> str:
+async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, sampling: Sampling | None, role: str) -> str:
     """Send a question about a node once; its answer is stored in the notes under `name`, "" without one.
 
     Raises:
@@ -101,6 +126,6 @@ async def once(tree: SearchTree, node: SearchNode, name: str, prompt: str, sampl
     async with lock:
         if name not in node.notes:
             text = prompt.format_map(story(tree, node))
-            answer = await asked(tree, node, name, system="", text=text, read=Text(), sampling=sampling)
+            answer = await asked(tree, node, name, system="", text=text, read=Text(), sampling=sampling, role=role)
             node.notes[name] = answer or ""
     return str(node.notes[name])

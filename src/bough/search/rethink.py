@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bough.appraise.prompts import check_places
 from bough.engine import Sampling
-from bough.explore.prompts import check_places
 from bough.search.backup import MaxBackup
 from bough.search.combine import ExecuteAndEvaluate
 from bough.search.descend import Descend
@@ -17,6 +17,7 @@ from bough.search.reflect import ANSWERED, once
 from bough.search.score import Puct
 from bough.search.search import Search
 from bough.search.tree import SearchTree
+from bough.tree.needs import POLICY, Need, roles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Rethink:
         prompt: The question; it may use the placeholders {instructions}, {turns} and {observation}.
         text: The hint; it may also use the placeholders {action} and {critique}.
         sampling: Sampling settings of the answer; None for the agent's.
+        role: The role whose model answers.
     """
 
     evaluate: Evaluate = ConstantValue()
@@ -41,10 +43,16 @@ class Rethink:
     prompt: str = ANSWERED
     text: str = "You did this before:\n{action}\nWhat came of it: {observation}\n{critique}\nWrite it anew, and better."
     sampling: Sampling | None = None
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         check_places("Rethink.prompt", self.prompt)
         check_places("Rethink.text", self.text, "action", "critique")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
 
     async def __call__(self, tree: SearchTree, node: SearchNode, children: Sequence[SearchNode]) -> Sequence[float]:
         """The rating of each given child [children]; new children have their own.
@@ -65,7 +73,7 @@ class Rethink:
         return ratings
 
     async def _hint(self, tree: SearchTree, child: SearchNode) -> str:
-        critique = await once(tree, child, "critique", self.prompt, self.sampling)
+        critique = await once(tree, child, "critique", self.prompt, self.sampling, self.role)
         return self.text.format_map(story(tree, child) | {"action": child.action, "critique": critique})
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from bough.explore.prompts import LabelParser
+from bough.appraise.prompts import LabelParser
 from bough.search.expand import Sample
 from bough.search.frontier import Level
 from bough.search.judge import Judge

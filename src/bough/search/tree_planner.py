@@ -4,17 +4,16 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
 
+from bough.appraise.prompts import Choice, Text, check_places
 from bough.engine import Sampling
-from bough.explore.prompts import Choice, Text, check_places
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
 from bough.search.node import SearchNode
 from bough.search.questions import asked, story
 from bough.search.tree import SearchTree
 from bough.tree import fault_in, text_in
-from bough.tree.needs import FORKS, Need
+from bough.tree.needs import FORKS, POLICY, Need, roles
 
 PLAN = (
     "The agent was told:\n{instructions}\n\nIt reads:\n{observation}\n\n"
@@ -91,9 +90,8 @@ class TreePlanner:
         planning: Sampling settings of the plans; None for the agent's.
         plan: Prompt of a plan, with the placeholders {instructions}, {turns} and {observation}.
         decide: Prompt at a fork; it also needs the placeholders {failures} and {choices}.
+        role: The role whose model plans and decides.
     """
-
-    needs: ClassVar[frozenset[Need]] = frozenset({FORKS})
 
     plans: int = 25
     votes: int = 1
@@ -101,6 +99,7 @@ class TreePlanner:
     planning: Sampling | None = None
     plan: str = PLAN
     decide: str = DECIDE
+    role: str = POLICY
 
     def __post_init__(self) -> None:
         if self.plans < 1 or self.votes < 1 or self.retries < 0:
@@ -110,6 +109,11 @@ class TreePlanner:
             )
         check_places("TreePlanner.plan", self.plan)
         check_places("TreePlanner.decide", self.decide, "failures", "choices")
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Forks, and a model for the role, if it is not the policy's."""
+        return roles(self.role) | {FORKS}
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
@@ -123,7 +127,15 @@ class TreePlanner:
     async def _plan(self, tree: SearchTree, number: int) -> list[str]:
         text = self.plan.format(**story(tree, tree.root))
         reply = await asked(
-            tree, tree.root, "plan", number, system=SYSTEM, text=text, read=Text(), sampling=self.planning
+            tree,
+            tree.root,
+            "plan",
+            number,
+            system=SYSTEM,
+            text=text,
+            read=Text(),
+            sampling=self.planning,
+            role=self.role,
         )
         lines = [re.sub(r"^\s*(\d+[.):]|[-*])\s*", "", line).strip() for line in (reply or "").splitlines()]
         return [line for line in lines if line][: tree.rollout.limits.turns]
@@ -195,6 +207,7 @@ class TreePlanner:
                 system=SYSTEM,
                 text=text,
                 read=Choice(count=len(choices)),
+                role=self.role,
             )
 
         votes = await tree.together(tree.within_budget(vote(number)) for number in range(self.votes))

@@ -1,6 +1,6 @@
 """WebPilot: diverse actions with reflections, and the best value below each."""
 
-from bough.explore.prompts import NumberParser
+from bough.appraise.prompts import NumberParser
 from bough.search.backup import MaxBackup
 from bough.search.descend import Descend
 from bough.search.expand import Sample

@@ -27,6 +27,7 @@ class RunDirectory:
         metrics.jsonl    one line a step
         tensorboard/     the same for TensorBoard
         trees/           the trees of each step: step_000012.safetensors and .jsonl
+        answers.jsonl    the answers of models to the questions of appraisers, by the hash of the question
         growing/         the finished trees of the present step, if the run stores them as they grow
         checkpoints/     for `bough resume`
         policy/          the policy without its weights: configuration, tokenizer
@@ -110,6 +111,11 @@ class RunDirectory:
     def growing(self) -> Path:
         """The trees of steps since the last checkpoint."""
         return self.path / "growing"
+
+    @property
+    def answers(self) -> Path:
+        """The answers of models to appraisers; see `Answers`."""
+        return self.path / "answers.jsonl"
 
     @property
     def checkpoints(self) -> Path:

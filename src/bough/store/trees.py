@@ -27,7 +27,8 @@ Line k of `step_000012.jsonl` is one object:
 
     {"task": {"id", "seed", "data"}, "counts": {...}, "replayed": false, "info": [N objects], "channels": [NAME, ...]}
 
-The task has "start" if it has one, the counts are those of `RolloutCounts`. The header's `__metadata__` contains the
+A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. The
+task has "start" if it has one, the counts are those of `RolloutCounts`. The header's `__metadata__` contains the
 format, the stage of the trees ("Tree", "Rewarded", "Credited"), and the BLAKE2b checksum of the JSONL file that belongs
 to it.
 """

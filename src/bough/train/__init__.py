@@ -9,6 +9,7 @@ from bough.lazy import lazy_names, make_callable
 from bough.learner import Optimizer
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
+from bough.train.models import CurrentPolicy, FrozenCheckpoint, FrozenModel, ModelSource, StartingWeights
 from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Method, Run, World
@@ -33,6 +34,11 @@ else:
 
 __all__ = [
     "NoLearningSignal",
+    "CurrentPolicy",
+    "FrozenCheckpoint",
+    "FrozenModel",
+    "ModelSource",
+    "StartingWeights",
     "Checkpointing",
     "Demonstrations",
     "EngineRecipe",

@@ -17,13 +17,15 @@ from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.reward import reward_trees
-from bough.rollout import paths_of
+from bough.rollout import RoleModel, paths_of
 from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
 from bough.tree import (
     DTYPES,
+    Appraisal,
     Credited,
+    Entry,
     Floats,
     Outcome,
     Rewarded,
@@ -32,12 +34,23 @@ from bough.tree import (
     Ternary,
     Tree,
     TruncatedBy,
+    Verdict,
     counted,
     derive,
     plain_text,
     spread_paths,
 )
-from bough.tree.needs import DEMONSTRATIONS, FINAL_VALUES, PATHS, REFERENCE, Estimate, names_of, needs_of
+from bough.tree.needs import (
+    DEMONSTRATIONS,
+    FINAL_VALUES,
+    PATHS,
+    REFERENCE,
+    Appraised,
+    Estimate,
+    gives_of,
+    names_of,
+    needs_of,
+)
 
 TASKS = 2
 """Tasks of the synthetic group."""
@@ -71,7 +84,8 @@ async def dry_pass(runtime: Runtime) -> None:
             # Every path failed; the first step raises the error.
             return
         generator = np.random.default_rng(derive(run.seed, "dry pass"))
-        paid = reward_trees([_with_outcomes(tree, place) for place, tree in enumerate(trees)], run.world.rewards)
+        ended = [_with_outcomes(tree, place) for place, tree in enumerate(trees)]
+        paid = reward_trees([_with_appraisals(run, tree, generator) for tree in ended], run.world.rewards)
         check_channels(run, frozenset(paid[0].channels))
         rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
         credited = compute_credit(run.method.credit, rewarded)
@@ -92,7 +106,8 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
         tree_turns=min(run.world.limits.tree_turns or CALLS * begun, CALLS * begun),
         tree_calls=min(run.world.limits.tree_calls or CALLS, CALLS),
     )
-    agent = replace(runner.agent, engine=engine, critic=_value if runner.agent.critic else None)
+    models = dict.fromkeys(runner.agent.models, RoleModel(engine=engine, renderer=runner.agent.renderer))
+    agent = replace(runner.agent, engine=engine, critic=_value if runner.agent.critic else None, models=models)
     grown = await replace(runner, agent=agent, limits=limits).run(
         run.method.explorer, tasks, seed=derive(run.seed, "dry pass")
     )
@@ -134,6 +149,17 @@ def _with_outcomes(tree: Tree, place: int) -> Tree:
         if solves:
             outcome[end], truncated_by[end] = Outcome.TERMINATED, TruncatedBy.NOTHING
     return replace(tree, outcome=outcome, success=success, truncated_by=truncated_by)
+
+
+def _with_appraisals(run: Run, tree: Tree, generator: np.random.Generator) -> Tree:
+    """The tree with a value in [0, 1) at the end of each path, for each column of the run's appraisers."""
+    names = sorted({name for each in run.world.appraisers for name in names_of(gives_of(each), Appraised)})
+    columns = {name: {leaf: _entry(generator) for leaf in counted(tree).tolist()} for name in names}
+    return replace(tree, appraisals={name: Appraisal.of(column, tree.nodes) for name, column in columns.items()})
+
+
+def _entry(generator: np.random.Generator) -> Entry:
+    return Entry(value=float(generator.random()), verdict=Verdict.OK, votes=1, questions=1)
 
 
 def _with_returns(rewarded: Rewarded) -> Rewarded:

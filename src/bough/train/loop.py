@@ -1,6 +1,6 @@
 """The training loop, in the order in which it runs.
 
-    tasks -> rollout -> reward -> estimates -> credit -> filter -> pack -> update -> sync -> tasks ...
+    tasks -> rollout -> appraise -> reward -> estimates -> credit -> filter -> pack -> update -> sync -> tasks ...
 
 Steps count over the whole run: the epochs of the warm-up come first, then `schedule.steps` steps of reinforcement.
 With `execution.staleness=1` the trees of the next step grow during the update (see `pipeline`).
@@ -20,7 +20,9 @@ from bough.env import EnvFault
 from bough.learner.learner import Diverged
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.reward import reward_trees
-from bough.rollout import DeadlineExceeded, Rollouts
+from bough.rollout import Agent, DeadlineExceeded, Rollouts
+from bough.store.answers import Answers
+from bough.train.asker import AppraiseStage, Asker, required_columns
 from bough.train.evaluation import measure
 from bough.train.health import NoLearningSignal, check_gap, check_paths, check_signal, is_flat, next_health
 from bough.train.pipeline import PrefetchedRollouts, newest
@@ -84,6 +86,7 @@ class _Loop:
         self.state, self.prefetched = TrainState(), PrefetchedRollouts()
         stale = {"ahead": self.prefetched} if self.world.execution.staleness else {}
         self.checkpointed = {**runtime.memories, **stale}
+        self.answers = Answers(recorder.directory.answers)
         self.first = self.settings.warmup_steps
         self.last = self.first + self.world.schedule.steps
 
@@ -128,8 +131,7 @@ class _Loop:
     async def step(self, demonstrations: Sequence[Tree]) -> list[Credited]:
         """Sample, reward, credit, filter, pack, update, sync; returns the step's credited trees."""
         runtime, state, watch = self.runtime, self.state, Stopwatch()
-        # A resumed run has an empty cache; cached results may differ from computed ones in their lowest bits.
-        runtime.engine.reset_cache()
+        runtime.reset_caches()
         if self.method.reference == "step":
             runtime.reference.freeze()
         data = await self.gather(watch)
@@ -181,7 +183,18 @@ class _Loop:
             tasks = await self.runtime.tasks_from(drawn)
             stored = recorder.partial_trees(step, round_number) if self.settings.checkpointing.as_grown else None
             round_seed = derive(seed, round_number) if round_number else seed
-            return await self.runtime.rollouts.run(self.method.explorer, tasks, seed=round_seed, shelf=stored)
+            runner = self.runtime.rollouts
+            stage = self.appraise_stage(step, runner.agent) if self.world.appraisers else None
+            return await runner.run(self.method.explorer, tasks, seed=round_seed, shelf=stored, after=stage)
+
+    def appraise_stage(self, step: int, agent: Agent) -> AppraiseStage:
+        """The stage that appraises the trees of a task as soon as they are complete."""
+        ask = Asker(
+            agent=agent, answers=self.answers, deadlines=self.runtime.deadlines, seed=self.settings.seed, step=step
+        )
+        return AppraiseStage(
+            appraisers=self.world.appraisers, required=required_columns(self.world.rewards, self.method), ask=ask
+        )
 
     def pack(
         self, data: StepData, demonstrations: Sequence[Tree], watch: Stopwatch, metrics: dict[str, float]

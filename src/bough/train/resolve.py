@@ -1,6 +1,6 @@
 """Compares what the pieces of a run need with what they give."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import cast
 
@@ -119,6 +119,9 @@ def _text(value: object) -> str:
     """The class of a piece, a plain value as it is."""
     if isinstance(value, tuple | list):
         return f"({', '.join(map(_text, _each(cast('object', value))))})"
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, object]", value).items()
+        return "{" + ", ".join(f"{name}: {_text(each)}" for name, each in items) + "}"
     return repr(value) if isinstance(value, int | str | None) else type(value).__name__
 
 

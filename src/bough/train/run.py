@@ -1,15 +1,16 @@
 """A run: a method on a world."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, Unpack
 
+from bough.appraise import Appraiser
 from bough.config.fields import GROUP, set_fields
 from bough.config.kinds import check_kinds
 from bough.context import Context, Full, Parser, Plain
 from bough.credit import Credit, Grpo
 from bough.curate import Filter, NonZeroAdvantage
-from bough.engine import Sampling
+from bough.engine import OwnModel, Sampling
 from bough.env import Env
 from bough.explore import Chains
 from bough.hooks.hook import HookRecipe
@@ -18,6 +19,7 @@ from bough.objective import Normalizer, Objective, PpoClip, add
 from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
+from bough.train.models import ModelSource
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,
@@ -30,6 +32,7 @@ from bough.train.settings import (
     Tasks,
     Warmup,
 )
+from bough.tree.needs import POLICY, Need, roles
 
 NAME_BYTES = 255
 """Longest name of a folder on common file systems, in UTF-8."""
@@ -43,6 +46,7 @@ class WorldSettings(TypedDict, total=False):
     parser: Parser
     limits: Limits
     sampling: Sampling
+    appraisers: Sequence[Appraiser]
     rewards: Sequence[Reward]
     regularizers: Sequence[Objective]
     filters: Sequence[Filter]
@@ -75,6 +79,7 @@ class RunSettings(WorldSettings, total=False):
     method: "Method"
     explorer: Explorer
     hooks: Sequence[HookRecipe]
+    models: Mapping[str, ModelSource | OwnModel]
     credit: Credit
     max_sampling_rounds: int
     objective: Objective
@@ -105,6 +110,7 @@ class World:
         parser: Finds the action in the policy's text.
         limits: Budgets of a path and of a tree.
         sampling: How training paths are sampled.
+        appraisers: Ask models about the grown trees; rewards read their columns.
         rewards: The reward channels.
         regularizers: Terms added to the objective, such as `Kl`.
         filters: Choose the groups of a batch that are trained on, in order.
@@ -123,6 +129,7 @@ class World:
     parser: Parser = Plain()
     limits: Limits = Limits()
     sampling: Sampling = Sampling()
+    appraisers: Sequence[Appraiser] = ()
     rewards: Sequence[Reward] = (EnvReward(),)
     regularizers: Sequence[Objective] = ()
     filters: Sequence[Filter] = (NonZeroAdvantage(),)
@@ -193,6 +200,8 @@ class Run:
         name: Of the run and of its directory.
         world: Environment, policy, and their settings.
         method: The algorithm.
+        models: The models of other roles than "policy", by role: `{"judge": OpenAi(...)}`. They belong to the run: an
+            address or a folder is neither part of the environment nor of the algorithm.
         checkpointing: Checkpoints and files of trees.
         health: When to stop a run that learns nothing.
         seed: Seed of all random numbers.
@@ -201,11 +210,17 @@ class Run:
     name: str
     world: World = field(metadata=GROUP)
     method: Method = field(default=Method(), metadata=GROUP)
+    models: Mapping[str, ModelSource | OwnModel] = field(default_factory=dict[str, ModelSource | OwnModel])
     checkpointing: Checkpointing = Checkpointing()
     health: Health = Health()
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_kinds(self)
+        if POLICY in self.models:
+            raise ValueError(
+                f"Run.models: got a model for the role {POLICY!r}; need other roles: the policy is set by `policy`"
+            )
         if self.name in ("", ".", "..") or "/" in self.name or not self.name.isprintable():
             raise ValueError(
                 f"Run.name: got {self.name!r}; need a name that can be a folder's: without '/', line breaks and "
@@ -220,6 +235,11 @@ class Run:
     def replace(self, **fields: Unpack[RunFields]) -> "Run":
         """A copy with fields replaced; `steps=50` replaces `world.schedule.steps`."""
         return set_fields(self, fields)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """The roles with a model."""
+        return roles(*self.models)
 
     @property
     def loss(self) -> Objective:

@@ -20,12 +20,13 @@ from bough.learner.memory_meter import return_freed
 from bough.learner.reference import Reference
 from bough.learner.state_values import StateValues
 from bough.policy.policy import Policy
-from bough.rollout import Agent, Deadlines, RolloutRunner
+from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.check import refuse_overlap
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths
+from bough.train.models import role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.recorder import Checkpointable
 from bough.train.revise import Reader
@@ -97,6 +98,8 @@ class Runtime:
         with explain_full_disk(assets, None):
             self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
         self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
+        own = RoleModel(engine=self.engine, renderer=self.policy.renderer)
+        self.models = {role: role_model(source, self.policy, own) for role, source in run.models.items()}
         self.policy.recompute(run.world.optimizer.recompute)
         reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
         self.budget = self._budget(reference=reference)
@@ -131,6 +134,7 @@ class Runtime:
             parser=run.world.parser,
             sampling=run.world.sampling,
             critic=self.valuer,
+            models=self.models,
         )
         return RolloutRunner(
             agent=agent,
@@ -268,9 +272,18 @@ class Runtime:
         deadline_s = self.run.world.limits.engine_deadline_s
         return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
 
+    def reset_caches(self) -> None:
+        """Empty the caches of all engines.
+
+        A resumed run has empty caches; cached results may differ from computed ones in their lowest bits.
+        """
+        for engine in (self.engine, *(model.engine for model in self.models.values())):
+            engine.reset_cache()
+
     async def close(self) -> None:
         """Let go of processes and memory."""
         closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
+        closing |= {f"engine of the role {role}": model.engine.close() for role, model in self.models.items()}
         for thing, closed in closing.items():
             await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 

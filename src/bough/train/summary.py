@@ -12,6 +12,7 @@ from bough.tree import (
     Ternary,
     Tree,
     TruncatedBy,
+    Verdict,
     begins_turn,
     count_actions,
     counted,
@@ -59,8 +60,28 @@ def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[
         "paths/failed": float(np.sum(outcomes == Outcome.FAILED)),
         "paths/unstarted": float(unstarted),
         "policy/entropy": float(known.mean()) if len(known) else float("nan"),
+        **_appraisals(trees),
         "speed/sampled_tokens": float(sampled.sum()),
         "speed/actions": float(sum(int(begins_turn(tree).sum()) for tree in trees)),
+    }
+
+
+def _appraisals(trees: Sequence[Tree]) -> dict[str, float]:
+    """Questions, verdicts and tokens of the appraisers, and the mean of each column; empty without appraisers."""
+    if not any(tree.appraisals for tree in trees):
+        return {}
+    found = [each for tree in trees for each in tree.appraisals.values()]
+    verdict = np.concatenate([each.verdict for each in found])
+    names = sorted({name for tree in trees for name in tree.appraisals})
+    values = {name: np.concatenate([tree.appraisals[name].value for tree in trees]) for name in names}
+    known = {name: value[~np.isnan(value)] for name, value in values.items()}
+    refused = {name: float(np.sum(verdict == Verdict[name.upper()])) for name in ("unparsed", "late", "refused")}
+    return {
+        "judge/questions": float(sum(int(each.questions.sum()) for each in found)),
+        "judge/tokens": float(sum(int(each.tokens.sum()) for each in found)),
+        "judge/unknown": sum(refused.values()),
+        **{f"judge/{name}": count for name, count in refused.items()},
+        **{f"judge/mean_{name}": float(value.mean()) for name, value in known.items() if len(value)},
     }
 
 

@@ -1,6 +1,7 @@
 """The trajectory tree: tasks, trees, and the stages of a tree. Imports numpy only."""
 
 from bough.tree.actions import ActionCounts, count_actions
+from bough.tree.appraisal import Appraisal, Entry, Verdict
 from bough.tree.build import TreeNode, build
 from bough.tree.columns import UNKNOWN_VALUES, cut_tree, draft_columns, join_column, join_trees, rows_of, tree_record
 from bough.tree.counts import RolloutCounts
@@ -53,6 +54,7 @@ from bough.tree.texts import (
     tools_in,
 )
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
+from bough.tree.unjudged import fail_unknown, unknown_paths
 from bough.tree.walk import (
     begins_turn,
     context,
@@ -81,6 +83,11 @@ __all__ = [
     "ActionCounts",
     "AgentAction",
     "BadCall",
+    "Appraisal",
+    "Entry",
+    "Verdict",
+    "fail_unknown",
+    "unknown_paths",
     "Message",
     "Observation",
     "Role",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Ternary, TruncatedBy
 from bough.tree.task import Task
@@ -67,8 +68,15 @@ def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
 
 
 def tree_record(tree: Tree) -> dict[str, object]:
-    """Returns what the columns of a tree do not hold, as JSON data: task, counts, info."""
-    return {"task": tree.task.record(), "counts": asdict(tree.counts), "replayed": tree.replayed, "info": tree.info}
+    """Returns what the columns of a tree do not hold, as JSON data: task, counts, info, appraisals."""
+    record: dict[str, object] = {
+        "task": tree.task.record(),
+        "counts": asdict(tree.counts),
+        "replayed": tree.replayed,
+        "info": tree.info,
+    }
+    appraisals = {name: each.record() for name, each in tree.appraisals.items()}
+    return record | ({"appraisals": appraisals} if appraisals else {})
 
 
 def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, Any]) -> Tree:
@@ -80,6 +88,7 @@ def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, 
         task=Task.read(record["task"]),
         counts=RolloutCounts(**record["counts"]),
         replayed=record["replayed"],
+        appraisals={name: Appraisal.read(each, last - first) for name, each in record.get("appraisals", {}).items()},
         info=tuple(record["info"]),
         **of_tree,
     )

@@ -1,7 +1,7 @@
 """Needs and gives: typed values that the pieces of a run declare, and that are compared before the run is built."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from typing import Protocol, TypeVar, cast, runtime_checkable
@@ -50,6 +50,18 @@ class Annotation(Need):
     __slots__ = ()
 
 
+class Appraised(Need):
+    """A column of an appraiser."""
+
+    __slots__ = ()
+
+
+class Role(Need):
+    """A model that a run may ask."""
+
+    __slots__ = ()
+
+
 class Channel(Need):
     """A channel of rewards."""
 
@@ -64,7 +76,6 @@ FORKS = Need(
     "set env=Replay(env=...), or explorer=Chains()",
     sources=("env",),
 )
-CALLS = Need("actions with calls of tools", "set parser=ToolCalls()", sources=("parser",))
 ORACLE = Need("an environment with an oracle", "give the environment a method `plan(state)`", sources=("env",))
 CALLS = Need("calls of tools in the agent's turns", "set parser=ToolCalls()", sources=("parser",))
 CALLS_TAKEN = Need(
@@ -134,6 +145,27 @@ def annotation(name: str) -> Annotation:
 def estimate(name: str) -> Estimate:
     """An estimate that a hook adds to `Rewarded.estimates`."""
     return Estimate(f"the estimate {name!r} of a hook", "add a hook that gives it to hooks=(...)", ("hooks",), name)
+
+
+POLICY = "policy"
+"""The role of the policy: the default of every piece with a field `role`."""
+
+
+def appraised(name: str) -> Appraised:
+    """A column that an appraiser adds to `Tree.appraisals`."""
+    remedy = "add an appraiser that gives it to appraisers=(...)"
+    return Appraised(f"the column {name!r} of an appraiser", remedy, ("appraisers",), name)
+
+
+def role(name: str) -> Role:
+    """A model of `Run.models`."""
+    remedy = f"set models.{name}=..., such as models.{name}='OpenAi(...)', or models.{name}=CurrentPolicy"
+    return Role(f"a model for the role {name!r}", remedy, ("models",), name)
+
+
+def roles(*names: str) -> frozenset[Need]:
+    """The needs of a piece with questions to these roles: every run has the policy."""
+    return frozenset(role(name) for name in names if name != POLICY)
 
 
 def channel(name: str) -> Channel:
@@ -215,6 +247,8 @@ def _pieces(piece: Piece) -> Iterator[Piece]:
     value = piece.value
     if isinstance(value, tuple | list):
         inner = [(f"[{number}]", each) for number, each in enumerate(cast("Iterable[object]", value))]
+    elif isinstance(value, Mapping):
+        inner = [(f".{name}", each) for name, each in cast("Mapping[str, object]", value).items()]
     elif isinstance(value, type | str | int | float | None):
         return
     else:

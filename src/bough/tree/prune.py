@@ -36,7 +36,12 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
     lengths = np.diff(tree.span)[nodes]
     cut["span"] = np.concatenate([[0], np.cumsum(lengths)]).astype(tree.span.dtype)
     return Rewarded(
-        tree=replace(tree, info=tuple(tree.info[node] for node in nodes.tolist()), **cut),
+        tree=replace(
+            tree,
+            info=tuple(tree.info[node] for node in nodes.tolist()),
+            appraisals={name: each.take(nodes) for name, each in tree.appraisals.items()},
+            **cut,
+        ),
         channels={name: paid[nodes] for name, paid in rewarded.channels.items()},
         estimates={name: estimate[tokens] for name, estimate in rewarded.estimates.items()},
         end_values={name: value[nodes] for name, value in rewarded.end_values.items()},

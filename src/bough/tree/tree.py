@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Kind, Outcome, Source
 from bough.tree.task import Task
@@ -84,6 +85,7 @@ class Tree:
             Code reads its texts with the functions of `bough.tree.texts`.
         counts: Counts of the rollout.
         replayed: Whether the tree was sampled in an earlier step; its statistics do not describe the current policy.
+        appraisals: The columns of appraisers, by name; empty in a run without any.
 
     `success`, `valid`, `well_formed`, `cut_off`, `value`, `rating` and `visits` of an action of several pieces are at
     its last node.
@@ -117,6 +119,7 @@ class Tree:
     info: tuple[Info, ...]
     counts: RolloutCounts = field(default_factory=RolloutCounts)
     replayed: bool = False
+    appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
 
     def __post_init__(self) -> None:
         nodes, tokens = len(self.parent), len(self.token)
@@ -188,6 +191,8 @@ class Tree:
             and self.info == other.info
             and self.counts == other.counts
             and self.replayed == other.replayed
+            and self.appraisals.keys() == other.appraisals.keys()
+            and all(each.equals(other.appraisals[name]) for name, each in self.appraisals.items())
             and all(
                 np.array_equal(column, other.columns()[name], equal_nan=column.dtype.kind == "f")
                 for name, column in self.columns().items()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bough.explore import LabelParser, NumberParser
-from bough.explore.prompts import Choice, check_places, story
+from bough.appraise import LabelParser, NumberParser
+from bough.appraise.prompts import Choice, check_places, story
 
 
 @pytest.mark.parametrize(

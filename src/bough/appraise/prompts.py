@@ -6,9 +6,6 @@ from dataclasses import dataclass, field
 from string import Formatter
 from typing import Protocol, TypeVar, runtime_checkable
 
-from bough.context import Turn
-from bough.tree import action_text, plain_text
-
 STORY = frozenset({"instructions", "turns", "observation"})
 """The placeholders that every prompt may use: the instructions, the turns so far, and the observation."""
 
@@ -121,11 +118,6 @@ def check_places(owner: str, prompt: str, *more: str) -> None:
         raise ValueError(f"{owner}: got {prompt!r} ({error}); need braces in pairs, or doubled") from error
     if found - places:
         raise ValueError(f"{owner}: got the placeholders {sorted(found - places)}; need some of {sorted(places)}")
-
-
-def turn_texts(past: Sequence[Turn]) -> list[tuple[str, str]]:
-    """The turns as pairs of observation and action, both as text."""
-    return [(plain_text(turn.observation), action_text(turn.action)) for turn in past]
 
 
 def story(instructions: str, past: Sequence[tuple[str, str]], observation: str) -> dict[str, str]:

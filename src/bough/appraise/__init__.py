@@ -1,0 +1,24 @@
+"""Appraisers: judges, comparisons and probes of grown trees; prompts and the parsers of answers."""
+
+from bough.appraise.appraise import Appraiser, appraise_trees
+from bough.appraise.ask import AskModels, Question, Reply, Scoring, ask_votes
+from bough.appraise.judge import RubricJudge, step_critic
+from bough.appraise.probe import AnswerProbe
+from bough.appraise.prompts import LabelParser, NumberParser
+from bough.appraise.round_robin import RoundRobin
+
+__all__ = [
+    "AnswerProbe",
+    "Appraiser",
+    "AskModels",
+    "LabelParser",
+    "NumberParser",
+    "Question",
+    "Reply",
+    "RoundRobin",
+    "RubricJudge",
+    "Scoring",
+    "appraise_trees",
+    "ask_votes",
+    "step_critic",
+]

@@ -1,0 +1,114 @@
+"""Questions of an appraiser to the model of a role."""
+
+from asyncio import TaskGroup
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from bough.appraise.prompts import Reader
+from bough.tree import Entry, Verdict
+from bough.tree.needs import POLICY
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A question, sampled once for each vote.
+
+    Attributes:
+        text: The user message.
+        system: The system prompt.
+        role: The role whose model answers.
+        vote: The number of the vote; each has a seed of its own.
+        max_tokens: Maximum length of the answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration, in seconds.
+    """
+
+    text: str
+    system: str = ""
+    role: str = POLICY
+    vote: int = 0
+    max_tokens: int = 256
+    temperature: float = 1.0
+    deadline_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """A continuation whose log-probability is asked for.
+
+    Attributes:
+        tokens: The context, in the tokens of the policy.
+        text: The continuation.
+        deadline_s: Maximum duration, in seconds.
+    """
+
+    tokens: tuple[int, ...]
+    text: str
+    deadline_s: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """The answer of a model.
+
+    Attributes:
+        verdict: `OK`, `LATE` or `REFUSED`; a parser decides about `UNPARSED`.
+        text: The answer; "" without one.
+        logprob: For a `Scoring`, the mean log-probability of a token of the continuation, nats.
+        tokens: Sampled tokens.
+    """
+
+    verdict: Verdict
+    text: str = ""
+    logprob: float = 0.0
+    tokens: int = 0
+
+
+@runtime_checkable
+class AskModels(Protocol):
+    """Asks models, with a cache: equal questions of a run are sent once, also after a resume."""
+
+    async def __call__(self, question: Question) -> Reply:
+        """The answer, never later than the deadline."""
+        ...
+
+    async def score(self, scoring: Scoring) -> Reply:
+        """The log-probability of a continuation under the policy."""
+        ...
+
+
+async def each(calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The results of concurrent calls, in their order."""
+    async with TaskGroup() as group:
+        tasks = [group.create_task(call) for call in calls]
+    return [task.result() for task in tasks]
+
+
+async def ask_votes(ask: AskModels, question: Callable[[int], Question], read: Reader[float], n: int) -> Entry:
+    """The mean of `n` votes. A vote without a value leaves the mean; without any vote there is no value.
+
+    Args:
+        ask: Asks the model.
+        question: The question of a vote.
+        read: Parses the answer.
+        n: Number of votes.
+    """
+    replies = await each(ask(question(vote)) for vote in range(n))
+    values = [read(reply.text) if reply.verdict is Verdict.OK else None for reply in replies]
+    known = [value for value in values if value is not None]
+    questions, tokens = len(replies), sum(reply.tokens for reply in replies)
+    texts = tuple(reply.text for reply in replies)
+    if known:
+        return Entry(
+            value=sum(known) / len(known),
+            verdict=Verdict.OK,
+            votes=len(known),
+            questions=questions,
+            tokens=tokens,
+            texts=texts,
+        )
+    verdict = Verdict.UNPARSED if replies[-1].verdict is Verdict.OK else replies[-1].verdict
+    return Entry(verdict=verdict, questions=questions, tokens=tokens, texts=texts)

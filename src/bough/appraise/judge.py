@@ -1,0 +1,143 @@
+"""Judges: a model rates paths or steps by a rubric."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from bough.appraise.appraise import Columns
+from bough.appraise.ask import AskModels, Question, ask_votes, each
+from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
+from bough.appraise.tell import acts, path_fields
+from bough.tree import Entry, Tree, counted
+from bough.tree.needs import POLICY, Need, appraised, roles
+
+SYSTEM = "You judge the work of an agent."
+PATH = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\n"
+    "Rate how well it did its task, from 0 to 10. Answer with the number."
+)
+STEP = (
+    "The agent was told:\n{instructions}\n\nWhat happened:\n{turns}\n{observation}\n\nIt then did this:\n{action}\n\n"
+    "Say in a sentence what speaks for and against it. End with one word: good, unclear or bad."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricJudge:
+    """A model rates each path, or each step, by a rubric; mean of the votes (LLM-as-a-judge, arXiv 2306.05685).
+
+    The value of a path is at its leaf, that of a step at its action. A step that several paths share is rated once.
+
+    Attributes:
+        column: Name of the column.
+        each: What is rated: whole paths, or single steps.
+        prompt: The question, with the placeholders {instructions}, {turns}, {observation}, {answer}, the last action,
+            and for steps {action}. A prompt with {answer} alone rates the final answer.
+        prompt_file: A text file with the question, in place of `prompt`.
+        system: The system prompt.
+        read: Converts an answer to a value.
+        n: Number of votes.
+        role: The role whose model answers.
+        max_tokens: Maximum length of an answer.
+        temperature: Of the sampling.
+        deadline_s: Maximum duration of an answer, in seconds; later the vote is `LATE`.
+    """
+
+    column: str = "judge"
+    each: Literal["path", "step"] = "path"
+    prompt: str = PATH
+    prompt_file: str | None = None
+    system: str = SYSTEM
+    read: Reader[float] = NumberParser()
+    n: int = 1
+    role: str = POLICY
+    max_tokens: int = 256
+    temperature: float = 1.0
+    deadline_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if self.n < 1 or self.max_tokens < 1 or not self.deadline_s > 0 or self.temperature < 0:
+            raise ValueError(
+                f"RubricJudge: got n={self.n}, max_tokens={self.max_tokens}, deadline_s={self.deadline_s}, temperature="
+                f"{self.temperature}; need 1 or more, 1 or more, more than 0, 0 or more"
+            )
+        check_places("RubricJudge.prompt", self.prompt, *self._places)
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """A model for the role, if it is not the policy's."""
+        return roles(self.role)
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Its column."""
+        return frozenset({appraised(self.column)})
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """The value of each path or step."""
+        prompt = self._prompt()
+        return {self.column: await each(self._tree(tree, ask, prompt) for tree in trees)}
+
+    async def _tree(self, tree: Tree, ask: AskModels, prompt: str) -> Mapping[int, Entry]:
+        nodes = acts(tree) if self.each == "step" else counted(tree).tolist()
+        texts = [prompt.format_map(path_fields(tree, node)) for node in nodes]
+        entries = await each(ask_votes(ask, self._question(text), self.read, self.n) for text in texts)
+        return dict(zip(nodes, entries, strict=True))
+
+    def _question(self, text: str) -> "Vote":
+        return Vote(judge=self, text=text)
+
+    @property
+    def _places(self) -> tuple[str, ...]:
+        return ("answer", "action") if self.each == "step" else ("answer",)
+
+    def _prompt(self) -> str:
+        if self.prompt_file is None:
+            return self.prompt
+        try:
+            prompt = Path(self.prompt_file).read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(
+                f"RubricJudge.prompt_file: cannot read {self.prompt_file} ({error.strerror}); need a text file"
+            ) from error
+        check_places(f"RubricJudge.prompt_file {self.prompt_file}", prompt, *self._places)
+        return prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vote:
+    """Makes the question of each vote.
+
+    Attributes:
+        judge: Has the settings.
+        text: The question.
+    """
+
+    judge: RubricJudge
+    text: str
+
+    def __call__(self, vote: int) -> Question:
+        """The question of a vote."""
+        judge = self.judge
+        return Question(
+            text=self.text,
+            system=judge.system,
+            role=judge.role,
+            vote=vote,
+            max_tokens=judge.max_tokens,
+            temperature=judge.temperature,
+            deadline_s=judge.deadline_s,
+        )
+
+
+def step_critic(column: str = "critic", n: int = 1, role: str = POLICY) -> RubricJudge:
+    """A generative critic: it writes a critique of each step that ends in a word, whose value is the step's.
+
+    Args:
+        column: Name of the column.
+        n: Number of votes.
+        role: The role whose model answers.
+    """
+    words = LabelParser(worth={"good": 1.0, "unclear": 0.0, "bad": -1.0})
+    return RubricJudge(column=column, each="step", prompt=STEP, read=words, n=n, role=role)

@@ -1,0 +1,56 @@
+"""Probes of the policy's own probabilities."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bough.appraise.appraise import Columns
+from bough.appraise.ask import AskModels, Reply, Scoring, each
+from bough.appraise.tell import acts
+from bough.tree import Entry, Tree, Verdict, context
+from bough.tree.needs import Need, appraised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerProbe:
+    """The policy's probability of the true answer before each action: the potential of IGPO (arXiv 2510.14967).
+
+    The value is the geometric mean of the probabilities of the answer's tokens, in (0, 1]. The true answer is a field
+    of the task's data; a task without it gets no value.
+
+    Attributes:
+        column: Name of the column.
+        field: The field of `Task.data` with the answer.
+        deadline_s: Maximum duration of a probe, in seconds.
+    """
+
+    column: str = "probe"
+    field: str = "answer"
+    deadline_s: float = 120.0
+
+    @property
+    def gives(self) -> frozenset[Need]:
+        """Its column."""
+        return frozenset({appraised(self.column)})
+
+    async def appraise(self, trees: Sequence[Tree], ask: AskModels) -> Columns:
+        """The value of the state before each action, at the action."""
+        return {self.column: await each(self._tree(tree, ask) for tree in trees)}
+
+    async def _tree(self, tree: Tree, ask: AskModels) -> Mapping[int, Entry]:
+        answer = tree.task.data.get(self.field)
+        nodes = acts(tree)
+        if answer is None:
+            return {node: Entry(verdict=Verdict.UNPARSED) for node in nodes}
+        scorings = [
+            Scoring(tokens=tuple(context(tree, node).tolist()), text=str(answer), deadline_s=self.deadline_s)
+            for node in nodes
+        ]
+        replies = await each(ask.score(scoring) for scoring in scorings)
+        return {node: _entry(reply) for node, reply in zip(nodes, replies, strict=True)}
+
+
+def _entry(reply: Reply) -> Entry:
+    if reply.verdict is not Verdict.OK:
+        return Entry(verdict=reply.verdict, questions=1)
+    return Entry(value=math.exp(reply.logprob), verdict=Verdict.OK, votes=1, questions=1)

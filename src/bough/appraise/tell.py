@@ -1,0 +1,42 @@
+"""Texts of a grown tree for the prompts of an appraiser."""
+
+import numpy as np
+
+from bough.appraise.prompts import story
+from bough.tree import Kind, Tree, counted, instructions_in, path, text_in
+
+
+def path_fields(tree: Tree, node: int) -> dict[str, str]:
+    """The prompt fields of a node.
+
+    Args:
+        tree: The tree.
+        node: A leaf, for the whole path; or the last `ACTION` node of a turn, for the path up to this action.
+
+    Returns:
+        `instructions`, the `turns` so far, the `observation` after them, and the last action as `answer`. At an
+        `ACTION` node it is also the `action`, and `turns` and `observation` are those before it.
+    """
+    seen, past, action = "", list[tuple[str, str]](), None
+    for at in map(int, path(tree, node)):
+        text = text_in(tree.info[at])
+        if tree.kind[at] != Kind.ACTION:
+            if action is not None:
+                past.append((seen, action))
+            seen, action = text or "", None
+        elif text is not None:
+            action = text
+    answer = action if action is not None else past[-1][1] if past else ""
+    fields = story(instructions_in(tree.info[0]), past, seen) | {"answer": answer}
+    return fields if action is None else fields | {"action": action}
+
+
+def acts(tree: Tree) -> list[int]:
+    """The last `ACTION` nodes of the turns on counted paths, each once, ascending."""
+    found: set[int] = set()
+    for leaf in counted(tree).tolist():
+        nodes = path(tree, leaf)
+        is_action = tree.kind[nodes] == Kind.ACTION
+        ends = is_action & ~np.append(is_action[1:], False)
+        found.update(nodes[ends].tolist())
+    return sorted(found)

@@ -1,0 +1,46 @@
+"""Rewards from the columns of appraisers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bough.tree import Floats, StageError, Tree, Verdict
+from bough.tree.needs import Need, appraised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Channel of an appraiser's column: its value at each node that has one.
+
+    A path without a value is `FAILED` before rewards are computed: it enters no group, no baseline and no loss.
+
+    Attributes:
+        column: The column, and the name of the channel.
+        weight: Factor on the value.
+    """
+
+    column: str = "judge"
+    weight: float = 1.0
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """The column."""
+        return frozenset({appraised(self.column)})
+
+    def __call__(self, group: Sequence[Tree]) -> list[Mapping[str, Floats]]:
+        """Pays at the nodes with a value.
+
+        Raises:
+            StageError: when a tree lacks the column.
+        """
+        return [{self.column: self._pay(tree)} for tree in group]
+
+    def _pay(self, tree: Tree) -> Floats:
+        appraisal = tree.appraisals.get(self.column)
+        if appraisal is None:
+            raise StageError(
+                f"Judged.column: got {self.column!r} and a tree with the columns {sorted(tree.appraisals)} (task "
+                f"{tree.task.id}); need a tree that has been appraised"
+            )
+        return self.weight * np.where(appraisal.verdict == Verdict.OK, appraisal.value, 0.0)

@@ -1,0 +1,140 @@
+"""Questions of appraisers to the models of a run: seeds, deadlines, and the cache."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from bough.appraise import Appraiser, Question, Reply, Scoring, appraise_trees
+from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
+from bough.rollout import Agent, Deadlines, RoleModel
+from bough.store.answers import Answers
+from bough.tree import Tree, Verdict, derive, fail_unknown
+from bough.tree.needs import POLICY, Appraised, Need, names_of, needs_of
+
+GRACE_S = 5.0
+"""Seconds between the deadline of a question and the time at which the run counts as stuck."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Asker:
+    """`AskModels` for one step of a run.
+
+    The key of an answer has the model's weights, the prompt, the sampling settings and the number of the vote. The seed
+    is derived from the key, so that answers do not depend on the order of questions. A question without an answer is
+    stored for its step alone: a resumed step does not repeat it, a later step does.
+
+    Attributes:
+        agent: Has the models, by role.
+        answers: The cache.
+        deadlines: The run's register of pending awaits.
+        seed: Seed of the run.
+        step: The step of the questions.
+        pending: The questions that wait for an answer, by key; equal ones are sent once.
+    """
+
+    agent: Agent
+    answers: Answers
+    deadlines: Deadlines
+    seed: int
+    step: int
+    pending: dict[str, "asyncio.Task[Reply]"] = field(default_factory=dict[str, "asyncio.Task[Reply]"])
+
+    async def __call__(self, question: Question) -> Reply:
+        """The answer, from the cache or the model."""
+        model = self.agent.model(question.role)
+        prompt = model.question(question.system, question.text)
+        sampling = Sampling(max_tokens=question.max_tokens, temperature=question.temperature, entropies=False)
+        asked = [list(prompt), question.max_tokens, question.temperature, question.vote]
+        key = self._key(model, "answer", asked)
+
+        async def generate() -> Reply:
+            seed = derive(self.seed, "appraise", key)
+            request = Request(
+                prompt_tokens=prompt, sampling=sampling, stop_tokens=model.renderer.stop_tokens, seed=seed
+            )
+            return _reply(await model.engine.generate(request), model)
+
+        return await self._once(key, generate, question.deadline_s, f"{question.role} answer of {len(prompt)} tokens")
+
+    async def score(self, scoring: Scoring) -> Reply:
+        """The mean log-probability of a token of the continuation, from the cache or the policy."""
+        model = self.agent.model(POLICY)
+        stops = model.renderer.stop_tokens
+        tokens = tuple(token for token in model.renderer.write(scoring.text) if token not in stops)
+        key = self._key(model, "score", [list(scoring.tokens), list(tokens)])
+
+        async def score() -> Reply:
+            logprobs = await model.engine.score(scoring.tokens, tokens)
+            return Reply(verdict=Verdict.OK, logprob=sum(logprobs) / max(1, len(logprobs)))
+
+        return await self._once(key, score, scoring.deadline_s, f"score of {len(tokens)} tokens")
+
+    async def _once(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
+        """The stored reply, or the reply of `get`; concurrent equal questions share one call."""
+        stored = self.answers.get(key) or self.answers.get(f"{key} {self.step}")
+        if stored is not None:
+            return Reply(
+                verdict=Verdict(stored["verdict"]),
+                text=stored["text"],
+                logprob=stored["logprob"],
+                tokens=stored["tokens"],
+            )
+        if key not in self.pending:
+            self.pending[key] = asyncio.create_task(self._get(key, get, deadline_s, thing))
+        try:
+            return await asyncio.shield(self.pending[key])
+        except asyncio.CancelledError:
+            self.pending[key].cancel()
+            raise
+
+    async def _get(self, key: str, get: Callable[[], Awaitable[Reply]], deadline_s: float, thing: str) -> Reply:
+        try:
+            owner = f"appraiser of step {self.step}"
+            with self.deadlines.during(owner=owner, thing=thing, deadline_s=deadline_s + GRACE_S):
+                async with asyncio.timeout(deadline_s):
+                    reply = await get()
+        except TimeoutError:
+            reply = Reply(verdict=Verdict.LATE)
+        except EngineFault as fault:
+            reply = Reply(verdict=Verdict.REFUSED, text=str(fault))
+        data = {"verdict": int(reply.verdict), "text": reply.text, "logprob": reply.logprob, "tokens": reply.tokens}
+        self.answers.put(key if reply.verdict is Verdict.OK else f"{key} {self.step}", data)
+        self.pending.pop(key, None)
+        return reply
+
+    def _key(self, model: RoleModel, kind: str, content: object) -> str:
+        data = [model.name, model.engine.policy_version, kind, content]
+        return hashlib.blake2b(json.dumps(data).encode(), digest_size=16).hexdigest()
+
+
+def _reply(completion: Completion, model: RoleModel) -> Reply:
+    if completion.finish is FinishReason.ABORTED:
+        return Reply(verdict=Verdict.REFUSED, tokens=len(completion.tokens))
+    return Reply(verdict=Verdict.OK, text=model.renderer.text(completion.tokens), tokens=len(completion.tokens))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppraiseStage:
+    """The stage between growth and reward, for the trees of one task.
+
+    Attributes:
+        appraisers: AskModels the models.
+        required: The columns that rewards, credit or objective need; a path without a value of one is `FAILED`.
+        ask: Asks the models.
+    """
+
+    appraisers: Sequence[Appraiser]
+    required: Sequence[str]
+    ask: Asker
+
+    async def __call__(self, trees: Sequence[Tree]) -> list[Tree]:
+        """The trees with the columns."""
+        found = await appraise_trees(trees, self.appraisers, self.ask)
+        return [fail_unknown(tree, self.required) for tree in found]
+
+
+def required_columns(*pieces: object) -> list[str]:
+    """The names of the columns that pieces need."""
+    return names_of(frozenset[Need]().union(*map(needs_of, pieces)), Appraised)

@@ -1,0 +1,131 @@
+"""Sources of the models that a run may ask, by role."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from bough.config.config import ConfigError, dump, load
+from bough.engine import Local, OwnModel
+from bough.rollout import RoleModel
+from bough.store import Checkpoints, RunDirectory
+from bough.train.settings import EngineRecipe, PolicyRecipe
+
+if TYPE_CHECKING:
+    from bough.policy.policy import Policy
+
+
+@runtime_checkable
+class ModelSource(Protocol):
+    """Opens the model of a role: a frozen dataclass. An engine with a model of its own (`OwnModel`) is one too."""
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """The model.
+
+        Args:
+            policy: The policy as built, before the warm-up; None when the agent is a server.
+            own: The policy's own model.
+
+        Raises:
+            ConfigError: when there is no such model.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentPolicy:
+    """The policy's own engine: it follows every weight update."""
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """The policy's own model."""
+        del policy
+        return own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartingWeights:
+    """The weights with which the run begins, before the warm-up, frozen.
+
+    Attributes:
+        engine: Generates the answers.
+    """
+
+    engine: EngineRecipe = Local()
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """A frozen copy of the policy.
+
+        Raises:
+            ConfigError: when the agent is a server, whose weights are not here.
+        """
+        del own
+        if policy is None:
+            raise ConfigError("models=StartingWeights: got a server as policy; need OpenAi(...) or a folder")
+        return _frozen(policy, self.engine, "start")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenModel:
+    """A model of a folder, frozen.
+
+    Attributes:
+        policy: The model: `Pretrained(path=...)`.
+        engine: Generates the answers.
+    """
+
+    policy: PolicyRecipe
+    engine: EngineRecipe = Local()
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """The model of the folder."""
+        del policy, own
+        return _frozen(self.policy.build(()), self.engine, _identity(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrozenCheckpoint:
+    """A checkpoint of a run, frozen.
+
+    Attributes:
+        run: The run's directory.
+        step: The step of the checkpoint; None for the newest complete one.
+        engine: Generates the answers.
+    """
+
+    run: str
+    step: int | None = None
+    engine: EngineRecipe = Local()
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """The policy of the checkpoint.
+
+        Raises:
+            StoreError: when there is no such run or checkpoint.
+            ConfigError: when the run has no complete checkpoint.
+        """
+        del policy, own
+        directory = RunDirectory.open(Path(self.run))
+        checkpoints = Checkpoints(directory=directory.checkpoints)
+        found = checkpoints.latest().checkpoint if self.step is None else checkpoints.at(self.step)
+        if found is None:
+            raise ConfigError(f"FrozenCheckpoint.run: got {self.run}, without a complete checkpoint; need one")
+        frozen: Policy = load(directory.read_config()).world.policy.build((), directory.policy)
+        frozen.load_state(found.tensors("policy"))
+        digest = hashlib.blake2b((found.path / "manifest.json").read_bytes(), digest_size=16).hexdigest()
+        return _frozen(frozen, self.engine, f"checkpoint {digest}")
+
+
+def role_model(source: ModelSource | OwnModel, policy: "Policy | None", own: RoleModel) -> RoleModel:
+    """The model of a role; see `ModelSource.open_model`."""
+    if isinstance(source, OwnModel):
+        return RoleModel(engine=source.build(), renderer=source.renderer or own.renderer, name=_identity(source))
+    return source.open_model(policy, own)
+
+
+def _frozen(policy: "Policy", engine: EngineRecipe, name: str) -> RoleModel:
+    return RoleModel(engine=engine.build(policy.replica()), renderer=policy.renderer, name=name)
+
+
+def _identity(source: object) -> str:
+    return json.dumps(dump(source), sort_keys=True)

@@ -1,0 +1,35 @@
+"""Paths without a value of an appraiser."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from bough.tree.appraisal import Verdict
+from bough.tree.marks import Outcome, TruncatedBy
+from bough.tree.tree import Ints, Tree
+from bough.tree.walk import counted, sum_to_root
+
+
+def unknown_paths(tree: Tree, column: str) -> Ints:
+    """[U] int64: the leaves of counted paths without a value: no node has one, or one of the nodes lacks its own."""
+    ends, appraisal = counted(tree), tree.appraisals.get(column)
+    if appraisal is None:
+        return ends
+    known = appraisal.verdict == Verdict.OK
+    lacking = (appraisal.verdict != Verdict.NONE) & ~known
+    some = sum_to_root(tree, known.astype(np.float64))[ends] > 0
+    wrong = sum_to_root(tree, lacking.astype(np.float64))[ends] > 0
+    return ends[~some | wrong]
+
+
+def fail_unknown(tree: Tree, columns: Iterable[str]) -> Tree:
+    """The tree in which paths without a value of a column are `FAILED`, so that they enter no group and no loss."""
+    lacking = {int(leaf): name for name in sorted(columns) for leaf in unknown_paths(tree, name)}
+    if not lacking:
+        return tree
+    outcome, truncated_by, info = tree.outcome.copy(), tree.truncated_by.copy(), list(tree.info)
+    for leaf, name in lacking.items():
+        outcome[leaf], truncated_by[leaf] = Outcome.FAILED, TruncatedBy.NOTHING
+        info[leaf] = {**info[leaf], "fault": f"the path has no value of the appraiser's column {name!r}"}
+    return replace(tree, outcome=outcome, truncated_by=truncated_by, info=tuple(info))
