@@ -115,6 +115,15 @@ SEEN_AT_ONCE = [
 
 CHANGES = [
     ("stepz=3", "stepz: unknown name 'stepz'; did you mean 'steps'? in Run"),
+    (
+        "learning_rate=1",
+        "learning_rate: unknown name*did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'?",
+    ),
+    ("lr=1", "lr: unknown name 'lr'; did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'? in Run"),
+    ("optimizer.lr=1", "optimizer.lr: unknown name 'lr'; did you mean 'learning_rate'? in Optimizer"),
+    ("max_tokens=4", "max_tokens: unknown name 'max_tokens'; did you mean 'sampling.max_tokens'? in Run"),
+    ("tempereature=1", "did you mean 'evaluation.temperature' or 'sampling.temperature'?"),
+    ("n=4", "n: unknown name 'n'; did you mean 'explorer.n'? in Run"),
     ("optimizer.learning_rat=1", "optimizer.learning_rat: unknown name 'learning_rat'; did you mean 'learning_rate'?"),
     ("optimizer.moment_bits=8", "optimizer.moment_bits: unknown name 'moment_bits'; did you mean 'momentum'?"),
     ("steps", "got 'steps'; need field=value, as in optimizer.learning_rate=3e-4"),

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -68,12 +68,12 @@ def names(*rooms: str) -> Iterator[str]:
     return (module.name for room in rooms for module in pkgutil.iter_modules([str(PACKAGE / room)]))
 
 
-def find_run(target: str, on: World | str | None = None, policy: str | None = None) -> Run:
+def find_run(target: str | Callable[..., Run], on: World | str | None = None, policy: str | None = None) -> Run:
     """The run of a method on a world, or of a recipe.
 
     Args:
         target: A method, `dapo` or `dapo(high=0.3)`; a recipe; or `path/to/file.py:function` (`run` without a
-            function) that takes a world and returns a `Run`, or takes nothing.
+            function) that takes a world and returns a `Run`, or takes nothing; or such a function itself.
         on: A world; its name, `sokoban`; or `path/to/file.py:function` (`world` without a function). None is
             FrozenLake.
         policy: A preset, `smollm2`; a folder of a model or a GGUF file; or `path/to/file.py:function`. None keeps the
@@ -82,7 +82,13 @@ def find_run(target: str, on: World | str | None = None, policy: str | None = No
     Raises:
         ConfigError: when there is no such function, or it returns an object of another class.
     """
-    function = _function(target, ("methods", "recipes"), "run", "method")
+    if isinstance(target, str):
+        function = _function(target, ("methods", "recipes"), "run", "method")
+    elif callable(target):
+        where = f"method {getattr(target, '__name__', type(target).__name__)}"
+        function = Function(name=where.partition(" ")[2], call=target, arguments="", where=where)
+    else:
+        raise ConfigError(f"method: got {target!r}; need a Run, a method's name, or a function that takes a world")
     if not function.takes_world:
         if on is not None:
             raise ConfigError(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_type_hints
 
 from bough.config.config import ConfigError, build, check, fields_of, is_piece
-from bough.config.fields import short_names
+from bough.config.fields import short_names, unknown_field
 from bough.config.kinds import element_of, wants_piece
 from bough.config.naming import find_piece
 from bough.config.nearest import unknown
@@ -42,22 +42,22 @@ def override(run: Any, changes: Sequence[str]) -> Any:
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
         cls = type(cast("object", run))
-        whole = full_path(cls, path)
+        whole = full_path(run, path)
         groups = len(whole) - len(path.split("."))
         run = _set(run, whole, text, done="", annotation=cls, hidden=groups)
     return run
 
 
-def full_path(cls: type, path: str) -> list[str]:
-    """The segments of a dotted path, with the groups that its first segment is in.
+def full_path(value: object, path: str) -> list[str]:
+    """The segments of a dotted path in a dataclass, with the groups that its first segment is in.
 
     Raises:
         ConfigError: when no field has the name of the first segment; suggests a similar one.
     """
     first, *rest = path.split(".")
-    known = short_names(cls)
+    known = short_names(type(value))
     if first not in known:
-        raise ConfigError(f"{first}: {unknown(first, known)} in {cls.__name__}")
+        raise ConfigError(f"{first}: {unknown_field(value, first)} in {type(value).__name__}")
     return [*known[first], *rest]
 
 

@@ -95,8 +95,8 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
 def _changed(run: Run, changes: Sequence[str]) -> Run:
     for change in changes:
         field = change.partition("=")[0]
-        path = full_path(Run, field)
-        if not any(path[: len(each)] == each for each in (full_path(Run, each) for each in MAY_CHANGE)):
+        path = full_path(run, field)
+        if not any(path[: len(each)] == each for each in (full_path(run, each) for each in MAY_CHANGE)):
             raise ConfigError(
                 f"{field}: got a change of a field that a run keeps; need one of {', '.join(MAY_CHANGE)}. Everything "
                 "else makes another run: `bough train` it under a name of its own"
