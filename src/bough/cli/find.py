@@ -11,7 +11,9 @@ from typing import Any
 
 from bough.config import ConfigError, unknown
 from bough.config.naming import import_file
-from bough.config.override import PIECE, make
+from bough.config.nearest import close
+from bough.config.override import PIECE, make, split_arguments
+from bough.policy.folder import similar_folder
 from bough.train import Run, World
 from bough.usercode.origin import describe, place
 
@@ -120,6 +122,12 @@ def find_policy(policy: str, world: World) -> World:
     """
     if Path(policy).expanduser().is_dir() or policy.endswith(".gguf"):
         policy = f"pretrained(path={policy!r})"
+    written, known = PIECE.match(policy), list(names("policies"))
+    name = written["name"] if written else policy
+    if written is None or (not written["file"] and name not in known and not close(name, known)):
+        preset = "a preset's name (`bough list policies`), a folder of a model, a GGUF file or path/to/file.py:function"
+        hint = similar_folder(policy) or f"; a hub id in the local cache is 'pretrained(path={policy})'"
+        raise ConfigError(f"--policy {policy!r}: got a folder that does not exist; need {preset}{hint}")
     return _function(policy, ("policies",), "policy", "--policy")(World, world)
 
 
@@ -140,7 +148,12 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
         text = f"{text}:{default}"
     written = PIECE.match(text)
     if written is None:
-        raise ConfigError(f"{where}: got no name; need NAME, NAME(field=value) or path/to/file.py:function")
+        split_arguments(text, where)
+        model = "; a model is given by --policy" if what == "method" else ""
+        raise ConfigError(
+            f"{where}: got text that is no name; need NAME, NAME(field=value) or path/to/file.py:function; "
+            f"`bough list {rooms[0]}` shows all{model}"
+        )
     name, arguments = written["name"], written["arguments"] or ""
     if written["file"]:
         module = import_file(written["file"], where)

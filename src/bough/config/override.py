@@ -95,11 +95,15 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
         return interpret(annotation, text, where)
     if SEVERAL.match(text):
         element = element_of(annotation)
-        items = [_read(part, now, element, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1], where))]
+        items = [
+            _read(part, now, element, f"{where}.{place}")
+            for place, part in enumerate(split_arguments(text[1:-1], where))
+        ]
         return check(annotation, tuple(items), where)
     if written := PIECE.match(text):
         maker = find_piece(written["name"], written["file"], now, annotation, where)
         return check(annotation, make(maker, written["arguments"] or "", where), where)
+    split_arguments(text, where)
     return interpret(annotation, text, where)
 
 
@@ -157,7 +161,7 @@ def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> An
 def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
     """The arguments `a=1, b=x` as values by name, each of its known type."""
     given: dict[str, Any] = {}
-    for part in _parts(text, where):
+    for part in split_arguments(text, where):
         argument = ARGUMENT.match(part)
         if argument is None:
             raise ConfigError(f"{where}: got the argument {part!r}; need name=value")
@@ -168,7 +172,7 @@ def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> d
     return given
 
 
-def _parts(text: str, where: str) -> list[str]:
+def split_arguments(text: str, where: str) -> list[str]:
     """Split a text at the commas outside brackets and quotes.
 
     Raises:

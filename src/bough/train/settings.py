@@ -46,6 +46,19 @@ class RendererRecipe(Protocol):
 
 
 @runtime_checkable
+class FilesRecipe(Protocol):
+    """A policy recipe that reads files of the user, and can check them without loading the model."""
+
+    def check_files(self) -> None:
+        """Check that the files exist.
+
+        Raises:
+            OSError: when one is missing.
+        """
+        ...
+
+
+@runtime_checkable
 class EngineRecipe(Protocol):
     """Builds an engine: `Local`, or a user's engine that wraps it."""
 
