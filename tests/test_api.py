@@ -142,7 +142,7 @@ def test_mistakes_are_reported_as_on_the_command_line(result: bough.Result, fold
         ({"steps": "two"}, "steps: got 'two'; need a valid integer"),
         ({"stepz": 2}, "stepz: unknown name 'stepz'; did you mean 'steps'?"),
         ({"learning_rate": 1e-3}, "did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'?"),
-        ({"steps": -1}, "got steps=-1"),
+        ({"steps": -1}, "Schedule.steps: got -1; need 0 or more"),
         ({"warmup": 1}, "warmup: got 1; need"),
         ({"credit": EnvReward()}, "credit: got EnvReward"),
     ],

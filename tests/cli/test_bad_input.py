@@ -254,7 +254,11 @@ def half():
         ("later", FAILED, "Count.step: got None of type NoneType; need a Step"),
         ("tasks", USAGE, "Count.tasks('train', 12, ...): got None of type NoneType; need a list of Task"),
         ("no task", USAGE, "Count.tasks('train', 12, ...): got 'x' of type str; need a list of Task"),
-        ("twins", USAGE, "Count.tasks('train', 12, ...): got 12 tasks with 1 different ids; need 12 of each"),
+        (
+            "twins",
+            USAGE,
+            "got 12 tasks with 1 different ids; need 12 of each; for fewer set tasks.count=1 (evaluation.tasks.count",
+        ),
     ],
 )
 def test_an_environment_of_the_wrong_type(bough: Bough, tmp_path: Path, broken: str, status: int, told: str) -> None:

@@ -132,7 +132,7 @@ def export_trees(
     apart = PairFilter(edits=edits, overlap=overlap)
     found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
     for reason, count in found.left_out.items():
-        typer.echo(f"left out: {count} {reason}")
+        typer.echo(f"{count} left out: {reason}")
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 

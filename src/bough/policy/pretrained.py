@@ -43,7 +43,7 @@ class Pretrained:
     def check_files(self) -> None:
         """Check that the model's folder exists and is complete, without loading it.
 
-        The files of a package, and those that a GGUF file is converted to, are checked by `build`.
+        `build` checks the files of a package, and a GGUF file.
 
         Raises:
             OSError: when the folder or a file in it is missing.
