@@ -143,8 +143,9 @@ def test_mistakes_are_reported_as_on_the_command_line(result: bough.Result, fold
         ({"stepz": 2}, "stepz: unknown name 'stepz'; did you mean 'steps'?"),
         ({"learning_rate": 1e-3}, "did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'?"),
         ({"steps": -1}, "Schedule.steps: got -1; need 0 or more"),
-        ({"warmup": 1}, "warmup: got 1; need"),
-        ({"credit": EnvReward()}, "credit: got EnvReward"),
+        ({"warmup": 1}, "World.warmup: got int; need a Warmup"),
+        ({"health": 1}, "Run.health: got int; need a Health"),
+        ({"credit": EnvReward()}, "Method.credit: got EnvReward"),
     ],
 )
 def test_a_keyword_is_checked_as_a_change_is(fields: dict[str, Any], told: str) -> None:

@@ -24,7 +24,7 @@ USAGE, FAILED = 2, 1
         ("steps=many", "steps: got 'many'; need a valid integer"),
         ("steps=true", "steps: got True; need a number"),
         ("steps=2.5", "steps: got 2.5; need a valid integer"),
-        ("steps=-1", "Schedule: got steps=-1, batch_tasks=3; need 0 or more"),
+        ("steps=-1", "Schedule.steps: got -1; need 0 or more"),
         ("credit.std=sometimes", "credit.std: got 'sometimes'; need 'group', 'batch' or 'none'"),
         ("env=3", "env: got 3; need a piece, written as Name or Name(field=value)"),
         ("rewards.4=Success", "rewards.4: got '4'; need a number from 0 to 0"),

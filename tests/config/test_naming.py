@@ -172,7 +172,7 @@ def test_a_factory_takes_arguments() -> None:
 
 
 def test_a_piece_of_the_wrong_kind_in_a_run_or_its_file() -> None:
-    with pytest.raises(ValueError, match=r"rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
+    with pytest.raises(ValueError, match=r"World.rewards.0: got Grpo, whose __call__ takes .*; need a Reward"):
         small().replace(rewards=(Grpo(),))  # type: ignore[arg-type]
     data = dump(small())
     data["world"]["rewards"] = [data["method"]["credit"]]

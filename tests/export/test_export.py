@@ -226,7 +226,7 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     asked = ["export", str(full.path), str(out), "--what", "examples", "--messages", "credit=Process()"]
     said = CliRunner().invoke(app, asked)
     assert said.exit_code == 0, said.output
-    assert re.search(r"left out: \d+ turns without a positive advantage", said.output)
+    assert re.search(r"\d+ left out: turns without a positive advantage", said.output)
     assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
     few = CliRunner().invoke(app, ["export", str(full.path), str(out), "--edits", "99"])
     assert "1 its sides are too similar" in few.output

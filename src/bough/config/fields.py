@@ -6,6 +6,7 @@ from functools import cache, reduce
 from typing import Any, TypeVar, cast, get_type_hints
 
 from bough.config.config import ConfigError, check, fields_of
+from bough.config.kinds import wants_piece
 from bough.config.nearest import close, same_initials, suggest, unknown
 
 Settings = TypeVar("Settings")
@@ -67,16 +68,16 @@ def set_fields(value: Settings, fields: Mapping[str, object]) -> Settings:
             raise ConfigError(f"{name}: {unknown_field(value, name)} in {type(value).__name__}")
         path = known[name]
         if len(path) == 1:
-            # A list of pieces is as good as a tuple.
+            # The kinds of pieces are checked by the dataclass; a list of them is as good as a tuple.
             pieces = tuple(cast("list[object]", given)) if isinstance(given, list) else given
-            own[name] = check(types[name], pieces, name)
+            own[name] = pieces if wants_piece(types[name]) else check(types[name], pieces, name)
         else:
             nested.setdefault(path[0], {})[name] = given
     below = {group: set_fields(own.get(group, getattr(value, group)), changes) for group, changes in nested.items()}
     try:
         return dataclasses.replace(value, **(own | below))  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
     except (TypeError, ValueError) as error:
-        raise ConfigError(str(error)) from error
+        raise ConfigError(str(error)) from None
 
 
 def unknown_field(value: object, name: str) -> str:

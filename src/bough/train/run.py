@@ -206,6 +206,7 @@ class Run:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_kinds(self)
         if self.name in ("", ".", "..") or "/" in self.name or not self.name.isprintable():
             raise ValueError(
                 f"Run.name: got {self.name!r}; need a name that can be a folder's: without '/', line breaks and "
