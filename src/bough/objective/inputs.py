@@ -128,8 +128,11 @@ class LossInputs:
             normalizer: Computes the weights of the tokens; None for the mean over tokens.
 
         Raises:
-            ValueError: when a row has no trained token.
+            ValueError: when an argument has another shape or dtype, or a row has no trained token.
         """
+        matrices = {"advantage": advantage, "mask": mask, "rollout_logprob": rollout_logprob, "old": old}
+        matrices |= {"reference": reference, "entropy": entropy}
+        _check_matrices(logprob, matrices, task)
         length = mask.sum(dim=1)
         if bool((length == 0).any()):
             raise ValueError(
@@ -164,3 +167,31 @@ class LossInputs:
     def advantage(self) -> Float[Tensor, " M"]:
         """[M]: positive plus negative advantage; the advantage itself in the path view."""
         return self.positive + self.negative
+
+
+def _check_matrices(logprob: Tensor, matrices: Mapping[str, Tensor | None], task: Tensor | None) -> None:
+    """Check the shapes and dtypes of the arguments of `LossInputs.from_matrices`.
+
+    Raises:
+        ValueError: names the first argument that does not fit.
+    """
+    rows = logprob.shape[0] if isinstance(logprob, Tensor) and logprob.ndim == 2 else None
+    wanted = "[N, T]" if rows is None else f"[{rows}, {logprob.shape[1]}], the shape of logprob"
+    for name, matrix in {"logprob": logprob, **matrices}.items():
+        if matrix is None:
+            continue
+        kind = "bool" if name == "mask" else "float"
+        fits = isinstance(matrix, Tensor) and rows is not None and matrix.shape == logprob.shape
+        if not fits or not (matrix.dtype == torch.bool if name == "mask" else matrix.is_floating_point()):
+            raise ValueError(
+                f"LossInputs.from_matrices: {name}: got {_described(matrix)}; need a {kind} tensor {wanted}"
+            )
+    if task is not None and not (isinstance(task, Tensor) and task.shape == (rows,) and task.dtype == torch.int64):
+        raise ValueError(f"LossInputs.from_matrices: task: got {_described(task)}; need an int64 tensor [{rows}]")
+
+
+def _described(value: object) -> str:
+    """The dtype and shape of a tensor; the type of anything else."""
+    if not isinstance(value, Tensor):
+        return f"{type(value).__module__}.{type(value).__name__}"
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
