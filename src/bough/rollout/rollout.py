@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
-from bough.context import Turn, conversation, full_instructions
+from bough.context import Turn, full_instructions
 from bough.engine import Sampling
 from bough.env import Branching, EnvFault, Host, Step
 from bough.rollout.agent import Agent, Limits
@@ -236,7 +236,7 @@ class Rollout:
         chosen, model = sampling or self.sampling, self._agent.model(role)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
-            prompt, owner = model.question(conversation(system, text)), f"task {self.builder.task.id} question {name}"
+            prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
             seed = derive(self._seed, "ask", *name)
             tokens = (await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)).tokens
             cost.tokens = len(tokens)

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, conversation, parse_tokens
+from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.budget import Usage
@@ -183,7 +183,7 @@ class Writer:
         (system, text, answer), model = item, self.agent.model(role)
         stops = model.renderer.stop_tokens
         tokens = tuple(token for token in model.renderer.write(answer) if token not in stops)
-        return model.question(conversation(system, text)), tokens, ()
+        return model.question(system, text), tokens, ()
 
     def extend(self, past: Sequence[Turn], observation: Observation, tools: Sequence[Tool]) -> ContextUpdate:
         """The update of the context before the next action; without turns, the first prompt."""
