@@ -26,3 +26,8 @@ def test_links_between_pages_lead_somewhere() -> None:
 def test_the_environment_in_the_readme_is_the_example() -> None:
     example = (ROOT / "examples" / "own_environment.py").read_text(encoding="utf-8")
     assert example.partition('"""\n\n')[2] in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_tools_in_the_guide_are_the_example() -> None:
+    example = (ROOT / "examples" / "tools_env.py").read_text(encoding="utf-8")
+    assert example.partition('"""\n\n')[2] in (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")

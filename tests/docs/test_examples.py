@@ -24,7 +24,7 @@ def _train(*target: str, changes: Sequence[str]) -> RunDirectory:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {"bare_loop.py", "own_environment.py", "pretrained_lora.py"}
+    tested = {"bare_loop.py", "own_environment.py", "pretrained_lora.py", "program.py", "sums_agent.py"}
     assert {file.name for file in EXAMPLES.glob("*.py")} == tested
 
 
@@ -78,3 +78,11 @@ def test_pretrained_lora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         changes=["policy.path=model", "policy.dtype=float32", "tasks.count=4"],
     )
     assert (directory.final / "model.safetensors").is_file()
+
+
+def test_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    directory = _train(str(EXAMPLES / "program.py"), changes=["tasks.count=4"])
+    rows = read_metrics(directory.metrics)
+    assert {row["phase"] for row in rows} == {"rl"}
+    assert directory.report.is_file()

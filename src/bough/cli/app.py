@@ -135,6 +135,27 @@ def export_trees(
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 
+@app.command("serve")
+@explained
+def serve_policy(
+    target: Annotated[Path, typer.Argument(help="A run directory, or a folder or GGUF file of a model.")],
+    host: Annotated[str, typer.Option(help="The address; any but loopback needs a key.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
+    key: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="The key of the clients; the environment variable BOUGH_SERVE_KEY if not given."),
+    ] = None,
+    step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
+) -> None:
+    """Serve a trained policy or a model over OpenAI's API, until Ctrl-C."""
+    from bough.cli.serve import serve_policy as serve
+
+    def ready(url: str, name: str) -> None:
+        typer.echo(f"serving {name} at {url}")
+
+    serve(target, host=host, port=port, key=key, step=step, ready=ready)
+
+
 @app.command("list")
 @explained
 def list_pieces(

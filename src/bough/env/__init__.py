@@ -1,27 +1,37 @@
 """Environments: states and steps as plain values, and the protocols of environments and their hosts."""
 
 from bough.env.check_call import check_call
-from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.database import Database
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
 from bough.env.frozenlake import FrozenLake
+from bough.env.function_tool import ToolError
 from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
+from bough.env.mcp import McpHttp, McpStdio
+from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.textworld import TextWorld
+from bough.env.tools import ToolsEnv, call, tools_env
 from bough.env.workers import Workers
 
 __all__ = [
     "Branching",
+    "Closing",
+    "Database",
     "Env",
     "EnvFault",
     "EnvHost",
     "FrozenLake",
     "Host",
     "InProcessHost",
+    "McpHttp",
+    "McpStdio",
     "ParallelCalls",
     "Oracle",
+    "ProgramTasks",
     "Replay",
     "Shop",
     "Sokoban",
@@ -29,7 +39,11 @@ __all__ = [
     "State",
     "Step",
     "TextWorld",
+    "ToolError",
+    "ToolsEnv",
     "UserCodeError",
     "Workers",
+    "call",
     "check_call",
+    "tools_env",
 ]

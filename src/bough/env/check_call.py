@@ -3,11 +3,7 @@
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, ValidationError, relevance
-from jsonschema.validators import validator_for
+from typing import Any, cast
 
 from bough.tree import BadCall, Tool, ToolCall
 
@@ -24,6 +20,8 @@ def check_call(call: ToolCall | BadCall, tools: Sequence[Tool]) -> str:
     if tool is None:
         names = ", ".join(each.name for each in tools) or "none: there are no tools now"
         return f"got the tool {call.name!r}; need one of: {names}"
+    from jsonschema.exceptions import ValidationError, relevance
+
     errors: list[ValidationError] = [*_validator(tool.name, json.dumps(tool.schema)).iter_errors(dict(call.arguments))]
     error = max(errors, key=relevance, default=None)
     if error is None:
@@ -34,10 +32,16 @@ def check_call(call: ToolCall | BadCall, tools: Sequence[Tool]) -> str:
 
 @lru_cache(maxsize=1024)
 def _validator(name: str, schema: str) -> Any:
+    # The import takes a tenth of a second, which no run without tools pays.
+    from jsonschema.exceptions import SchemaError
+    from jsonschema.validators import Draft202012Validator, validator_for
+    from referencing import Registry
+
     read = json.loads(schema)
     kind = validator_for(read, default=Draft202012Validator)
     try:
         kind.check_schema(read)
     except SchemaError as error:
         raise ValueError(f"tool {name!r}: got a schema that is no JSON schema: {error.message}") from error
-    return kind(read)
+    # With a registry of its own it follows no reference to another document.
+    return kind(read, registry=cast("Any", Registry)())

@@ -137,6 +137,15 @@ class HashedData(Protocol):
         ...
 
 
+@runtime_checkable
+class Closing(Protocol):
+    """An environment that holds processes or connections."""
+
+    def close(self) -> None:
+        """Releases them. Safe to call twice; later calls open them again."""
+        ...
+
+
 class EnvFault(Exception):
     """The environment raised, hung or returned the wrong type. The path becomes `FAILED`; the episode is retried."""
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from bough.env.checked import ValidatedEnv
-from bough.env.env import Branching, Env, Split, State, Step
+from bough.env.env import Branching, Closing, Env, Split, State, Step
 from bough.tree import AgentAction, Task
 
 
@@ -75,7 +75,9 @@ class InProcessHost:
             return ValidatedEnv(env=self.env).plan(state)
 
     async def close(self) -> None:
-        """Does nothing; the host holds no processes or files."""
+        """Closes the environment, if it holds processes or connections (`Closing`)."""
+        if isinstance(self.env, Closing):
+            self.env.close()
 
     @contextmanager
     def _working(self) -> Generator[None]:

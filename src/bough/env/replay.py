@@ -5,7 +5,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env.env import Branching, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives
 from bough.tree import AgentAction, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 
@@ -97,6 +97,12 @@ class Replay:
         inner, _ = self._reach(played, state)
         self._retain(played, inner)
         return self.env.plan(inner)
+
+    def close(self) -> None:
+        """Drops the live states, and closes the inner environment."""
+        self._live.clear()
+        if isinstance(self.env, Closing):
+            self.env.close()
 
     def _retain(self, played: ReplayState, inner: State) -> None:
         self._live[played.name] = inner

@@ -79,7 +79,8 @@ async def _play(runtime: "Runtime") -> HeldoutResult:
     try:
         await runtime.sync(moved=False)
         seed = derive(runtime.run.seed, "heldout")
-        return await measure(runtime.rollouts, runtime.heldout_tasks, temperature=settings.temperature, seed=seed)
+        explorer, tasks = runtime.run.method.explorer, runtime.heldout_tasks
+        return await measure(runtime.rollouts, explorer, tasks, temperature=settings.temperature, seed=seed)
     finally:
         await runtime.close()
 

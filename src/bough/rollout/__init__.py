@@ -7,7 +7,7 @@ from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import DeadlineExceeded, Deadlines, Wait
 from bough.rollout.rollout import Rollout
-from bough.rollout.runner import Explorer, RolloutRunner, Rollouts, TreeStore, paths_of
+from bough.rollout.runner import Evaluates, Explorer, RolloutRunner, Rollouts, TreeStore, paths_of
 
 __all__ = [
     "Agent",
@@ -16,6 +16,7 @@ __all__ = [
     "Critic",
     "Cursor",
     "PendingAction",
+    "Evaluates",
     "Explorer",
     "RolloutRunner",
     "Rollouts",

@@ -32,6 +32,8 @@ class Rollout:
 
     Attributes:
         builder: The tree so far.
+        agent: The policy's side.
+        deadlines: The run's register of pending awaits.
         limits: Budgets of a path and of the tree.
         budget: Usage of the tree.
         answered: By the index of an action, the index of the node with the environment's observation.
@@ -48,15 +50,13 @@ class Rollout:
         seed: int,
         deadlines: Deadlines,
     ) -> None:
-        self.builder = builder
-        self.limits = limits
+        self.builder, self.agent = builder, agent
+        self.limits, self.deadlines = limits, deadlines
         self.budget = Budget(limits)
         self.answered: dict[int, int] = {}
-        self._agent = agent
         self._host = host
         self._instructions = full_instructions(instructions, agent.parser)
         self._seed = seed
-        self._deadlines = deadlines
         self._writer = Writer(
             builder=builder, agent=agent, instructions=self._instructions, limits=limits, seed=seed, deadlines=deadlines
         )
@@ -71,7 +71,7 @@ class Rollout:
         """
         state = await self._from_env(self._host.start(self.builder.task), "start", ())
         text = self._writer.extend((), state.observation, state.tools).tokens
-        capacity = self._agent.engine.context_tokens
+        capacity = self.agent.engine.context_tokens
         if len(text) >= capacity:
             raise ValueError(
                 f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
@@ -97,7 +97,7 @@ class Rollout:
     @property
     def sampling(self) -> Sampling:
         """The agent's sampling settings."""
-        return self._agent.sampling
+        return self.agent.sampling
 
     @property
     def spent(self) -> bool:
@@ -233,7 +233,7 @@ class Rollout:
             BudgetExceeded: when it does not fit a budget of the tree.
             EngineFault: when the engine broke.
         """
-        chosen, model = sampling or self.sampling, self._agent.model(role)
+        chosen, model = sampling or self.sampling, self.agent.model(role)
         async with self.budget.reserve(Usage(tokens=chosen.max_tokens, calls=1)) as cost:
             cost.calls = 1
             prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
@@ -251,13 +251,13 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             ValueError: when the agent has no critic.
         """
-        critic = self._agent.critic
+        critic = self.agent.critic
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
         text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
-            return await self._deadlines.until(
+            return await self.deadlines.until(
                 critic(text),
                 owner=self._writer.name(at.branches),
                 thing=f"value of {len(text)} tokens",
@@ -276,8 +276,8 @@ class Rollout:
         read, tokens, branches = self._writer.reads(item, role)
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
-            return await self._deadlines.until(
-                self._agent.model(role).engine.score(read, tokens),
+            return await self.deadlines.until(
+                self.agent.model(role).engine.score(read, tokens),
                 owner=self._writer.name(branches),
                 thing=f"score of {len(tokens)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
@@ -296,8 +296,8 @@ class Rollout:
             raise ValueError("score_each: got actions of different states; need actions of one state")
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
-            return await self._deadlines.until(
-                self._agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
+            return await self.deadlines.until(
+                self.agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
                 owner=self._writer.name(cursor.branches),
                 thing=f"scores of {len(drafts)} actions",
                 deadline_s=self.limits.engine_deadline_s,
@@ -371,7 +371,7 @@ class Rollout:
             return self._end(node, step.outcome, step, spent)
         extension = self._writer.extend(after.past, step.state.observation, step.state.tools)
         text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
-        if fits := len(text) < self._agent.engine.context_tokens:
+        if fits := len(text) < self.agent.engine.context_tokens:
             # Stored for truncated paths too: a critic values their final state.
             node.kind, node.tokens = extension.kind, extension.tokens
         if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
@@ -393,4 +393,4 @@ class Rollout:
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
         owner, deadline_s = self._writer.name(branches), self.limits.env_deadline_s
-        return await self._deadlines.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)
+        return await self.deadlines.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)

@@ -40,6 +40,15 @@ def paths_of(explorer: Explorer) -> int | None:
 
 
 @runtime_checkable
+class Evaluates(Protocol):
+    """An explorer that plays held-out tasks itself, in place of `Chains`."""
+
+    def single(self) -> Explorer:
+        """The explorer with one episode a task."""
+        ...
+
+
+@runtime_checkable
 class TreeStore(Protocol):
     """Stores the trees of a list of tasks as they finish."""
 

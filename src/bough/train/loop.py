@@ -279,7 +279,9 @@ class _Loop:
         watch, runtime = Stopwatch(), self.runtime
         with watch("evaluate"):
             seed, temperature = derive(self.settings.seed, "heldout"), self.world.evaluation.temperature
-            result = await measure(runtime.rollouts, runtime.heldout_tasks, temperature=temperature, seed=seed)
+            result = await measure(
+                runtime.rollouts, self.method.explorer, runtime.heldout_tasks, temperature=temperature, seed=seed
+            )
         self.recorder.log_evaluation(self.state.step, result)
         runtime.report_cuts(result.trees)
         self.recorder.log(watch.metrics())

@@ -5,26 +5,29 @@ import json
 from bough.context import Parser, PromptedParser, Turn
 from bough.env import Host
 from bough.policy.calls import Hermes
-from bough.tree import Outcome, Task, action_text, plain_text, tool_record
+from bough.policy.template import INSTRUCTIONS
+from bough.tree import Action, Outcome, Task, action_text, plain_text, tool_record
 
 
 async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list[str]:
     """Texts of a short episode: the oracle's if there is one, else that of the first admissible actions.
 
-    Actions are included in plain form, and in the form of the parser if it has one. Calls are in Hermes' form, which
-    the template of a new model has; the first state's tools are included.
+    Actions are included in plain form, and in the form of the parser if it has one. Tools and calls are included in the
+    form that a template without tools gets.
 
     Raises:
         EnvFault: when the environment breaks, hangs, or returns the wrong type.
         ImportError: when it needs an extra that is not installed.
     """
     state = await host.start(task)
-    texts, past = [json.dumps(tool_record(tool)) for tool in state.tools], list[Turn]()
+    texts, past = list[str](), list[Turn]()
+    if state.tools:
+        texts.append(INSTRUCTIONS.format(tools="\n".join(json.dumps(tool_record(tool)) for tool in state.tools)))
     for _ in range(turns):
         texts += [plain_text(state.observation), *(state.admissible or ())]
         plan = await host.plan(state)
         action = (plan or state.admissible or ("",))[0]
-        texts.append(action if isinstance(action, str) else Hermes().write(action))
+        texts.append(Hermes().write(action) if isinstance(action, Action) else action)
         if isinstance(parser, PromptedParser) and isinstance(action, str):
             texts.append(parser.write(action, past, [action_text(each) for each in plan or (action,)]))
         past.append(Turn(observation=state.observation, action=action, tokens=()))

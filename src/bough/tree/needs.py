@@ -94,6 +94,9 @@ BATCH_INVARIANCE = Need(
     "completions that do not depend on how requests are batched", "set engine=Local(deterministic=true)", ("engine",)
 )
 ON_POLICY = Need("rollouts of the current weights", "set staleness=0", sources=("staleness",))
+PROGRAM = Need(
+    "an agent program that plays the tasks", "set explorer=Program(agent='agent.py:agent')", sources=("explorer",)
+)
 DEMONSTRATIONS = Need(
     "demonstrations beside samples",
     "set demonstrations.count, demonstrations.revise, or with a teacher in the explorer demonstrations.from_trees",

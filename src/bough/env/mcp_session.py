@@ -1,0 +1,266 @@
+"""Sessions with MCP servers: started with a deadline, restarted after a fault, ended with their episode."""
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from bough.env.env import EnvFault
+from bough.env.mcp import McpServer
+from bough.tree import Tool
+from bough.usercode.origin import describe
+
+INVALID_PARAMS = -32602
+"""JSON-RPC's code for wrong arguments: the model reads that error. Any other code is a fault."""
+
+END_S = 10.0
+"""Maximum seconds for the end of a session; the SDK kills a process that does not end by itself after 2 to 4 s."""
+
+Result = TypeVar("Result")
+
+
+class McpSession:
+    """A session with a server, in the thread of all sessions. It ends when it is closed or collected.
+
+    Args:
+        server: The server.
+        values: The values of its placeholders.
+
+    Attributes:
+        tools: The tools that the server lists.
+        alive: Whether the session takes calls.
+
+    Raises:
+        EnvFault: when the server does not start, or lists no tools in time.
+        ImportError: without the package mcp.
+    """
+
+    def __init__(self, server: McpServer, values: Mapping[str, object]) -> None:
+        try:
+            import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
+        except ImportError as missing:
+            raise ImportError(
+                "got an MCP server without the package mcp; need it: pip install 'bough[mcp]'"
+            ) from missing
+        self._server = server
+        self._connection = _Connection(server=server, values=values)
+        self._finalizer = weakref.finalize(self, _end, self._connection)
+        try:
+            self.tools = _wait(self._connection.start(), server.startup_s + END_S)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether calls can be made."""
+        return self._finalizer.alive and not self._connection.ended
+
+    def call(self, name: str, arguments: Mapping[str, object]) -> tuple[str, bool]:
+        """Calls a tool; returns the text of its result, and whether the server marked it as an error.
+
+        Raises:
+            EnvFault: when the server died, hung or broke the protocol. The session is then closed.
+        """
+        try:
+            return _wait(self._connection.call(name, dict(arguments)), self._server.deadline_s + END_S)
+        except EnvFault:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the session, and the process of a server that it started. Safe to call twice."""
+        self._finalizer()
+
+
+class McpSessions:
+    """The sessions of an environment: one for each stateless server, and those of the episodes.
+
+    Args:
+        servers: The servers.
+    """
+
+    def __init__(self, servers: Sequence[McpServer]) -> None:
+        self.servers = tuple(servers)
+        self._shared: dict[int, McpSession] = {}
+        self._open: weakref.WeakSet[McpSession] = weakref.WeakSet()
+        self._listed: dict[int, tuple[Tool, ...]] = {}
+        self._unused: dict[int, tuple[Mapping[str, object], McpSession]] = {}
+
+    def tools(self, own: dict[int, McpSession], values: Mapping[str, object]) -> tuple[Tool, ...]:
+        """The tools of all servers. The first time it starts the servers; the next episode of the task uses them."""
+        for number in range(len(self.servers)):
+            if number not in self._listed:
+                self._listed[number] = self._session(number, own, values).tools
+                if number in own:
+                    self._unused[number] = (values, own.pop(number))
+        return tuple(tool for number in sorted(self._listed) for tool in self._listed[number])
+
+    def call(
+        self, own: dict[int, McpSession], values: Mapping[str, object], name: str, arguments: Mapping[str, object]
+    ) -> tuple[str, bool]:
+        """Calls a tool of any server, see `McpSession.call`.
+
+        Args:
+            own: The episode's sessions; a session is added by the first call that needs it.
+            values: The values of the placeholders.
+            name: The tool.
+            arguments: Its arguments.
+        """
+        number = next(each for each, tools in self._listed.items() if name in {tool.name for tool in tools})
+        return self._session(number, own, values).call(name, arguments)
+
+    def close(self) -> None:
+        """Ends all sessions."""
+        for session in [*self._open]:
+            session.close()
+        self._shared.clear()
+        self._unused.clear()
+
+    def _session(self, number: int, own: dict[int, McpSession], values: Mapping[str, object]) -> McpSession:
+        server = self.servers[number]
+        sessions = self._shared if server.stateless else own
+        # A shared server that died is restarted; one with an episode's state is not, since the state is lost.
+        if number not in sessions or (server.stateless and not sessions[number].alive):
+            started_for, unused = self._unused.pop(number, (None, None))
+            if unused is not None and (started_for != values or not unused.alive):
+                unused.close()
+                unused = None
+            sessions[number] = unused or McpSession(server, values)
+            self._open.add(sessions[number])
+        return sessions[number]
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class _Connection:
+    """A connection, all of whose coroutines run in the thread of the sessions.
+
+    One task opens and closes it, because the SDK's scopes must be left by the task that entered them.
+    """
+
+    server: McpServer
+    values: Mapping[str, object]
+    ended: bool = False
+    task: "asyncio.Task[None] | None" = None
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    session: Any = None
+
+    async def start(self) -> tuple[Tool, ...]:
+        ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(self._live(ready))
+        try:
+            async with asyncio.timeout(self.server.startup_s):
+                return await asyncio.shield(ready)
+        except TimeoutError:
+            raise EnvFault(
+                f"MCP server {self.server.name}: got no list of tools within {self.server.startup_s:g} s; need a "
+                "server that starts sooner, or a larger startup_s"
+            ) from None
+
+    async def _live(self, ready: "asyncio.Future[tuple[Tool, ...]]") -> None:
+        from mcp import ClientSession
+
+        try:
+            async with AsyncExitStack() as stack:
+                read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
+                self.session = await stack.enter_async_context(ClientSession(read, write))
+                await self.session.initialize()
+                ready.set_result(await self._list())
+                await self.stop.wait()
+        except (Exception, asyncio.CancelledError, BaseExceptionGroup) as broken:
+            if not ready.done():
+                ready.set_exception(EnvFault(f"MCP server {self.server.name} did not start: {_reason(broken)}"))
+                ready.exception()  # Read here too: nothing waits for it after the deadline.
+        finally:
+            self.ended = True
+
+    async def _list(self) -> tuple[Tool, ...]:
+        found: list[Tool] = []
+        cursor: str | None = None
+        while True:
+            page = _record(await (self.session.list_tools(**_page(cursor)) if cursor else self.session.list_tools()))
+            found += [
+                Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
+                for each in page["tools"]
+            ]
+            cursor = page.get("nextCursor")
+            if not cursor:
+                return tuple(found)
+
+    async def call(self, name: str, arguments: dict[str, object]) -> tuple[str, bool]:
+        where = f"MCP server {self.server.name}, tool {name}"
+        if self.ended:
+            raise EnvFault(f"{where}: the server's session has ended")
+        try:
+            async with asyncio.timeout(self.server.deadline_s):
+                result = _record(await self.session.call_tool(name, arguments))
+        except TimeoutError:
+            raise EnvFault(f"{where}: no result within {self.server.deadline_s:g} s") from None
+        except Exception as broken:
+            if _code(broken) == INVALID_PARAMS:
+                return str(broken), True
+            raise EnvFault(f"{where}: {_reason(broken)}") from None
+        return _text(result), bool(result.get("isError"))
+
+    async def end(self) -> None:
+        self.stop.set()
+        if self.task is None:
+            return
+        await asyncio.wait({self.task}, timeout=0 if self.session is None else END_S)
+        if not self.task.done():  # still starting, or a server that does not end
+            self.task.cancel()
+            await asyncio.wait({self.task}, timeout=END_S)
+
+
+def _page(cursor: str) -> dict[str, Any]:
+    from mcp.types import PaginatedRequestParams
+
+    return {"params": PaginatedRequestParams(cursor=cursor)}
+
+
+def _record(result: Any) -> dict[str, Any]:
+    """A result of the SDK as the protocol's JSON: the fields have other names in versions 1 and 2."""
+    return cast("dict[str, Any]", result.model_dump(by_alias=True, mode="json"))
+
+
+def _text(result: Mapping[str, Any]) -> str:
+    """The texts of a result; any other content is named by its type."""
+    parts = [each["text"] if each["type"] == "text" else f"[{each['type']}]" for each in result["content"]]
+    return "\n".join(parts)
+
+
+def _code(error: Exception) -> int | None:
+    """The JSON-RPC code of an error of the SDK."""
+    data = getattr(error, "error", None)
+    return None if data is None else data.code
+
+
+def _reason(error: BaseException) -> str:
+    """The first exception inside groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseException", error.exceptions[0])
+    return describe(error)
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    """The event loop of all sessions, in a thread of its own: environments are called synchronously."""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="mcp", daemon=True).start()
+    return loop
+
+
+def _wait(work: Coroutine[Any, Any, Result], seconds: float) -> Result:
+    try:
+        return asyncio.run_coroutine_threadsafe(work, _loop()).result(seconds)
+    except TimeoutError:
+        raise EnvFault(f"MCP: nothing came back within {seconds:g} s") from None
+
+
+def _end(connection: _Connection) -> None:
+    with suppress(EnvFault):
+        _wait(connection.end(), 3 * END_S)

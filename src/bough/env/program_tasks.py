@@ -1,0 +1,69 @@
+"""Tasks of an agent program, from a file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import ClassVar
+
+from bough.env.env import Branching, Split, State, Step
+from bough.env.splits import split_of
+from bough.tree import Outcome, Task
+from bough.tree.needs import PROGRAM, Need
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramTasks:
+    """Tasks for the explorer `Program`; the program is agent and environment in one.
+
+    The file has a JSON object a line, {"id": "sum-1", "data": {"question": "2 + 3?", "answer": 5}}. A hash of the id
+    decides the split of a task: 80 % train, 10 % dev, 10 % test. The program gets the whole object. Other files for
+    training and evaluation are `tasks.file` and `evaluation.tasks.file`.
+
+    Attributes:
+        file: The file; "" where `tasks.file` and `evaluation.tasks.file` give the tasks.
+    """
+
+    needs: ClassVar[frozenset[Need]] = frozenset({PROGRAM})
+
+    file: str = ""
+    branching = Branching.COPY
+    instructions = ""
+
+    def tasks(self, split: Split, count: int, seed: int) -> list[Task]:
+        """Draws tasks of a split.
+
+        Raises:
+            ValueError: when there is no such file, a line is no task, or the split has too few tasks.
+        """
+        if not Path(self.file).is_file():
+            raise ValueError(
+                f"ProgramTasks.file: got {self.file!r}; need a file of tasks, or tasks.file and evaluation.tasks.file"
+            )
+        rows = Path(self.file).read_text(encoding="utf-8").splitlines()
+        found = [self._task(number, row) for number, row in enumerate(rows, start=1) if row.strip()]
+        own = [task for task in found if split_of(task.id) == split]
+        if len(own) < count:
+            raise ValueError(
+                f"ProgramTasks.file: got {len(own)} tasks of the split {split!r} in the {len(found)} of {self.file}; "
+                f"need {count}: add tasks, or lower the count"
+            )
+        return Random(seed).sample(own, count)
+
+    def start(self, task: Task) -> State:
+        """The task's data as text, from which `Tiny` builds its vocabulary."""
+        return State(observation=json.dumps(task.data), key="", value=None)
+
+    def step(self, state: State, action: str) -> Step:
+        """Ends the episode: only a program acts."""
+        del action
+        return Step(state=state, outcome=Outcome.TERMINATED, valid=False)
+
+    def _task(self, number: int, row: str) -> Task:
+        try:
+            return Task.read(json.loads(row))
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ValueError(
+                f"{self.file}, line {number}: got {row[:80]!r} ({error}); need one task, such as "
+                '{"id": "sum-1", "data": {"question": "2 + 3?"}}'
+            ) from error

@@ -1,0 +1,124 @@
+"""The running objects behind an environment of tools."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import Any
+
+from bough.env.check_call import check_call
+from bough.env.function_tool import SHOWN, FunctionTool, ToolError, function_tool
+from bough.env.mcp import McpServer
+from bough.env.mcp_session import McpSession, McpSessions
+from bough.env.rows import Row, RowTasks
+from bough.tree import BadCall, Task, ToolCall
+from bough.usercode.address import find_function
+
+
+@dataclass(slots=True, kw_only=True)
+class Live:
+    """What the calls of an episode change.
+
+    Attributes:
+        state: The user's state; None without a factory.
+        sessions: The sessions with the episode's own servers, by the number of the server.
+        actions: Number of executed actions.
+    """
+
+    state: object
+    sessions: dict[int, McpSession] = field(default_factory=dict[int, McpSession])
+    actions: int = 0
+
+    def close(self) -> None:
+        """Ends the episode's servers."""
+        for session in self.sessions.values():
+            session.close()
+
+
+class Toolbox:
+    """The running objects of an environment of tools: functions, tasks and sessions.
+
+    Args:
+        name: Name of the environment.
+        tools: Addresses, as all arguments below except `servers` and `rows`; "" for none.
+        servers: MCP servers.
+        rows: As returned by `place_of`.
+        reward: The reward function.
+        state: The state factory.
+        oracle: The oracle.
+        key: The function that names states.
+        copier: The function that copies states.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        tools: Sequence[str],
+        servers: Sequence[McpServer],
+        rows: str | tuple[str, ...],
+        reward: str,
+        state: str,
+        oracle: str,
+        key: str,
+        copier: str,
+    ) -> None:
+        found = [function_tool(find_function(each), takes_state=bool(state)) for each in tools]
+        self.functions: dict[str, FunctionTool] = {each.tool.name: each for each in found}
+        self.factory = find_function(state) if state else None
+        self.oracle = find_function(oracle) if oracle else None
+        self.key = find_function(key) if key else None
+        self.copier = find_function(copier) if copier else copy.deepcopy
+        self.sessions = McpSessions(servers)
+        self.listed = tuple(each.tool for each in found)
+        self._complete = False
+        self._tasks: RowTasks | None = None
+        self._place = (name, rows)
+        self._reward = find_function(reward)
+        self._takes_answer = len(signature(self._reward).parameters) > 2
+
+    @property
+    def tasks(self) -> RowTasks:
+        """The tasks, read at the first use."""
+        if self._tasks is None:
+            self._tasks = RowTasks(*self._place)
+        return self._tasks
+
+    def list_tools(self, live: Live, task: Task) -> None:
+        """Lists the tools of the servers, once."""
+        if self._complete:
+            return
+        self.listed += self.sessions.tools(live.sessions, _values(live, task))
+        self._complete = True
+        names = [tool.name for tool in self.listed]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"tools: got two tools with the name {twice[0]!r}; need different names")
+
+    def reward(self, state: object, row: Row, answer: str) -> Any:
+        """The reward of a final state."""
+        return self._reward(state, row, answer) if self._takes_answer else self._reward(state, row)
+
+    def result(self, live: Live, task: Task, call: ToolCall | BadCall) -> tuple[str, bool]:
+        """The text of a call's result, and whether the call was valid."""
+        self.list_tools(live, task)  # The state may be one of another process.
+        problem = check_call(call, self.listed)
+        if problem or isinstance(call, BadCall):
+            return f"error: {problem}", False
+        tool = self.functions.get(call.name)
+        if tool is None:
+            text, failed = self.sessions.call(live.sessions, _values(live, task), call.name, call.arguments)
+            return f"error: {text}" if failed else text, True
+        try:
+            arguments = tool.convert(call.arguments)
+        except ToolError as error:
+            return f"error: {error}", False
+        try:
+            return tool(live.state, arguments), True
+        except SHOWN as error:
+            text = str(error) if isinstance(error, ToolError | ValueError) else f"{type(error).__name__}: {error}"
+            return f"error: {text}", True
+
+
+def _values(live: Live, task: Task) -> Mapping[str, object]:
+    """The values of placeholders in the settings of servers."""
+    return {**task.data, "state": live.state}

@@ -1,0 +1,202 @@
+"""One episode of an agent program: its session on the server, its calls, and its end."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+
+from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
+from bough.explore.result import Result
+from bough.rollout.budget import BudgetExceeded, Usage
+from bough.rollout.deadlines import DeadlineExceeded
+from bough.rollout.rollout import Rollout
+from bough.serve import ApiError, Conversations, Prompt, Session
+from bough.serve.session import TOO_LONG, check_length
+from bough.tree import Message, Outcome, Tool, TruncatedBy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A completion of an episode.
+
+    Attributes:
+        prompt: The prompt's tokens.
+        completion: The completion.
+        repeat: The number of earlier calls of the episode with the same prompt.
+        began: Position of its begin among the begins and ends of the episode's calls.
+        ended: Position of its end.
+        sampling: How it was sampled.
+        prompt_messages: The prompt's messages; () outside of a chat.
+        tools: The prompt's tools.
+        info: Further data, for people.
+    """
+
+    prompt: tuple[int, ...]
+    completion: Completion
+    repeat: int
+    began: int
+    ended: int
+    sampling: Sampling
+    prompt_messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    info: Mapping[str, object]
+
+    @property
+    def text(self) -> tuple[int, ...]:
+        """The tokens of prompt and completion."""
+        return (*self.prompt, *self.completion.tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The end of an episode.
+
+    Attributes:
+        outcome: `TERMINATED`, `TRUNCATED` or `FAILED`.
+        result: Reward and success; 0 and False where the program reported nothing.
+        truncated_by: The limit that refused a call.
+        info: The fault, or the reported result.
+    """
+
+    outcome: Outcome
+    result: Result = Result(reward=0.0, success=False)
+    truncated_by: TruncatedBy = TruncatedBy.NOTHING
+    info: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+class Episode:
+    """One run of a program, whose calls a server passes on to `complete`.
+
+    Attributes:
+        number: Its number in the tree.
+        calls: The completed calls, in the order of their ends.
+        reports: The reported results, oldest first.
+        refused: The limit that refused the newest call; `NOTHING` where the newest call was answered.
+        fault: The first fault of the engine; "" without one.
+        stuck: A completion that passed its deadline.
+    """
+
+    def __init__(self, rollout: Rollout, *, number: int, attempt: int) -> None:
+        self.number = number
+        self.calls: list[Call] = []
+        self.reports: list[object] = []
+        self.refused = TruncatedBy.NOTHING
+        self.fault = ""
+        self.stuck: DeadlineExceeded | None = None
+        self._rollout, self._attempt = rollout, attempt
+        self._clock = self._begun = self._tokens = 0
+        self._repeats: dict[tuple[int, ...], int] = {}
+
+    @property
+    def session(self) -> Session:
+        """The session of its key: every name of a model is accepted."""
+        agent = self._rollout.agent
+        return Session(
+            conversations=Conversations(agent.renderer),
+            complete=self.complete,
+            sampling=agent.sampling,
+            report=self.reports.append,
+        )
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Complete a prompt within the limits, with the run's temperature and top-p.
+
+        Raises:
+            ApiError: when a limit is reached, or the request does not fit training.
+            EngineFault: when the engine broke.
+        """
+        agent = self._rollout.agent
+        if set(prompt.stop_tokens) != set(agent.renderer.stop_tokens):
+            raise ApiError(400, "stop_token_ids: got tokens of its own; need none in training", param="stop_token_ids")
+        try:
+            check_length(prompt, agent.engine.context_tokens)
+        except ApiError as error:
+            if error.code == TOO_LONG:
+                self.refused = TruncatedBy.CONTEXT
+            raise
+        capacity = self._capacity(prompt)
+        self._begun, began = self._begun + 1, self._tick()
+        repeat = self._repeats.get(prompt.tokens, 0)
+        self._repeats[prompt.tokens] = repeat + 1
+        sampling = replace(
+            agent.sampling, max_tokens=capacity, top_probs=max(agent.sampling.top_probs, prompt.sampling.top_probs)
+        )
+        self._tokens += capacity
+        sampled = 0
+        try:
+            completion = await self._sample(prompt, sampling, repeat)
+            sampled = len(completion.tokens)
+        except BudgetExceeded as short:
+            raise self._refuse(short.budget, str(short)) from short
+        except EngineFault as fault:
+            self.fault = self.fault or str(fault)
+            raise
+        except DeadlineExceeded as stuck:
+            self.stuck = stuck
+            raise ApiError(400, f"the engine is stuck: {stuck}; end the program", code="engine_stuck") from stuck
+        finally:
+            self._tokens += sampled - capacity
+        self.refused = TruncatedBy.NOTHING
+        self.calls.append(
+            Call(
+                prompt=prompt.tokens,
+                completion=completion,
+                repeat=repeat,
+                began=began,
+                ended=self._tick(),
+                sampling=sampling,
+                prompt_messages=prompt.messages,
+                tools=prompt.tools,
+                info=self._info(prompt),
+            )
+        )
+        return completion
+
+    async def _sample(self, prompt: Prompt, sampling: Sampling, repeat: int) -> Completion:
+        """The completion; its seed follows from the prompt, so parallel calls do not depend on their order."""
+        rollout, tokens = self._rollout, prompt.tokens
+        digest = blake2b(str(tokens).encode(), digest_size=8).hexdigest()
+        seed = rollout.seed("call", self.number, self._attempt, digest, repeat)
+        request = Request(prompt_tokens=tokens, sampling=sampling, stop_tokens=prompt.stop_tokens, seed=seed)
+        async with rollout.budget.reserve(Usage(turns=1, tokens=sampling.max_tokens, calls=1)) as cost:
+            cost.turns = cost.calls = 1
+            completion = await rollout.deadlines.until(
+                rollout.agent.engine.generate(request),
+                owner=f"task {rollout.builder.task.id} episode {self.number}",
+                thing=f"completion of {len(tokens)} tokens",
+                deadline_s=rollout.limits.engine_deadline_s,
+            )
+            cost.tokens = len(completion.tokens)
+        if completion.finish is FinishReason.ABORTED:
+            raise EngineFault("the engine aborted the completion")
+        return completion
+
+    def _capacity(self, prompt: Prompt) -> int:
+        """Most tokens of a call.
+
+        Raises:
+            ApiError: when the episode has no turn or no token left.
+        """
+        limits = self._rollout.limits
+        if self._begun >= limits.turns:
+            raise self._refuse(TruncatedBy.TURNS, f"got call {self._begun + 1}; Limits.turns allows {limits.turns}")
+        capacity = min(prompt.sampling.max_tokens, self._rollout.agent.sampling.max_tokens)
+        if limits.tokens is None:
+            return capacity
+        if self._tokens >= limits.tokens:
+            raise self._refuse(TruncatedBy.TOKENS, f"got a call after {self._tokens} tokens, all of Limits.tokens")
+        return min(capacity, limits.tokens - self._tokens)
+
+    def _refuse(self, limit: TruncatedBy, text: str) -> ApiError:
+        self.refused = limit
+        return ApiError(400, f"the episode is over: {text}; end the program", code="episode_limit")
+
+    def _info(self, prompt: Prompt) -> Mapping[str, object]:
+        """The sampling settings that the program set otherwise than the run."""
+        run, program = self._rollout.agent.sampling, prompt.sampling
+        pairs = {"temperature": (program.temperature, run.temperature), "top_p": (program.top_p, run.top_p)}
+        changed = {name: got for name, (got, used) in pairs.items() if got != used}
+        return {"overridden": changed} if changed else {}
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock

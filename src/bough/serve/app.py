@@ -1,0 +1,282 @@
+"""The application: OpenAI's protocol over the sessions of a server."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from bough.engine import EngineFault, FinishReason, Sampling
+from bough.serve import answer
+from bough.serve.answer import Choice
+from bough.serve.errors import ApiError
+from bough.serve.request import ChatRequest, CompletionRequest, SamplingFields, parse
+from bough.serve.session import Prompt, Session, Sessions
+from bough.tree import Message, Tool
+
+MOST_BODY_BYTES = 64 * 2**20
+
+Result = TypeVar("Result")
+
+
+def make_app(sessions: Sessions) -> Starlette:
+    """The application that answers requests.
+
+    Paths: `POST /v1/chat/completions`, `POST /v1/completions`, `GET /v1/models`, `GET /v1/models/{name}`,
+    `POST /v1/outcome` (for sessions with a report), `GET /health`. Errors have OpenAI's form.
+    """
+    api = _Api(sessions)
+    return Starlette(
+        routes=[
+            Route("/v1/chat/completions", api.chat, methods=["POST"]),
+            Route("/v1/completions", api.completions, methods=["POST"]),
+            Route("/v1/models", api.models, methods=["GET"]),
+            Route("/v1/models/{name:path}", api.model, methods=["GET"]),
+            Route("/v1/outcome", api.outcome, methods=["POST"]),
+            Route("/health", _health, methods=["GET"]),
+        ],
+        exception_handlers={
+            ApiError: _refuse,
+            EngineFault: _broken,
+            HTTPException: _no_such_path,
+            Exception: _broken,
+        },
+    )
+
+
+class _Api:
+    """The handlers of one server."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    async def chat(self, request: Request) -> Response:
+        """`POST /v1/chat/completions`."""
+        session = self._session(request)
+        body = parse(ChatRequest, await _body(request))
+        model = _model(session, body.model)
+        messages, tools = body.conversation, body.offered
+        try:
+            tokens = session.conversations.prompt(messages, tools)
+        except ValueError as error:
+            raise ApiError(400, f"messages: {error}", param="messages") from error
+        most = body.max_completion_tokens or body.max_tokens
+        sampling = body.sampling(session.sampling, top_probs=body.top_logprobs or 0, max_tokens=most)
+        stops = session.conversations.renderer.stop_tokens
+        prompts = _prompts([tokens], body, sampling, stops, messages, tools)
+        choices = await _until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))
+        shown = [
+            answer.chat_choice(
+                session.conversations.renderer,
+                index,
+                choice,
+                logprobs=bool(body.logprobs),
+                token_ids=body.return_token_ids,
+            )
+            for index, choice in enumerate(choices)
+        ]
+        extra = {"prompt_token_ids": list(tokens)} if body.return_token_ids else {}
+        counts = answer.usage(choices)
+        if not body.stream:
+            whole = answer.head("chat.completion", model) | {"choices": shown, "usage": counts}
+            return JSONResponse(whole | extra)
+        first = answer.head("chat.completion.chunk", model) | extra
+        return _stream(first, list(answer.chat_chunks(shown)), counts, body)
+
+    async def completions(self, request: Request) -> Response:
+        """`POST /v1/completions`."""
+        session = self._session(request)
+        body = parse(CompletionRequest, await _body(request))
+        model = _model(session, body.model)
+        conversations = session.conversations
+        texts = [conversations.plain(prompt) if isinstance(prompt, str) else tuple(prompt) for prompt in body.prompts]
+        sampling = body.sampling(session.sampling, top_probs=body.logprobs or 0, max_tokens=body.max_tokens)
+        stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))
+        prompts = _prompts(texts, body, sampling, stops)
+        choices = await _until_gone(request, _complete(session, prompts, None, logprobs=body.logprobs is not None))
+        shown = [
+            answer.text_choice(
+                conversations.renderer,
+                index,
+                choice,
+                logprobs=body.logprobs,
+                token_ids=body.return_token_ids,
+                names=body.return_tokens_as_token_ids,
+            )
+            for index, choice in enumerate(choices)
+        ]
+        counts = answer.usage(choices, len(texts))
+        first = answer.head("text_completion", model)
+        if not body.stream:
+            return JSONResponse(first | {"choices": shown, "usage": counts})
+        return _stream(first, shown, counts, body)
+
+    async def models(self, request: Request) -> Response:
+        """`GET /v1/models`."""
+        names = self._session(request).models
+        return JSONResponse({"object": "list", "data": [_card(name) for name in names]})
+
+    async def model(self, request: Request) -> Response:
+        """`GET /v1/models/{name}`."""
+        return JSONResponse(_card(_model(self._session(request), request.path_params["name"])))
+
+    async def outcome(self, request: Request) -> Response:
+        """`POST /v1/outcome`: the result of an episode."""
+        session = self._session(request)
+        if session.report is None:
+            raise ApiError(404, "got an outcome for a server that trains nothing; need explorer=Program(...)")
+        try:
+            row: object = await request.json()
+        except ValueError as error:
+            raise ApiError(400, f"body: got no JSON ({error}); need the result of the episode") from None
+        session.report(row)
+        return JSONResponse({"ok": True})
+
+    def _session(self, request: Request) -> Session:
+        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        session = self._sessions.find(key.strip() if scheme.lower() == "bearer" else "")
+        if session is None:
+            raise ApiError(
+                401,
+                "got a wrong key or none; need the key of this server in the header Authorization: Bearer KEY",
+                code="invalid_api_key",
+            )
+        return session
+
+
+async def _body(request: Request) -> bytes:
+    raw = bytearray()
+    async for part in request.stream():
+        raw += part
+        if len(raw) > MOST_BODY_BYTES:
+            raise ApiError(413, f"got a body of more than {MOST_BODY_BYTES} bytes; send less")
+    return bytes(raw)
+
+
+def _model(session: Session, name: str) -> str:
+    """The name of the model in the response."""
+    if session.models and name not in session.models:
+        known = ", ".join(session.models)
+        raise ApiError(404, f"got model {name!r}; need one of: {known}", code="model_not_found", param="model")
+    return name
+
+
+def _card(name: str) -> Mapping[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "bough"}
+
+
+def _prompts(
+    texts: Sequence[tuple[int, ...]],
+    body: SamplingFields,
+    sampling: Sampling,
+    stops: tuple[int, ...],
+    messages: tuple[Message, ...] = (),
+    tools: tuple[Tool, ...] = (),
+) -> list[Prompt]:
+    """One prompt for each choice."""
+    return [
+        Prompt(
+            tokens=tokens,
+            sampling=sampling,
+            stop_tokens=stops,
+            seed=body.seed,
+            choice=choice,
+            messages=messages,
+            tools=tools,
+        )
+        for tokens in texts
+        for choice in range(body.n or 1)
+    ]
+
+
+async def _complete(
+    session: Session, prompts: Sequence[Prompt], messages: Sequence[Message] | None, *, logprobs: bool
+) -> list[Choice]:
+    """The completions of prompts, in their order; `messages` is the chat, None outside of one."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            calls = [group.create_task(_awaited(session.complete(prompt))) for prompt in prompts]
+    except BaseExceptionGroup as errors:
+        first: BaseException = errors
+        while isinstance(first, BaseExceptionGroup):
+            first = first.exceptions[0]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        raise first from None
+    choices: list[Choice] = []
+    for prompt, call in zip(prompts, calls, strict=True):
+        completion = call.result()
+        if completion.finish is FinishReason.ABORTED:
+            raise EngineFault("the engine aborted the completion")
+        if logprobs and completion.logprobs is None:
+            raise ApiError(400, "logprobs: the engine of this server returns none; leave it out", param="logprobs")
+        conversations = session.conversations
+        said = None if messages is None else conversations.answer(messages, completion.tokens, prompt.choice)
+        choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said))
+    return choices
+
+
+async def _awaited(call: Awaitable[Result]) -> Result:
+    try:
+        return await call
+    except ValueError as error:
+        raise ApiError(400, str(error)) from error
+
+
+async def _until_gone(request: Request, work: Awaitable[Result]) -> Result:
+    """The result of `work`, which is cancelled when the client closes the connection."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(_disconnected(request))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ApiError(499, "the client closed the connection")
+        return working.result()
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+            with contextlib.suppress(BaseException):
+                await task
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _stream(
+    first: Mapping[str, Any], choices: Sequence[Mapping[str, Any]], counts: Mapping[str, int], body: SamplingFields
+) -> Response:
+    chunks = [{**first, "choices": [choice]} for choice in choices]
+    if body.stream_options and body.stream_options.include_usage:
+        chunks.append({**first, "choices": [], "usage": counts})
+    return StreamingResponse(answer.events(chunks), media_type="text/event-stream")
+
+
+async def _health(request: Request) -> Response:
+    del request
+    return JSONResponse({"status": "ok"})
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    del request
+    assert isinstance(error, ApiError)
+    return JSONResponse(error.body, status_code=error.status)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    """503 for a fault of the engine, which may pass; 500 for a defect of the server."""
+    if isinstance(error, EngineFault):
+        return await _refuse(request, ApiError(503, f"the engine failed: {error}", code="engine_fault"))
+    return await _refuse(request, ApiError(500, f"the server failed: {type(error).__name__}: {error}"))
+
+
+async def _no_such_path(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    message = (
+        f"got {request.method} {request.url.path}: {error.detail}; need one of the paths of OpenAI's API below /v1"
+    )
+    return await _refuse(request, ApiError(error.status_code, message))

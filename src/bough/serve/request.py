@@ -1,0 +1,216 @@
+"""The bodies of requests, validated."""
+
+import json
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bough.engine import Sampling
+from bough.serve.errors import ApiError
+from bough.tree import Message, Tool, ToolCall
+
+MOST_CHOICES = 128
+"""Most completions of one request."""
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+class Function(BaseModel):
+    """A function that an assistant's message calls; the arguments are JSON."""
+
+    name: str = Field(min_length=1)
+    arguments: str = "{}"
+
+
+class Call(BaseModel):
+    """A call in an assistant's message."""
+
+    id: str = ""
+    type: Literal["function"] = "function"
+    function: Function
+
+
+class Part(BaseModel):
+    """A part of a message's content."""
+
+    type: Literal["text"]
+    text: str
+
+
+class ChatMessage(BaseModel):
+    """A message of a chat."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: str | list[Part] | None = None
+    tool_calls: list[Call] | None = None
+    tool_call_id: str = ""
+
+    def message(self, place: int) -> Message:
+        """The message as a value.
+
+        Args:
+            place: Its index, for errors.
+
+        Raises:
+            ApiError: when the arguments of a call are no JSON object.
+        """
+        content = self.content or ""
+        text = content if isinstance(content, str) else "".join(part.text for part in content)
+        calls = tuple(
+            ToolCall(
+                name=call.function.name,
+                arguments=_arguments(call.function.arguments, f"messages[{place}].tool_calls[{number}]"),
+                call_id=call.id,
+            )
+            for number, call in enumerate(self.tool_calls or ())
+        )
+        role = "system" if self.role == "developer" else self.role
+        return Message(role=role, content=text, tool_calls=calls, call_id=self.tool_call_id)
+
+
+class FunctionSpec(BaseModel):
+    """The function of a tool."""
+
+    name: str = Field(min_length=1)
+    description: str = ""
+    parameters: dict[str, Any] = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    strict: bool | None = None
+
+
+class ToolSpec(BaseModel):
+    """A tool of a chat."""
+
+    type: Literal["function"]
+    function: FunctionSpec
+
+    @property
+    def tool(self) -> Tool:
+        """The tool as a value."""
+        spec = self.function
+        return Tool(name=spec.name, description=spec.description, schema=spec.parameters)
+
+
+class StreamOptions(BaseModel):
+    """Settings of a stream."""
+
+    include_usage: bool = False
+
+
+class ResponseFormat(BaseModel):
+    """The format of a chat's answer; only text is supported."""
+
+    type: Literal["text"]
+
+
+class SamplingFields(BaseModel):
+    """Fields of both kinds of requests; a field without effect is accepted at its neutral value only."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str = Field(min_length=1)
+    max_tokens: Annotated[int, Field(ge=1)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(gt=0, le=1)] | None = None
+    n: Annotated[int, Field(ge=1, le=MOST_CHOICES)] | None = None
+    seed: int | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    stop: Annotated[list[str], Field(max_length=0)] | None = None
+    frequency_penalty: Literal[0] | None = None
+    presence_penalty: Literal[0] | None = None
+    logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
+    top_k: Literal[-1, 0] | None = None
+    min_p: Literal[0] | None = None
+    repetition_penalty: Literal[1] | None = None
+    min_tokens: Literal[0] | None = None
+    user: str | None = None
+    return_token_ids: bool = False
+
+    def sampling(self, default: Sampling, *, top_probs: int, max_tokens: int | None) -> Sampling:
+        """The sampling settings: the server's, with the fields of the request in place of them."""
+        return Sampling(
+            max_tokens=default.max_tokens if max_tokens is None else max_tokens,
+            temperature=default.temperature if self.temperature is None else self.temperature,
+            top_p=default.top_p if self.top_p is None else self.top_p,
+            entropies=default.entropies,
+            top_probs=top_probs,
+        )
+
+
+class ChatRequest(SamplingFields):
+    """The body of `POST /v1/chat/completions`. The last five fields are accepted and have no effect."""
+
+    messages: list[ChatMessage] = Field(min_length=1)
+    tools: list[ToolSpec] | None = None
+    tool_choice: Literal["auto", "none"] | None = None
+    max_completion_tokens: Annotated[int, Field(ge=1)] | None = None
+    logprobs: bool | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    response_format: ResponseFormat | None = None
+    parallel_tool_calls: bool | None = None
+    store: bool | None = None
+    metadata: dict[str, str] | None = None
+    reasoning_effort: str | None = None
+    prompt_cache_key: str | None = None
+
+    @model_validator(mode="after")
+    def _has_logprobs(self) -> "ChatRequest":
+        if self.top_logprobs is not None and not self.logprobs:
+            raise ValueError("top_logprobs: got a number without logprobs=true; need both")
+        return self
+
+    @property
+    def conversation(self) -> tuple[Message, ...]:
+        """The messages as values."""
+        return tuple(each.message(place) for place, each in enumerate(self.messages))
+
+    @property
+    def offered(self) -> tuple[Tool, ...]:
+        """The tools of the prompt; none with tool_choice="none"."""
+        return () if self.tool_choice == "none" else tuple(each.tool for each in self.tools or ())
+
+
+class CompletionRequest(SamplingFields):
+    """The body of `POST /v1/completions`; a list of prompts gets `n` choices for each."""
+
+    prompt: str | list[int] | list[str] | list[list[int]]
+    logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    echo: Literal[False] | None = None
+    best_of: Literal[1] | None = None
+    suffix: None = None
+    stop_token_ids: list[int] | None = None
+    return_tokens_as_token_ids: bool = False
+
+    @property
+    def prompts(self) -> list[str | list[int]]:
+        """The prompts, one or several."""
+        several = isinstance(self.prompt, list) and self.prompt and not isinstance(self.prompt[0], int)
+        return list(self.prompt) if several else [self.prompt]  # pyright: ignore[reportReturnType]
+
+
+def parse(kind: type[Body], raw: bytes) -> Body:
+    """The body of a request.
+
+    Raises:
+        ApiError: 400 with the first wrong field.
+    """
+    try:
+        return kind.model_validate_json(raw)
+    except ValidationError as error:
+        # A field of several types has one error for each: the deepest is the most precise.
+        first = max(error.errors(include_url=False), key=lambda each: len(each["loc"]))
+        place = ".".join(str(part) for part in first["loc"] if not str(part).startswith(("list[", "str", "int")))
+        got = "" if first["type"] in ("missing", "json_invalid") else f", got {str(first['input'])[:80]!r}"
+        raise ApiError(
+            400, f"{place or 'body'}: {first['msg']}{got}; change or leave out the field", param=place or None
+        ) from None
+
+
+def _arguments(text: str, place: str) -> dict[str, object]:
+    try:
+        value = json.loads(text or "{}")
+    except ValueError as error:
+        raise ApiError(400, f"{place}: got arguments that are no JSON ({error}); need an object", param=place) from None
+    if not isinstance(value, dict):
+        raise ApiError(400, f"{place}: got arguments {text[:80]!r}; need a JSON object", param=place)
+    return value  # pyright: ignore[reportUnknownVariableType]

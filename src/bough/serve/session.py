@@ -1,0 +1,116 @@
+"""A session: what one key of a server can do."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from hmac import compare_digest
+from itertools import count
+from typing import Protocol, runtime_checkable
+
+from bough.engine import Completion, Engine, Request, Sampling
+from bough.serve.conversation import Conversations
+from bough.serve.errors import ApiError
+from bough.tree import Message, Tool
+
+TOO_LONG = "context_length_exceeded"
+"""OpenAI's code for a prompt that leaves no room for a token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prompt:
+    """A prompt to complete.
+
+    Attributes:
+        tokens: The prompt's tokens.
+        sampling: How tokens are sampled.
+        stop_tokens: Tokens that end the completion.
+        seed: The request's seed; None without one.
+        choice: The number of the completion among those of its request.
+        messages: The prompt's messages; () outside of a chat.
+        tools: The prompt's tools.
+    """
+
+    tokens: tuple[int, ...]
+    sampling: Sampling
+    stop_tokens: tuple[int, ...]
+    seed: int | None = None
+    choice: int = 0
+    messages: tuple[Message, ...] = ()
+    tools: tuple[Tool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What one key can do.
+
+    Attributes:
+        conversations: Its chats.
+        complete: Completes a prompt; raises `ApiError` or `EngineFault`.
+        sampling: Sampling settings of requests that do not set them.
+        models: The names of the model, the first is the answer's; () accepts every name.
+        report: Receives the JSON of `POST /v1/outcome`; None where a server has no such path.
+    """
+
+    conversations: Conversations
+    complete: Callable[[Prompt], Awaitable[Completion]]
+    sampling: Sampling
+    models: tuple[str, ...] = ()
+    report: Callable[[object], None] | None = None
+
+
+@runtime_checkable
+class Sessions(Protocol):
+    """The sessions of a server."""
+
+    def find(self, key: str) -> Session | None:
+        """The session of a key, "" for a request without one; None for a wrong key."""
+        ...
+
+
+def check_length(prompt: Prompt, context_tokens: int) -> None:
+    """Refuse a prompt without tokens, or one that leaves no room for a token.
+
+    Args:
+        prompt: The prompt.
+        context_tokens: Most tokens of prompt and completion together.
+
+    Raises:
+        ApiError: 400; code "context_length_exceeded" for a prompt that is too long.
+    """
+    if not prompt.tokens:
+        raise ApiError(400, "prompt: got no tokens; need at least one", param="prompt")
+    if len(prompt.tokens) >= context_tokens:
+        raise ApiError(
+            400,
+            f"got a prompt of {len(prompt.tokens)} tokens; need fewer than the model's maximum context length of "
+            f"{context_tokens} tokens; send less of the conversation",
+            code=TOO_LONG,
+            param="messages",
+        )
+
+
+class EngineSession:
+    """The only session of a server of one engine; with the key "" it is open to requests with any key."""
+
+    def __init__(
+        self, engine: Engine, conversations: Conversations, *, models: tuple[str, ...], sampling: Sampling, key: str
+    ) -> None:
+        self._engine, self._key, self._numbers = engine, key, count()
+        self._session = Session(
+            conversations=conversations,
+            complete=self._complete,
+            sampling=sampling,
+            models=models,
+        )
+
+    def find(self, key: str) -> Session | None:
+        """See `Sessions`."""
+        return self._session if not self._key or compare_digest(key.encode(), self._key.encode()) else None
+
+    async def _complete(self, prompt: Prompt) -> Completion:
+        check_length(prompt, self._engine.context_tokens)
+        seed = next(self._numbers) if prompt.seed is None else prompt.seed
+        mixed = int.from_bytes(blake2b(f"{seed} {prompt.choice}".encode(), digest_size=8).digest(), "big")
+        return await self._engine.generate(
+            Request(prompt_tokens=prompt.tokens, sampling=prompt.sampling, stop_tokens=prompt.stop_tokens, seed=mixed)
+        )

@@ -1,0 +1,20 @@
+"""An agent on the framework openai-agents, with a tool."""
+
+from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner, function_tool
+from openai import AsyncOpenAI
+
+
+@function_tool
+def look(colour: str) -> str:
+    """Look for a colour."""
+    return f"no {colour} here"
+
+
+async def agent(task, settings):
+    model = OpenAIChatCompletionsModel(model="gpt-4o", openai_client=AsyncOpenAI(**settings, max_retries=0))
+    helper = Agent(name="painter", instructions="Name a colour.", tools=[look], model=model)
+    quiet = RunConfig(tracing_disabled=True)
+    first = await Runner.run(helper, f"Not {task['data']['not']}.", run_config=quiet)
+    following = [*first.to_input_list(), {"role": "user", "content": "And another."}]
+    second = await Runner.run(helper, following, run_config=quiet)
+    return sum(len(set(each.final_output.strip())) for each in (first, second)) / 50

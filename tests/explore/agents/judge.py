@@ -1,0 +1,5 @@
+"""A reward function."""
+
+
+def reward(task, result):
+    return result == task["data"]["answer"]

@@ -1,0 +1,195 @@
+"""Agent programs: their calls as a tree, and their ends."""
+
+import asyncio
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.serve.wire import ByteChat, scripted
+
+from bough.context import Full, Plain
+from bough.engine import Engine, Sampling, Scripted
+from bough.env import InProcessHost, ProgramTasks
+from bough.explore import Program
+from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
+from bough.tree import Kind, Outcome, Source, Task, Ternary, Tree, TruncatedBy, counted, leaves, path
+
+AGENTS = Path(__file__).with_name("agents")
+PLAIN = f"{AGENTS / 'plain.py'}:agent"
+COMMAND = f"{sys.executable} {AGENTS / 'plain.py'}"
+
+
+def grow(
+    program: Program, *data: dict[str, object], engine: Engine | None = None, limits: Limits | None = None
+) -> list[Tree]:
+    """The trees of tasks with this data."""
+    agent = Agent(
+        engine=engine or scripted("alpha", "beta"),
+        renderer=ByteChat(),
+        context=Full(),
+        parser=Plain(),
+        sampling=Sampling(max_tokens=32),
+    )
+    runner = RolloutRunner(
+        agent=agent,
+        host=InProcessHost(env=ProgramTasks()),
+        instructions="",
+        limits=limits or Limits(),
+        deadlines=Deadlines(),
+    )
+    tasks = [Task(id=f"task {number}", data=each) for number, each in enumerate(data)]
+    return list(asyncio.run(runner.run(program, tasks, seed=0)).trees)
+
+
+def does(name: str, *, n: int = 1, limits: Limits | None = None, engine: Engine | None = None, **settings) -> Tree:
+    program = Program(agent=PLAIN, n=n, retries=0, **settings)
+    return grow(program, {"does": name}, limits=limits, engine=engine)[0]
+
+
+def kinds(tree: Tree) -> list[str]:
+    """The kinds of the nodes on each path."""
+    short = {Kind.PROMPT: "P", Kind.ACTION: "A", Kind.OBSERVATION: "O", Kind.EDIT: "E"}
+    return ["".join(short[Kind(kind)] for kind in tree.kind[path(tree, leaf)]) for leaf in leaves(tree).tolist()]
+
+
+def read(tree: Tree, leaf: int) -> str:
+    tokens = np.concatenate([tree.tokens_of(int(node)) for node in path(tree, leaf)])
+    return ByteChat().text(tokens.tolist())
+
+
+def test_a_conversation_is_one_path_of_its_sampled_tokens() -> None:
+    tree = does("two_turns", n=3, engine=scripted("alpha"))
+    assert kinds(tree) == ["PAOAO"] * 3
+    assert read(tree, int(leaves(tree)[0])) == "count task 0alphamorealpha"
+    assert set(tree.outcome[counted(tree)].tolist()) == {Outcome.TERMINATED}
+    assert tree.success[counted(tree)].tolist() == [Ternary.YES] * 3
+    assert sorted(tree.env_reward[tree.env_reward > 0].tolist()) == [1.0] * 3
+    assert (tree.source[tree.kind == Kind.ACTION] == Source.SAMPLED).all()
+
+
+def test_a_changed_history_is_an_edit() -> None:
+    tree = does("edits")
+    assert kinds(tree) == ["PAEAO"]
+    edit = int(np.flatnonzero(tree.kind == Kind.EDIT)[0])
+    assert ByteChat().text(tree.tokens_of(edit).tolist()) == "onerewrittentwo"
+
+
+def test_parallel_calls_are_branches_whatever_their_order() -> None:
+    def drawn() -> Engine:
+        return Scripted(script=lambda request: ByteChat().write(f"{request.seed % 10**9:09}"))
+
+    tree = does("parallel", engine=drawn())
+    assert kinds(tree) == ["PAOAO"] * 3
+    assert {read(tree, leaf)[13:19] for leaf in leaves(tree).tolist()} == {"part 0", "part 1", "part 2"}
+    assert len({read(tree, leaf)[19:] for leaf in leaves(tree).tolist()}) == 3
+    first = tree.parent[np.flatnonzero(tree.kind == Kind.OBSERVATION)[0]]
+    assert (tree.parent == first).sum() == 3
+    again = does("parallel", engine=drawn())
+    assert again.token.tolist() == tree.token.tolist()
+
+
+def test_a_sub_agent_is_an_edit_beside_the_path_of_its_caller() -> None:
+    tree = does("helper")
+    assert sorted(kinds(tree)) == ["PAEAO", "PAOAO"]
+
+
+def test_several_choices_are_siblings() -> None:
+    tree = does("samples")
+    assert kinds(tree) == ["PAO"] * 3
+
+
+def test_episodes_with_different_first_prompts_share_their_common_prefix() -> None:
+    program = Program(agent=f"{AGENTS / 'random_start.py'}:agent", n=4, retries=0)
+    tree = grow(program, {})[0]
+    assert kinds(tree) == ["POAO"] * 4
+    assert ByteChat().text(tree.tokens_of(0).tolist()).startswith("start ")
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("crash", "exit status 1"),
+        ("hang", "killed after"),
+        ("memory", "MemoryError"),
+        ("nothing", "without a completed call"),
+        ("garbage", "need a number"),
+    ],
+)
+def test_faults_of_a_program_fail_the_path(name: str, fault: str) -> None:
+    begin = time.monotonic()
+    tree = does(name, deadline_s=2.0 if name == "hang" else 60.0, memory_gib=4.0)
+    assert [Outcome(each) for each in tree.outcome[leaves(tree)]] == [Outcome.FAILED]
+    assert fault in str(tree.info[int(leaves(tree)[0])]["fault"])
+    assert not len(counted(tree))
+    assert time.monotonic() - begin < 30
+
+
+def test_a_limit_of_turns_truncates() -> None:
+    tree = does("forever", limits=Limits(turns=3))
+    assert kinds(tree) == ["PAOAOAO"]
+    leaf = int(leaves(tree)[0])
+    assert (tree.outcome[leaf], tree.truncated_by[leaf]) == (Outcome.TRUNCATED, TruncatedBy.TURNS)
+
+
+def test_the_context_truncates() -> None:
+    tree = does("forever", limits=Limits(turns=100), engine=scripted("alpha", context_tokens=60))
+    leaf = int(leaves(tree)[0])
+    assert (tree.outcome[leaf], tree.truncated_by[leaf]) == (Outcome.TRUNCATED, TruncatedBy.CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("data", "unsuccessful", "end"),
+    [
+        ({"prints": "done"}, (), (Outcome.TERMINATED, 1.0)),
+        ({"prints": '{"reward": 0.25}'}, (), (Outcome.TERMINATED, 0.25)),
+        ({"prints": '{"success": false}'}, (), (Outcome.TERMINATED, 0.0)),
+        ({"prints": "", "status": 3}, (3,), (Outcome.TERMINATED, 0.0)),
+        ({"prints": "", "status": 3}, (), (Outcome.FAILED, 0.0)),
+        ({"prints": '{"score": 1}'}, (), (Outcome.FAILED, 0.0)),
+    ],
+)
+def test_the_result_of_a_command(
+    data: dict[str, object], unsuccessful: tuple[int, ...], end: tuple[Outcome, float]
+) -> None:
+    program = Program(agent=COMMAND, n=1, retries=0, unsuccessful=unsuccessful)
+    tree = grow(program, data)[0]
+    leaf = int(leaves(tree)[0])
+    assert (tree.outcome[leaf], tree.env_reward.sum()) == end
+
+
+def test_a_reward_function_reads_task_and_result() -> None:
+    program = Program(agent=COMMAND, n=1, retries=0, reward=f"{AGENTS / 'judge.py'}:reward")
+    tree = grow(program, {"prints": "5", "answer": 5}, {"prints": "6", "answer": 5})
+    assert [each.env_reward.sum() for each in tree] == [1.0, 0.0]
+
+
+def test_failed_episodes_are_retried_with_other_samples() -> None:
+    tree = grow(Program(agent=PLAIN, n=1, retries=2), {"does": "crash"})[0]
+    assert kinds(tree) == ["PAO"] * 3
+    assert len(counted(tree)) == 0
+
+
+def test_sixty_four_episodes_at_once() -> None:
+    program = Program(agent=PLAIN, n=8, retries=0)
+    trees = grow(program, *[{"does": "two_turns"}] * 8, engine=scripted("alpha", latency_s=0.05))
+    assert [len(counted(tree)) for tree in trees] == [8] * 8
+
+
+def test_no_process_is_left() -> None:
+    before = _children()
+    does("hang", deadline_s=1.0)
+    time.sleep(0.2)
+    assert _children() <= before
+
+
+def _children() -> set[str]:
+    found = set()
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(AGENTS).encode() in each.read_bytes():
+                found.add(each.parent.name)
+        except OSError:
+            continue
+    return found

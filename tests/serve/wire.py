@@ -1,0 +1,82 @@
+"""A server over a scripted engine, for tests: every byte is a token."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+from openai import AsyncOpenAI
+
+from bough.engine import Engine, Request, Sampling, Scripted
+from bough.serve import Conversations, EngineSession
+from bough.serve.app import make_app
+from bough.tree import Action, AgentAction, BadCall, Message, Tool, ToolCall, action_text
+
+try:  # the client of newer versions of openai
+    import httpx2 as httpx
+except ImportError:
+    import httpx
+
+END = 256
+ROLES = {"system": 257, "user": 258, "assistant": 259, "tool": 260}
+
+
+class ByteChat:
+    """Bytes between marks; a text that begins with "{" is a call."""
+
+    stop_tokens = (END,)
+
+    def render(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        told = [ROLES["system"], *"".join(tool.name for tool in tools).encode(), END] if tools else []
+        for message in messages:
+            body = message.tokens or (*self._said(message).encode(), END)
+            told += [ROLES[message.role], *body]
+        return (*told, ROLES["assistant"])
+
+    def parse(self, tokens: Sequence[int]) -> Action:
+        text = self.text(tokens)
+        if not text.startswith("{"):
+            return Action(text=text)
+        try:
+            row = json.loads(text)
+            return Action(calls=(ToolCall(name=row["name"], arguments=row["arguments"]),))
+        except (ValueError, KeyError) as error:
+            return Action(calls=(BadCall(text=text, problem=str(error)),))
+
+    def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> tuple[int, ...]:
+        return self.render(messages, tools)[len(self.render(messages[:-1], tools)) - 1 :]
+
+    def write(self, action: AgentAction) -> tuple[int, ...]:
+        return (*action_text(action).encode(), END)
+
+    def text(self, tokens: Sequence[int]) -> str:
+        return bytes(token for token in tokens if token < END).decode("utf-8", "replace")
+
+    def _said(self, message: Message) -> str:
+        return message.content + "".join(json.dumps([call.name, call.arguments]) for call in message.tool_calls)
+
+
+def scripted(*texts: str, latency_s: float = 0.0, context_tokens: int = 4096) -> Scripted:
+    """An engine that answers with the texts in turn."""
+    answers = iter(range(10**6))
+
+    def script(request: Request) -> Sequence[int]:
+        del request
+        return ByteChat().write(texts[next(answers) % len(texts)])
+
+    return Scripted(script=script, latency_s=latency_s, context_tokens=context_tokens)
+
+
+def sessions(engine: Engine, key: str = "") -> EngineSession:
+    sampling = Sampling(max_tokens=64)
+    return EngineSession(engine, Conversations(ByteChat()), models=("tiny",), sampling=sampling, key=key)
+
+
+@asynccontextmanager
+async def client(engine: Engine, *, key: str = "", used: str = "any") -> AsyncIterator[AsyncOpenAI]:
+    """OpenAI's client of a server in this process."""
+    transport = httpx.ASGITransport(app=make_app(sessions(engine, key)), raise_app_exceptions=False)
+    async with httpx.AsyncClient(transport=transport, timeout=30) as http:
+        yield AsyncOpenAI(base_url="http://test/v1", api_key=used, http_client=http, max_retries=0)
+
+
+Make = Callable[[], Engine]
