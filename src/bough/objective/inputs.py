@@ -169,25 +169,30 @@ class LossInputs:
         return self.positive + self.negative
 
 
-def _check_matrices(logprob: Tensor, matrices: Mapping[str, Tensor | None], task: Tensor | None) -> None:
+def _check_matrices(logprob: object, matrices: Mapping[str, object], task: object) -> None:
     """Check the shapes and dtypes of the arguments of `LossInputs.from_matrices`.
 
     Raises:
         ValueError: names the first argument that does not fit.
     """
-    rows = logprob.shape[0] if isinstance(logprob, Tensor) and logprob.ndim == 2 else None
-    wanted = "[N, T]" if rows is None else f"[{rows}, {logprob.shape[1]}], the shape of logprob"
+    shape = tuple(logprob.shape) if isinstance(logprob, Tensor) and logprob.ndim == 2 else None
+    wanted = "[N, T]" if shape is None else f"{list(shape)}, the shape of logprob"
     for name, matrix in {"logprob": logprob, **matrices}.items():
-        if matrix is None:
-            continue
-        kind = "bool" if name == "mask" else "float"
-        fits = isinstance(matrix, Tensor) and rows is not None and matrix.shape == logprob.shape
-        if not fits or not (matrix.dtype == torch.bool if name == "mask" else matrix.is_floating_point()):
+        if matrix is not None and not (shape and _fits(matrix, shape, "bool" if name == "mask" else "float")):
             raise ValueError(
-                f"LossInputs.from_matrices: {name}: got {_described(matrix)}; need a {kind} tensor {wanted}"
+                f"LossInputs.from_matrices: {name}: got {_described(matrix)}; need a "
+                f"{'bool' if name == 'mask' else 'float'} tensor {wanted}"
             )
-    if task is not None and not (isinstance(task, Tensor) and task.shape == (rows,) and task.dtype == torch.int64):
+    if task is not None and not (shape and _fits(task, shape[:1], "int64")):
+        rows = shape[0] if shape else "N"
         raise ValueError(f"LossInputs.from_matrices: task: got {_described(task)}; need an int64 tensor [{rows}]")
+
+
+def _fits(value: object, shape: tuple[int, ...], kind: str) -> bool:
+    """Whether a value is a tensor of a shape and a kind: "float" is any floating point, others are a dtype."""
+    if not isinstance(value, Tensor) or tuple(value.shape) != shape:
+        return False
+    return value.is_floating_point() if kind == "float" else value.dtype == getattr(torch, kind)
 
 
 def _described(value: object) -> str:
