@@ -11,8 +11,8 @@ from typing import Any
 
 from bough.config import ConfigError, unknown
 from bough.config.naming import import_file
-from bough.config.nearest import close
 from bough.config.override import PIECE, make, split_arguments
+from bough.nearest import close
 from bough.policy.folder import similar_folder
 from bough.train import Run, World
 from bough.usercode.origin import describe, place

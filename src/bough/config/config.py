@@ -12,7 +12,7 @@ from typing import Any, cast, get_args, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from bough.config.kinds import element_of, item_of, wants_piece, wrong_kind
-from bough.config.nearest import unknown
+from bough.nearest import unknown
 from bough.usercode import load_module
 from bough.usercode.load import PREFIX, import_folder, import_from
 from bough.usercode.origin import describe

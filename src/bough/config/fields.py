@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from bough.config.config import ConfigError, check, fields_of
 from bough.config.kinds import wants_piece
-from bough.config.nearest import close, same_initials, suggest, unknown
+from bough.nearest import close, same_initials, suggest, unknown
 
 Settings = TypeVar("Settings")
 

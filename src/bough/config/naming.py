@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, cast, get_args, get_type_hints
 
 from bough.config.config import ConfigError
 from bough.config.kinds import wrong_kind
-from bough.config.nearest import unknown
+from bough.nearest import unknown
 from bough.usercode import load_module
 from bough.usercode.origin import describe
 

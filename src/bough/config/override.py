@@ -12,7 +12,7 @@ from bough.config.config import ConfigError, build, check, fields_of, is_piece
 from bough.config.fields import short_names, unknown_field
 from bough.config.kinds import element_of, item_of, wants_piece
 from bough.config.naming import find_piece
-from bough.config.nearest import unknown
+from bough.nearest import unknown
 
 PIECE = re.compile(
     r"^(?:(?P<file>[^()\[\]{}'\",=]+\.py):)?(?P<name>[A-Za-z_]\w*)\s*(?P<call>\((?P<arguments>.*)\))?$", re.DOTALL

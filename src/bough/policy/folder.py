@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bough.config.nearest import close, suggest
+from bough.nearest import close, suggest
 
 WEIGHTS = ("*.safetensors", "*.bin")
 TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
