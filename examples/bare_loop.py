@@ -117,6 +117,9 @@ def main() -> None:
     parser.add_argument("--batch-tasks", type=int, default=16)
     parser.add_argument("--demonstrations", type=int, default=64)
     given = parser.parse_args()
+    for name, number in vars(given).items():
+        if number < 1:
+            parser.error(f"--{name.replace('_', '-')}: got {number}; need at least 1")
     train(given.steps, given.batch_tasks, given.demonstrations)
 
 

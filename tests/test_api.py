@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import bough
 from bough.config import ConfigError
 from bough.reward import EnvReward
 from bough.store import StoreError
-from bough.train import Run, Warmup
+from bough.train import Run, Warmup, World
 from bough.tree import Floats, Tree
 
 ARMED: list[bool] = []
@@ -133,6 +134,46 @@ def test_mistakes_are_reported_as_on_the_command_line(result: bough.Result, fold
         bough.train(tiny(), out=folder, name=result.run.name)
     with pytest.raises(AttributeError, match="module 'bough' has no attribute 'tarin'"):
         bough.tarin  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"steps": "two"}, "steps: got 'two'; need a valid integer"),
+        ({"stepz": 2}, "stepz: unknown name 'stepz'; did you mean 'steps'?"),
+        ({"learning_rate": 1e-3}, "did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'?"),
+        ({"steps": -1}, "Schedule.steps: got -1; need 0 or more"),
+        ({"warmup": 1}, "World.warmup: got int; need a Warmup"),
+        ({"health": 1}, "Run.health: got int; need a Health"),
+        ({"credit": EnvReward()}, "Method.credit: got EnvReward"),
+    ],
+)
+def test_a_keyword_is_checked_as_a_change_is(fields: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        bough.train("grpo", **fields)
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        small.run().replace(**fields)
+
+
+def test_a_list_of_pieces_is_a_tuple() -> None:
+    assert small.run().replace(rewards=[EnvReward()]).world.rewards == (EnvReward(),)
+
+
+def test_a_function_is_a_method(folder: Path) -> None:
+    def halved(world: World) -> Run:
+        return world.run(steps=world.schedule.steps // 2)
+
+    result = bough.train(halved, CHANGES, on=small.world(), out=folder)
+    assert result.run.name == "halved_small"
+    assert result.run.world.schedule.steps == 2
+    with pytest.raises(ConfigError, match=r"nothing\(\) returned NoneType; need a bough.train.Run"):
+        bough.train(nothing)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigError, match="method: got 3; need a Run, a method's name, or a function"):
+        bough.train(3)  # pyright: ignore[reportArgumentType]
+
+
+def nothing(_: World) -> None:
+    """A function that is no method."""
 
 
 def test_nothing_of_a_run_that_has_not_begun_is_made_up(folder: Path) -> None:

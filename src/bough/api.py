@@ -1,6 +1,6 @@
 """The functions of `import bough`: train, resume, load, evaluate, search; for scripts and notebooks."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias, Unpack, cast
 
@@ -21,7 +21,7 @@ Trained: TypeAlias = Result | str | Path
 
 
 def train(
-    run: Run | str | Path,
+    run: Run | str | Path | Callable[..., Run],
     changes: Sequence[str] = (),
     *,
     on: World | str | Path | None = None,
@@ -37,7 +37,8 @@ def train(
     Ctrl-C, or a notebook's stop button, stops the run after the operation in progress; `resume` continues it.
 
     Args:
-        run: A run; or as on the command line the name of a method or recipe, or `path/to/file.py:function`.
+        run: A run; or a function `World -> Run`; or as on the command line the name of a method or recipe, or
+            `path/to/file.py:function`.
         changes: Fields to change first, each as "field=value".
         on: The world of a method: its name, `path/to/file.py:function`, or a `World`. None is FrozenLake.
         policy: A policy preset, a folder of a model, or `path/to/file.py:function`; or a policy alone, with the other
@@ -46,13 +47,15 @@ def train(
         fields: Fields to replace, by their short names: `steps=50`, `credit=Grpo()`.
 
     Raises:
-        ConfigError: when there is no such method, world or field, or the pieces do not fit together.
+        ConfigError: when there is no such method, world or field, a field does not take its value, or pieces do not
+            fit together.
         StoreError: when the directory exists already, or the disk is full.
         NoLearningSignal: when the run cannot learn.
     """
     preset = str(policy) if isinstance(policy, str | Path) else None
     if not isinstance(run, Run):
-        run = find_run(str(run), str(on) if isinstance(on, Path) else on, preset)
+        method = str(run) if isinstance(run, Path) else run
+        run = find_run(method, str(on) if isinstance(on, Path) else on, preset)
     elif on is not None or preset is not None:
         raise ConfigError("got a Run with on=... or a policy preset; need a method's name, or run.replace(world=...)")
     if policy is not None and preset is None:

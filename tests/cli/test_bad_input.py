@@ -24,7 +24,7 @@ USAGE, FAILED = 2, 1
         ("steps=many", "steps: got 'many'; need a valid integer"),
         ("steps=true", "steps: got True; need a number"),
         ("steps=2.5", "steps: got 2.5; need a valid integer"),
-        ("steps=-1", "Schedule: got steps=-1, batch_tasks=3; need 0 or more"),
+        ("steps=-1", "Schedule.steps: got -1; need 0 or more"),
         ("credit.std=sometimes", "credit.std: got 'sometimes'; need 'group', 'batch' or 'none'"),
         ("env=3", "env: got 3; need a piece, written as Name or Name(field=value)"),
         ("rewards.4=Success", "rewards.4: got '4'; need a number from 0 to 0"),
@@ -254,7 +254,11 @@ def half():
         ("later", FAILED, "Count.step: got None of type NoneType; need a Step"),
         ("tasks", USAGE, "Count.tasks('train', 12, ...): got None of type NoneType; need a list of Task"),
         ("no task", USAGE, "Count.tasks('train', 12, ...): got 'x' of type str; need a list of Task"),
-        ("twins", USAGE, "Count.tasks('train', 12, ...): got 12 tasks with 1 different ids; need 12 of each"),
+        (
+            "twins",
+            USAGE,
+            "got 12 tasks with 1 different ids; need 12 of each; for fewer set tasks.count=1 (evaluation.tasks.count",
+        ),
     ],
 )
 def test_an_environment_of_the_wrong_type(bough: Bough, tmp_path: Path, broken: str, status: int, told: str) -> None:

@@ -99,6 +99,23 @@ SEEN_AT_ONCE = [
     (("train", "pieces.py:rn"), USAGE, "method 'pieces.py:rn': unknown name 'rn'; did you mean 'run'?"),
     (("train", "pieces.py:number"), USAGE, "number() returned int; need a bough.train.Run"),
     (("train", "pieces.py:breaks"), USAGE, "breaks() raised KeyError: 'gone' (*pieces.py, line 17, in breaks)"),
+    (
+        ("train", "grpo", "--policy", "./nowhere"),
+        USAGE,
+        "'./nowhere': got a folder that does not exist; need a",
+    ),
+    (("train", "grpo", "--policy", "gpt2"), USAGE, "need a preset's name*'pretrained(path=gpt2)'"),
+    (("train", "grpo", "--policy", "done/finl"), USAGE, "got a folder that does not exist*did you mean 'done/final'?"),
+    (("train", "grpo", "--policy", "smollm"), USAGE, "unknown name 'smollm'; did you mean 'smollm2'?"),
+    (("train", "Qwen/Qwen3-0.6B"), USAGE, "method 'Qwen/Qwen3-0.6B': got text that is no name*by --policy"),
+    (("train", "dapo(high=0.3"), USAGE, "got 'dapo(high=0.3' without ')'; close it"),
+    (("train", "grpo", "policy=Pretrained(path=gpt2)"), USAGE, "Pretrained.path: got 'gpt2', which is no folder; need"),
+    (
+        ("train", "grpo", "policy=Pretrained(path=done)"),
+        USAGE,
+        "no weights in 'done'*trained policy is 'done/final'",
+    ),
+    (("train", "grpo", "policy=Pretrained(path=empty)"), USAGE, "got no config in 'empty'; need config.json"),
     (("list", "Grop"), USAGE, "unknown name 'Grop'; did you mean 'Grpo' or 'grpo'?"),
     (("list", "mtcs"), USAGE, "unknown name 'mtcs'; did you mean 'mcts'?"),
     (("resume", "nowhere"), FAILED, "nowhere: got a folder that does not exist; need one that `bough train` made"),
@@ -115,15 +132,24 @@ SEEN_AT_ONCE = [
 
 CHANGES = [
     ("stepz=3", "stepz: unknown name 'stepz'; did you mean 'steps'? in Run"),
+    (
+        "learning_rate=1",
+        "learning_rate: unknown name*did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'?",
+    ),
+    ("lr=1", "lr: unknown name 'lr'; did you mean 'optimizer.learning_rate' or 'warmup.learning_rate'? in Run"),
+    ("optimizer.lr=1", "optimizer.lr: unknown name 'lr'; did you mean 'learning_rate'? in Optimizer"),
+    ("max_tokens=4", "max_tokens: unknown name 'max_tokens'; did you mean 'sampling.max_tokens'? in Run"),
+    ("tempereature=1", "did you mean 'evaluation.temperature' or 'sampling.temperature'?"),
+    ("n=4", "n: unknown name 'n'; did you mean 'explorer.n'? in Run"),
     ("optimizer.learning_rat=1", "optimizer.learning_rat: unknown name 'learning_rat'; did you mean 'learning_rate'?"),
     ("optimizer.moment_bits=8", "optimizer.moment_bits: unknown name 'moment_bits'; did you mean 'momentum'?"),
     ("steps", "got 'steps'; need field=value, as in optimizer.learning_rate=3e-4"),
     ("=3", "got '=3'; need field=value, as in optimizer.learning_rate=3e-4"),
     ("steps=many", "steps: got 'many'; need a valid integer"),
     ("steps=2.5", "steps: got 2.5; need a valid integer"),
-    ("steps=-1", "Schedule: got steps=-1, batch_tasks=16; need 0 or more"),
+    ("steps=-1", "Schedule.steps: got -1; need 0 or more"),
     ("steps=true", "steps: got True; need a number"),
-    ("batch_tasks=0", "Schedule: got steps=100, batch_tasks=0; need 0 or more, 1 or more"),
+    ("batch_tasks=0", "Schedule.batch_tasks: got 0; need 1 or more"),
     ("batch_tasks=5000", "batch_tasks: got 5000 with tasks.count=2000; need*lower batch_tasks, or raise tasks.count"),
     ("name=", "Run.name: got ''; need a name that can be a folder's"),
     ("name=a/b", "Run.name: got 'a/b'; need a name that can be a folder's"),
@@ -141,7 +167,7 @@ CHANGES = [
     ("credit=Rlo", "credit: unknown name 'Rlo'; did you mean 'rloo'?"),
     ("credit=Grpo(stdd=none)", "credit.stdd: unknown name 'stdd'; did you mean 'std'? in Grpo"),
     ("credit=Grpo(none)", "credit: got the argument 'none'; need name=value"),
-    ("credit=Grpo(std=none", "credit: got 'Grpo(std=none'; need a piece, written as Name or Name(field=value)"),
+    ("credit=Grpo(std=none", "credit: got 'Grpo(std=none' without ')'; close it, or put text into quotes"),
     ("credit.std=sometimes", "credit.std: got 'sometimes'; need 'group', 'batch' or 'none'"),
     ("credit=EnvReward", "credit: got EnvReward, whose __call__ takes (group*need a Credit*offered: Archer*Grpo"),
     ("credit=pieces.py:Nothing()", "credit: unknown name 'Nothing'; need one of *Fewer*in pieces.py"),
@@ -236,6 +262,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "broken.jsonl").write_text('{"id": "a"\n')
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
+    (tmp_path / "done" / "final").mkdir(parents=True)
+    (tmp_path / "done" / "config.json").write_text("{}")
     return tmp_path
 
 

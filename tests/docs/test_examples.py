@@ -39,6 +39,13 @@ def test_bare_loop(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(file.read_text().splitlines()) < 150
 
 
+def test_bare_loop_without_tasks(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["bare_loop.py", "--batch-tasks", "0"])
+    with pytest.raises(SystemExit):
+        load_module(EXAMPLES / "bare_loop.py").main()
+    assert "--batch-tasks: got 0; need at least 1" in capsys.readouterr().err
+
+
 def test_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     directory = _train(

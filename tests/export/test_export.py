@@ -154,7 +154,10 @@ def test_revisions_are_those_of_the_run(full: RunDirectory, window: RunDirectory
     rule = "demonstrations.revise=Revise(thought=oh, blame=Process(label=hard), below=.5, reply=well)"
     found = export(full.path, [rule, "objective=Imitation()"], what="revisions").rows
     assert all(row["completion"].startswith("oh<|end|><|user|>well<|assistant|>") for row in found)
-    with pytest.raises(ValueError, match=r"got no revisions \(\d+ its context is rebuilt on the path\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"got no revisions \(\d+ left out: its context is rebuilt on the path\)",
+    ):
         export(window.path, what="revisions")
     with pytest.raises(ConfigError, match=r"demonstrations\.revise"):
         export(full.path, ["demonstrations.revise=Revise(least=much)"], what="revisions")
@@ -210,8 +213,9 @@ def test_what_cannot_be_is_said_and_nothing_is_written(full: RunDirectory, tmp_p
     ):
         with pytest.raises(error, match=message):
             export(full.path, changes, what=what, out=out)
-    with pytest.raises(StoreError, match="got no files of trees"):
-        export(full.path, trees=tmp_path, out=out)
+    for place in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(StoreError, match=r"got no files of trees; set checkpointing.trees_every .* by --trees"):
+            export(full.path, trees=place, out=out)
     with pytest.raises(StoreError, match="need one that `bough train` made"):
         export(tmp_path / "nowhere", out=out)
     assert out.read_text() == "before"
@@ -222,7 +226,7 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     asked = ["export", str(full.path), str(out), "--what", "examples", "--messages", "credit=Process()"]
     said = CliRunner().invoke(app, asked)
     assert said.exit_code == 0, said.output
-    assert re.search(r"left out: \d+ turns without a positive advantage", said.output)
+    assert re.search(r"\d+ left out: turns without a positive advantage", said.output)
     assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
     few = CliRunner().invoke(app, ["export", str(full.path), str(out), "--edits", "99"])
     assert "1 its sides are too similar" in few.output

@@ -1,4 +1,6 @@
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -246,3 +248,39 @@ def test_matrices_are_rows_of_tokens_without_padding() -> None:
     assert whole.metrics["ratio"].item() == pytest.approx(math.e)
     with pytest.raises(ValueError, match=r"from_matrices: got no trained token in row 1; need at least one"):
         LossInputs.from_matrices(logprob=logprob, advantage=advantage, mask=mask & torch.tensor([[True], [False]]))
+
+
+MATRICES = """
+import numpy as np
+import torch
+from bough.objective import LossInputs
+
+matrix, mask = torch.zeros(2, 3), torch.ones(2, 3, dtype=torch.bool)
+for wrong in (
+    {"advantage": matrix[:, 0]},
+    {"advantage": matrix[:, :1]},
+    {"old": matrix[:, :2]},
+    {"mask": mask.float()},
+    {"entropy": np.zeros((2, 3))},
+    {"logprob": matrix[0]},
+    {"task": torch.zeros(2)},
+):
+    try:
+        LossInputs.from_matrices(**{"logprob": matrix, "advantage": matrix, "mask": mask, **wrong})
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_matrices_of_another_shape_or_dtype_are_refused() -> None:
+    """Without the tests' checks of annotations, as users call it."""
+    ran = subprocess.run([sys.executable, "-c", MATRICES], check=True, capture_output=True, text=True)
+    assert ran.stdout.replace("LossInputs.from_matrices: ", "").splitlines() == [
+        "advantage: got float32 [2]; need a float tensor [2, 3], the shape of logprob",
+        "advantage: got float32 [2, 1]; need a float tensor [2, 3], the shape of logprob",
+        "old: got float32 [2, 2]; need a float tensor [2, 3], the shape of logprob",
+        "mask: got float32 [2, 3]; need a bool tensor [2, 3], the shape of logprob",
+        "entropy: got numpy.ndarray; need a float tensor [2, 3], the shape of logprob",
+        "logprob: got float32 [3]; need a float tensor [N, T]",
+        "task: got float32 [2]; need an int64 tensor [2]",
+    ]

@@ -117,7 +117,7 @@ class Credits:
         ("list", "credit=Credits: Credited.path_advantage: got list, or a value"),
         (
             "entries",
-            r"credit=Credits: Credited.path_advantage: got float64 of shape \(1,\), or a value that is not finite",
+            r"credit=Credits: Credited.path_advantage: got float64 of shape \(1,\); need an array",
         ),
         ("leaf", r"credit=Credits: Credited.excluded_leaves: got \[0\]; need leaves of counted paths"),
         ("goal", r"credit=Credits: Credited.value_targets\['value'\]: got float64 of shape"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -269,8 +270,29 @@ def test_more_steps(tmp_path: Path) -> None:
     rates = [row["optimizer/learning_rate"] for row in rows(directory)[EPOCHS:]]
     assert rates == pytest.approx([rate, rate / 2, rate / 2, rate / 4])
     assert sorted(read_heldout(directory)) == [EPOCHS, EPOCHS + 2, EPOCHS + 4]
-    resume(directory.path, ["steps=3"], terminal=False)
-    assert newest(directory) == EPOCHS + 4, "steps that are done stay"
+    before = directory.config.read_bytes()
+    with pytest.raises(ConfigError, match="steps: got steps=3; the run has 4 done; need 4 or more"):
+        resume(directory.path, ["steps=3"], terminal=False)
+    assert directory.config.read_bytes() == before
+
+
+def test_a_finished_run_is_not_built_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = start(brief(steps=1), tmp_path, terminal=False)
+    capsys.readouterr()
+    with monkeypatch.context() as patched:
+        patched.setattr("bough.train.runtime.Runtime.__init__", None)
+        assert resume(directory.path, ["health.dead_batches=9"], terminal=False).report == directory.report
+    out = capsys.readouterr().out
+    assert out == (
+        f"small: {EPOCHS} warm-up epochs + 1 step\nchanged: health.dead_batches=9\n"
+        "already finished; add steps=N to continue\n"
+    )
+    final = weights(directory)
+    shutil.rmtree(directory.final)
+    resume(directory.path, terminal=False)
+    assert equal(weights(directory), final), "a run without its policy is not finished"
 
 
 @pytest.mark.parametrize("change", ["optimizer.learning_rate=1", "world.limits.turns=3", "evaluation.every=2"])

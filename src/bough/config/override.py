@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast, get_type_hints
 
 from bough.config.config import ConfigError, build, check, fields_of, is_piece
-from bough.config.fields import short_names
+from bough.config.fields import short_names, unknown_field
 from bough.config.kinds import element_of, item_of, wants_piece
 from bough.config.naming import find_piece
 from bough.config.nearest import unknown
@@ -45,22 +45,22 @@ def override(run: Any, changes: Sequence[str]) -> Any:
         if not equals or not path:
             raise ConfigError(f"got {change!r}; need field=value, as in optimizer.learning_rate=3e-4")
         cls = type(cast("object", run))
-        whole = full_path(cls, path)
+        whole = full_path(run, path)
         groups = len(whole) - len(path.split("."))
         run = _set(run, whole, text, done="", annotation=cls, hidden=groups)
     return run
 
 
-def full_path(cls: type, path: str) -> list[str]:
-    """The segments of a dotted path, with the groups that its first segment is in.
+def full_path(value: object, path: str) -> list[str]:
+    """The segments of a dotted path in a dataclass, with the groups that its first segment is in.
 
     Raises:
         ConfigError: when no field has the name of the first segment; suggests a similar one.
     """
     first, *rest = path.split(".")
-    known = short_names(cls)
+    known = short_names(type(value))
     if first not in known:
-        raise ConfigError(f"{first}: {unknown(first, known)} in {cls.__name__}")
+        raise ConfigError(f"{first}: {unknown_field(value, first)} in {type(value).__name__}")
     return [*known[first], *rest]
 
 
@@ -102,7 +102,7 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
     if not (wants_piece(annotation) or is_piece(now)) or text.lower() in NOTHING:
         return interpret(annotation, text, where)
     if (item := item_of(annotation)) is not None and (named := NAMED.match(text)):
-        pairs = [(part, ITEM.match(part)) for part in _parts(named[1], where)]
+        pairs = [(part, ITEM.match(part)) for part in split_arguments(named[1], where)]
         if wrong := [part for part, pair in pairs if pair is None]:
             raise ConfigError(f"{where}: got {wrong[0]!r}; need name: Piece(field=value)")
         found = {pair["name"]: pair["value"] for _, pair in pairs if pair is not None}
@@ -110,11 +110,15 @@ def _read(text: str, now: object, annotation: Any, where: str) -> Any:
         return check(annotation, values, where)
     if SEVERAL.match(text):
         element = element_of(annotation)
-        items = [_read(part, now, element, f"{where}.{place}") for place, part in enumerate(_parts(text[1:-1], where))]
+        items = [
+            _read(part, now, element, f"{where}.{place}")
+            for place, part in enumerate(split_arguments(text[1:-1], where))
+        ]
         return check(annotation, tuple(items), where)
     if written := PIECE.match(text):
         maker = find_piece(written["name"], written["file"], now, annotation, where)
         return check(annotation, make(maker, written["arguments"] or "", where), where)
+    split_arguments(text, where)
     return interpret(annotation, text, where)
 
 
@@ -172,7 +176,7 @@ def make(maker: Callable[..., Any], text: str, where: str, *given: object) -> An
 def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> dict[str, Any]:
     """The arguments `a=1, b=x` as values by name, each of its known type."""
     given: dict[str, Any] = {}
-    for part in _parts(text, where):
+    for part in split_arguments(text, where):
         argument = ARGUMENT.match(part)
         if argument is None:
             raise ConfigError(f"{where}: got the argument {part!r}; need name=value")
@@ -183,7 +187,7 @@ def _arguments(known: Mapping[str, Any], whose: str, text: str, where: str) -> d
     return given
 
 
-def _parts(text: str, where: str) -> list[str]:
+def split_arguments(text: str, where: str) -> list[str]:
     """Split a text at the commas outside brackets and quotes.
 
     Raises:

@@ -55,7 +55,10 @@ class ValidatedEnv:
         tasks = cast("list[Task]", items)
         different = len({task.id for task in tasks})
         if (len(tasks), different) != (count, count):
-            raise ValueError(f"{call}: got {len(tasks)} tasks with {different} different ids; need {count} of each")
+            raise ValueError(
+                f"{call}: got {len(tasks)} tasks with {different} different ids; need {count} of each; for fewer set "
+                f"tasks.count={different} (evaluation.tasks.count for held-out tasks)"
+            )
         return tuple(_as_json(task, call) for task in tasks)
 
     def start(self, task: Task) -> State:

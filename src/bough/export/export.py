@@ -121,8 +121,9 @@ def export(
             collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
             _KINDS[what](collector, kept, run)
     if not collector.rows:
-        reasons = ", ".join(f"{count} {reason}" for reason, count in collector.left_out.items()) or "no trees"
-        raise ValueError(f"{target}: got no {what} ({reasons}); need another credit, other pairs, or other trees")
+        reasons = "; ".join(f"{count} left out: {reason}" for reason, count in collector.left_out.items())
+        remedy = "another credit, other pairs, or other trees" if what == "pairs" else "another credit, or other trees"
+        raise ValueError(f"{target}: got no {what} ({reasons or 'no trees'}); need {remedy}")
     if out is not None:
         write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in collector.rows).encode())
     return Exported(rows=tuple(collector.rows), left_out=dict(collector.left_out))
@@ -138,8 +139,10 @@ def _renderer(run: Run, directory: RunDirectory) -> Any:
 def _files(place: Path) -> list[Path]:
     place = place.absolute()
     found = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
-    if not found:
-        raise StoreError(f"{place}: got no files of trees; need those of a run with checkpointing.trees_every above 0")
+    if not found or not place.exists():
+        raise StoreError(
+            f"{place}: got no files of trees; set checkpointing.trees_every in the run, or name other trees by --trees"
+        )
     return found
 
 

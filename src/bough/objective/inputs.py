@@ -128,8 +128,11 @@ class LossInputs:
             normalizer: Computes the weights of the tokens; None for the mean over tokens.
 
         Raises:
-            ValueError: when a row has no trained token.
+            ValueError: when an argument has another shape or dtype, or a row has no trained token.
         """
+        matrices = {"advantage": advantage, "mask": mask, "rollout_logprob": rollout_logprob, "old": old}
+        matrices |= {"reference": reference, "entropy": entropy}
+        _check_matrices(logprob, matrices, task)
         length = mask.sum(dim=1)
         if bool((length == 0).any()):
             raise ValueError(
@@ -164,3 +167,36 @@ class LossInputs:
     def advantage(self) -> Float[Tensor, " M"]:
         """[M]: positive plus negative advantage; the advantage itself in the path view."""
         return self.positive + self.negative
+
+
+def _check_matrices(logprob: object, matrices: Mapping[str, object], task: object) -> None:
+    """Check the shapes and dtypes of the arguments of `LossInputs.from_matrices`.
+
+    Raises:
+        ValueError: names the first argument that does not fit.
+    """
+    shape = tuple(logprob.shape) if isinstance(logprob, Tensor) and logprob.ndim == 2 else None
+    wanted = "[N, T]" if shape is None else f"{list(shape)}, the shape of logprob"
+    for name, matrix in {"logprob": logprob, **matrices}.items():
+        if matrix is not None and not (shape and _fits(matrix, shape, "bool" if name == "mask" else "float")):
+            raise ValueError(
+                f"LossInputs.from_matrices: {name}: got {_described(matrix)}; need a "
+                f"{'bool' if name == 'mask' else 'float'} tensor {wanted}"
+            )
+    if task is not None and not (shape and _fits(task, shape[:1], "int64")):
+        rows = shape[0] if shape else "N"
+        raise ValueError(f"LossInputs.from_matrices: task: got {_described(task)}; need an int64 tensor [{rows}]")
+
+
+def _fits(value: object, shape: tuple[int, ...], kind: str) -> bool:
+    """Whether a value is a tensor of a shape and a kind: "float" is any floating point, others are a dtype."""
+    if not isinstance(value, Tensor) or tuple(value.shape) != shape:
+        return False
+    return value.is_floating_point() if kind == "float" else value.dtype == getattr(torch, kind)
+
+
+def _described(value: object) -> str:
+    """The dtype and shape of a tensor; the type of anything else."""
+    if not isinstance(value, Tensor):
+        return f"{type(value).__module__}.{type(value).__name__}"
+    return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"

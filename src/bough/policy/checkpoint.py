@@ -6,15 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import snapshot_download  # pyright: ignore[reportUnknownVariableType]
-from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging
 
+from bough.policy.folder import check_complete, locate
 from bough.policy.gguf import PACKAGE, package_folder, unpacked
-
-WEIGHTS = ("*.safetensors", "*.bin")
-TOKENIZERS = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt")
 
 
 def load_tokenizer(path: str) -> PreTrainedTokenizerBase:
@@ -66,37 +62,11 @@ def _quiet() -> Generator[None]:
 
 def _find(path: str) -> str:
     """The complete folder of the model at `path`, or of the hub id `path` in the local cache; no network access."""
-    folder = package_folder(path) if path.startswith(PACKAGE) else Path(path).expanduser()
-    if not folder.exists():
-        folder = _cached(path)
+    folder = package_folder(path) if path.startswith(PACKAGE) else locate(path)
     with _quiet():
         folder = unpacked(folder)
-    if not folder.is_dir():
-        raise NotADirectoryError(
-            f"Pretrained.path: got a file, {path!r}; need the folder with config.json, weights and tokenizer"
-        )
-    for what, patterns in (("config", ("config.json",)), ("weights", WEIGHTS), ("tokenizer", TOKENIZERS)):
-        if not any(any(folder.glob(pattern)) for pattern in patterns):
-            raise FileNotFoundError(
-                f"Pretrained.path: got no {what} in {path!r}; need {' or '.join(patterns)}, as save_pretrained writes"
-            )
+    check_complete(folder, path)
     return str(folder)
-
-
-def _cached(path: str) -> Path:
-    """The folder of the model with the hub id `path` in the local cache.
-
-    Raises:
-        FileNotFoundError: when it is not cached; the message has the command that downloads it.
-    """
-    try:
-        return Path(snapshot_download(path, local_files_only=True))
-    except (LocalEntryNotFoundError, HFValidationError) as error:
-        is_id = isinstance(error, LocalEntryNotFoundError) and "/" in path
-        remedy = f"a folder with a model; to download a model with this hub id first, do: hf download {path}"
-        raise FileNotFoundError(
-            f"Pretrained.path: got {path!r}, which is no folder; need {remedy if is_id else 'a folder with a model'}"
-        ) from error
 
 
 def _load(what: str, path: str, kind: Any, **options: object) -> Any:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.policy.folder import check_complete, locate
 from bough.policy.lora import Lora
 from bough.policy.placement import Dtype, pick_device
 
@@ -38,6 +39,20 @@ class Pretrained:
     def __post_init__(self) -> None:
         if not self.path:
             raise ValueError("Pretrained.path: got an empty string; need a folder with a model, or the hub id of one")
+
+    def check_files(self) -> None:
+        """Check that the model's folder exists and is complete, without loading it.
+
+        `build` checks the files of a package, and a GGUF file.
+
+        Raises:
+            OSError: when the folder or a file in it is missing.
+        """
+        if self.path.startswith("package:"):
+            return
+        folder = locate(self.path)
+        if folder.suffix != ".gguf" and not any(folder.glob("*.gguf")):
+            check_complete(folder, self.path)
 
     def renderer(self, assets: Path) -> "bough.policy.chat.ChatRenderer":
         """The chat renderer, without the model; `assets` is not used.

@@ -9,6 +9,7 @@ from bough.config.fields import leaf_fields
 from bough.config.finite import check_finite
 from bough.train.resolve import resolve
 from bough.train.run import Run
+from bough.train.settings import FilesRecipe
 from bough.tree import Task
 
 
@@ -23,6 +24,19 @@ def check(run: Run) -> None:
     check_finite({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
     _check_tasks(run)
     resolve(run)
+
+
+def check_files(run: Run) -> None:
+    """Refuse a policy whose files are missing.
+
+    Raises:
+        ConfigError: has the missing file.
+    """
+    if isinstance(run.world.policy, FilesRecipe):
+        try:
+            run.world.policy.check_files()
+        except OSError as error:
+            raise ConfigError(str(error)) from error
 
 
 def _check_tasks(run: Run) -> None:

@@ -58,7 +58,7 @@ class Checkpointable(Protocol):
 
 
 MANY_CUT = 0.05
-"""Fraction of cut actions from which an evaluation prints a warning line."""
+"""Fraction of cut actions from which the first evaluation with as many prints a warning line."""
 
 _Pairs: TypeAlias = Iterable[tuple[float, int]]
 
@@ -73,6 +73,7 @@ class RunRecorder:
         self._metrics = Metrics(directory.metrics, directory.tensorboard)
         self._checkpoints = Checkpoints(directory=directory.checkpoints, keep=run.checkpointing.keep)
         self._row: dict[str, float | str] = {}
+        self._cuts_reported = False
 
     def restore(
         self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
@@ -128,7 +129,8 @@ class RunRecorder:
         results = {"success": score.rate, "low": low, "high": high, "turns": score.turns, **score.actions.shares}
         results["truncated_context"] = float(score.truncated_context)
         self.log({f"heldout/{name}": value for name, value in results.items()})
-        if score.actions.cut >= MANY_CUT * score.actions.actions:
+        if score.actions.cut >= MANY_CUT * score.actions.actions and not self._cuts_reported:
+            self._cuts_reported = True
             self._live.say(f"held-out: {cut_note(score.actions)}")
 
     def evaluated(self, step: int) -> bool:

@@ -46,6 +46,19 @@ class RendererRecipe(Protocol):
 
 
 @runtime_checkable
+class FilesRecipe(Protocol):
+    """A policy recipe that reads files of the user, and can check them without loading the model."""
+
+    def check_files(self) -> None:
+        """Check that the files exist.
+
+        Raises:
+            OSError: when one is missing.
+        """
+        ...
+
+
+@runtime_checkable
 class EngineRecipe(Protocol):
     """Builds an engine: `Local`, or a user's engine that wraps it."""
 
@@ -115,10 +128,10 @@ class Schedule:
     batch_tasks: int = 16
 
     def __post_init__(self) -> None:
-        if self.steps < 0 or self.batch_tasks < 1:
-            raise ValueError(
-                f"Schedule: got steps={self.steps}, batch_tasks={self.batch_tasks}; need 0 or more, 1 or more"
-            )
+        if self.steps < 0:
+            raise ValueError(f"Schedule.steps: got {self.steps}; need 0 or more")
+        if self.batch_tasks < 1:
+            raise ValueError(f"Schedule.batch_tasks: got {self.batch_tasks}; need 1 or more")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from bough.env.env import HashedData
 from bough.env.workers import mib
 from bough.rollout import Deadlines
 from bough.store import Checkpoints, RunDirectory, describe, digest_tasks, owned
-from bough.train.check import check
+from bough.train.check import check, check_files
 from bough.train.event_loop import run_coroutine
+from bough.train.recorder import heldout_file
 from bough.train.run import Run
 from bough.train.watchdog import Watchdog
 from bough.usercode import origin
@@ -67,8 +68,8 @@ def start(run: Run, out: Path = Path("runs"), *, terminal: bool | None = None) -
 def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = None) -> RunDirectory:
     """Continue a stopped run from its newest complete checkpoint; equals the uninterrupted run.
 
-    A run without a checkpoint starts at its first step. A finished run continues when `changes` add steps; schedules
-    then use the new number of steps. The working directory is that in which the run started.
+    A run without a checkpoint starts at its first step. A finished run is not built; it continues when `changes` add
+    steps, and schedules then use the new number of steps. The working directory is that in which the run started.
 
     Args:
         path: The run's directory.
@@ -78,25 +79,41 @@ def resume(path: Path, changes: Sequence[str] = (), *, terminal: bool | None = N
     Raises:
         StoreError: when there is no run in `path`, another process writes there, config.json was edited, or all
             checkpoints are damaged.
-        ConfigError: when config.json names pieces or fields that do not exist, or a change is not in `MAY_CHANGE`.
+        ConfigError: when config.json names pieces or fields that do not exist, a change is not in `MAY_CHANGE`, or
+            `steps` is less than the steps done.
         NoLearningSignal: when the run cannot learn.
     """
     with RunDirectory.open(path).in_its_folder() as directory, owned(directory.lock):
         run = _changed(load_run(directory), changes)
         lines = [f"changed: {change}" for change in changes]
-        if not Checkpoints(directory=directory.checkpoints).steps():
+        newest, steps = Checkpoints(directory=directory.checkpoints).latest(), run.world.schedule.steps
+        done = newest.checkpoint.step - run.warmup_steps if newest.checkpoint else -1
+        if changes and steps < done:
+            raise ConfigError(f"steps: got steps={steps}; the run has {done} done; need {done} or more")
+        if newest.checkpoint is None and not newest.skipped:
             lines.append("the run has no checkpoint yet, and begins at its first step")
         check(run)
         if changes:
             directory.write_config(dump(run))
+        if done >= steps and _is_complete(directory, run.warmup_steps + steps):
+            with Live(run.name, steps, epochs=run.warmup_steps, terminal=terminal) as live:
+                for line in lines:
+                    live.say(line)
+                live.say("already finished; add steps=N to continue")
+            return directory
         return _go(run, directory, terminal, lines)
+
+
+def _is_complete(directory: RunDirectory, step: int) -> bool:
+    """Whether a run has the files that follow its last checkpoint: the held-out result, the policy, the report."""
+    return all(path.exists() for path in (heldout_file(directory, step), directory.final, directory.report))
 
 
 def _changed(run: Run, changes: Sequence[str]) -> Run:
     for change in changes:
         field = change.partition("=")[0]
-        path = full_path(Run, field)
-        if not any(path[: len(each)] == each for each in (full_path(Run, each) for each in MAY_CHANGE)):
+        path = full_path(run, field)
+        if not any(path[: len(each)] == each for each in (full_path(run, each) for each in MAY_CHANGE)):
             raise ConfigError(
                 f"{field}: got a change of a field that a run keeps; need one of {', '.join(MAY_CHANGE)}. Everything "
                 "else makes another run: `bough train` it under a name of its own"
@@ -118,6 +135,7 @@ def load_run(directory: RunDirectory) -> Run:
 
 def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequence[str] = ()) -> RunDirectory:
     check(run)
+    check_files(run)
     # Imported here because these import torch; wrong settings are reported earlier.
     from bough.train.recorder import RunRecorder
     from bough.train.run_report import write_run_report
@@ -125,7 +143,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
 
     deadlines = Deadlines()
     with (
-        Live(run.name, run.warmup_steps + run.world.schedule.steps, terminal=terminal) as live,
+        Live(run.name, run.world.schedule.steps, epochs=run.warmup_steps, terminal=terminal) as live,
         Watchdog(deadlines, grace_s=run.health.stuck_s),
     ):
         for line in lines:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,8 @@ class TreeNode:
         parent: Index of the parent among the nodes; -1 for the first.
         kind: The kind of the node.
         tokens: Vocabulary ids.
-        logprob: Log-probability of each token, or of all of them; used where the policy sampled.
+        logprob: Log-probability of each token, or of all of them; used where the policy sampled. The default, -0.5 for
+            each, is a stand-in for hand-made cases: give the real ones where a loss reads them.
         entropy: Nats, of each token, or of all of them; used where the policy sampled.
         outcome: Outcome of the path that ends at this node; `OPEN` at inner nodes.
         env_reward: Reward of the environment for the action.
@@ -86,9 +88,11 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) 
         policy_version: Number of weight updates of the sampling policy.
 
     Raises:
-        ValueError: when the number of log-probabilities or entropies of a node differs from that of its tokens, or the
+        ValueError: when there is no node, a parent does not come before its child, `kind` is no `Kind`, an action has
+            no tokens, the number of log-probabilities or entropies of a node differs from that of its tokens, or the
             columns do not fit together (see `Tree`).
     """
+    _check_nodes(nodes)
     sampled = [node.written_by == Source.SAMPLED for node in nodes]
     columns: dict[str, object] = {
         "parent": [node.parent for node in nodes],
@@ -109,6 +113,29 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) 
     }
     whole = Task(id=task) if isinstance(task, str) else task
     return Tree(task=whole, info=tuple(node.info for node in nodes), **arrays)  # pyright: ignore[reportArgumentType]
+
+
+def _check_nodes(nodes: Sequence[TreeNode]) -> None:
+    """Check each node by itself.
+
+    Raises:
+        ValueError: names the first node that does not fit.
+    """
+    if not nodes:
+        raise ValueError("build: got no nodes; need the root first, TreeNode(parent=-1, kind=Kind.PROMPT, ...)")
+    for place, node in enumerate(nodes):
+        where = f"build: node {place}"
+        if not isinstance(cast("object", node.kind), Kind):
+            raise ValueError(
+                f"{where}: got kind={node.kind!r}; need one of {', '.join(f'Kind.{name}' for name in Kind.__members__)}"
+            )
+        if node.kind == Kind.ACTION and not len(node.tokens):
+            raise ValueError(f"{where}: got an action without tokens; need one token or more, tokens=[1, 2]")
+        if place and not 0 <= node.parent < place:
+            raise ValueError(
+                f"{where}: got parent={node.parent}; need an earlier node, 0 to {place - 1}: list each parent before "
+                "its children"
+            )
 
 
 def _of_tokens(

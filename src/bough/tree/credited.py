@@ -40,10 +40,16 @@ class Credited:
     def __post_init__(self) -> None:
         tree = self.rewarded.tree
         tokens, entries = len(tree.token), count_path_tokens(tree)
-        if not is_column(self.path_advantage, entries) or not np.all(np.isfinite(self.path_advantage)):
+        if not is_column(self.path_advantage, entries):
             raise StageError(
-                f"Credited.path_advantage: got {describe(self.path_advantage)}, or a value that is not finite; need "
-                f"{entries} finite numbers, one for each action token of each counted path (task {tree.task.id})"
+                f"Credited.path_advantage: got {describe(self.path_advantage)}; need an array of {entries} numbers, "
+                f"one for each action token of each counted path (task {tree.task.id})"
+            )
+        if not np.all(np.isfinite(self.path_advantage)):
+            entry = int(np.flatnonzero(~np.isfinite(self.path_advantage))[0])
+            raise StageError(
+                f"Credited.path_advantage: got {self.path_advantage[entry]} at entry {entry}; need finite numbers "
+                f"(task {tree.task.id})"
             )
         for name, target in self.value_targets.items():
             if not is_column(target, tokens) or np.any(np.isinf(target)):

@@ -58,10 +58,16 @@ class Rewarded:
 
     def __post_init__(self) -> None:
         for name, paid in self.channels.items():
-            if not is_column(paid, self.tree.nodes) or not np.all(np.isfinite(paid)):
+            if not is_column(paid, self.tree.nodes):
                 raise StageError(
-                    f"Rewarded.channels[{name!r}]: got {describe(paid)}, or a value that is not finite; "
-                    f"need {self.tree.nodes} finite numbers, one a node (task {self.tree.task.id})"
+                    f"Rewarded.channels[{name!r}]: got {describe(paid)}; need an array of {self.tree.nodes} numbers, "
+                    f"one a node (task {self.tree.task.id})"
+                )
+            if not np.all(np.isfinite(paid)):
+                node = int(np.flatnonzero(~np.isfinite(paid))[0])
+                raise StageError(
+                    f"Rewarded.channels[{name!r}]: got {paid[node]} at node {node}; need finite numbers "
+                    f"(task {self.tree.task.id})"
                 )
         tokens = len(self.tree.token)
         for name, estimate in self.estimates.items():

@@ -23,7 +23,8 @@ class Live:
 
     Args:
         title: Title of the run.
-        steps: Total steps, shown before the first progress.
+        steps: Steps of reinforcement.
+        epochs: Epochs of the warm-up before them.
         terminal: Whether to draw a panel; detects a terminal on standard output by default.
         clock: Monotonic time in seconds.
     """
@@ -32,11 +33,13 @@ class Live:
         self,
         title: str,
         steps: int,
+        epochs: int = 0,
         terminal: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._title = title
         self._steps = steps
+        self._epochs = epochs
         self._terminal = sys.stdout.isatty() if terminal is None else terminal
         self._clock = clock
         self._told = Told(at_s=clock())
@@ -51,7 +54,9 @@ class Live:
             console = Console(force_terminal=True)
             self._open.enter_context(Screen(get_renderable=self._panel, console=console, refresh_per_second=4))
         else:
-            self._print(f"{self._title}: {self._steps} steps")
+            steps = f"{self._steps} step{'s' if self._steps != 1 else ''}"
+            epochs = f"{self._epochs} warm-up epoch{'s' if self._epochs != 1 else ''}"
+            self._print(f"{self._title}: {epochs} + {steps}" if self._epochs else f"{self._title}: {steps}")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -82,7 +87,7 @@ class Live:
     def _panel(self) -> "rich.panel.Panel":
         from bough.view.panel import panel
 
-        return panel(self._title, self._steps, self._told, self._clock())
+        return panel(self._title, self._epochs or self._steps, self._told, self._clock())
 
 
 def line(told: Told, now_s: float) -> str:

@@ -28,7 +28,7 @@ def cut_note(counts: ActionCounts) -> str:
     if not counts.cut:
         return ""
     share = f"{counts.cut:,} of {counts.actions:,} actions ({counts.cut / counts.actions:.1%})"
-    remedy = "raise sampling.max_tokens (bytes of text with a chat engine), or warm up longer"
+    remedy = "raise sampling.max_tokens, or warm up longer"
     return f"{share} were cut off at the token limit; {remedy}"
 
 
