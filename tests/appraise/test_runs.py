@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from tests.talk import ENVIRONMENT
 
 from bough.appraise import RubricJudge
 from bough.config import ConfigError, dump, load, override
+from bough.config.spell import settings
 from bough.engine import Local, OpenAi
 from bough.reward import EnvReward, Judged
 from bough.store import RunDirectory, read_trees
@@ -34,6 +36,11 @@ def server() -> Iterator[JudgeServer]:
     served = JudgeServer()
     yield served
     served.close()
+
+
+def spelled(judged: Run) -> list[str]:
+    """The settings of a run, one change each."""
+    return re.split(r"\n(?=\S+=)", settings(judged))
 
 
 def rows(directory: Path) -> list[dict[str, object]]:
@@ -69,6 +76,8 @@ def test_models_on_the_command_line_and_on_disk() -> None:
     assert changed.models["judge"] == StartingWeights(engine=Local(slots=3))
     assert changed.models["teacher"] == OpenAi(model="x", base_url="http://y/v1")
     assert load(json.loads(json.dumps(dump(changed)))) == changed
+    (written,) = [line for line in spelled(changed) if line.startswith("models=")]
+    assert override(run(), [written]).models == changed.models
     with pytest.raises(ConfigError, match=r"models.judge: got Grpo"):
         override(run(), ["models={judge: Grpo}"])
 

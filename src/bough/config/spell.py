@@ -32,7 +32,10 @@ def _value(value: object) -> str:
         fields = [field.name for field in dataclasses.fields(cast("Any", value)) if field.init]
         return _joined(f"{_name(type(value))}(", (f"{name}={_value(getattr(value, name))}" for name in fields), ")")
     if isinstance(value, Mapping):
-        return json.dumps(value)
+        named = cast("Mapping[str, object]", value)
+        if any(map(is_piece, named.values())):
+            return _joined("{", (f"{name}: {_value(piece)}" for name, piece in named.items()), "}")
+        return json.dumps(named)
     if isinstance(value, Sequence) and not isinstance(value, str):
         items = cast("Sequence[object]", value)
         pieces = any(map(is_piece, items))
