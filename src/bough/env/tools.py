@@ -285,8 +285,7 @@ def tools_env(
 ) -> ToolsEnv | Replay:
     """Makes an environment of plain functions, all of them at the top of a module or a file.
 
-    A row is a task as a mapping: "prompt" is the first message, "split" and "id" are optional, all else is the
-    user's. Without "split" a hash of the row decides.
+    A row is a task: "prompt" is the first message, "split" (else by a hash) and "id" are optional, the rest is free.
 
     Args:
         tools: Functions with type hints and docstrings. With `state` their first parameter receives the state.
@@ -297,7 +296,7 @@ def tools_env(
         state: `state(row)` makes the state of an episode, any object.
         plan: The oracle: `plan(state, row)` returns calls and a final text, which lead from a state to success. It
             does not change the state.
-        key: `key(state, row)` names a state; equal names mean equal states.
+        key: `key(state, row)`; equal keys mean equal states.
         copy: Copies a state; None for `copy.deepcopy`.
         instructions: The system prompt.
         max_calls: Maximum number of calls in an episode.

@@ -90,8 +90,7 @@ def export(
     Turns are exact: the tokens of the prompt, and the sampled tokens. Sides of several turns include the observations
     in between. Bough's losses mask them, other libraries may not: use pairs of turns where that matters. Completions of
     revisions include observations as well. As text they have "input_ids" and "completion_mask", the tokens and the loss
-    mask that TRL uses; as messages use `assistant_only_loss`. Messages are in OpenAI's form, with `tool_calls`, results
-    of the role "tool", and the `tools` in the row.
+    mask that TRL uses; as messages use `assistant_only_loss`. Messages are OpenAI's, with calls, results and `tools`.
 
     Args:
         target: The run directory, whose tokenizer made the tokens.
