@@ -24,7 +24,9 @@ def _train(*target: str, changes: Sequence[str]) -> RunDirectory:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {"bare_loop.py", "own_environment.py", "pretrained_lora.py", "program.py", "sums_agent.py"}
+    tested = {"bare_loop.py", "own_environment.py", "pretrained_lora.py", "program.py", "sums_agent.py"} | {
+        "tools_env.py"
+    }
     assert {file.name for file in EXAMPLES.glob("*.py")} == tested
 
 

@@ -229,7 +229,7 @@ def test_the_command(full: RunDirectory, tmp_path: Path) -> None:
     assert re.search(r"\d+ left out: turns without a positive advantage", said.output)
     assert said.output.endswith(f"examples: {len(rows(out))} in {out}\n")
     few = CliRunner().invoke(app, ["export", str(full.path), str(out), "--edits", "99"])
-    assert "1 its sides are too similar" in few.output
+    assert "1 left out: its sides are too similar" in few.output
     back = CliRunner().invoke(app, ["export", str(full.path), str(out), "--what", "revisions"])
     assert back.output.endswith(f"revisions: {len(rows(out))} in {out}\n")
     assert "objective='Dpo(pairs=Pairs(unit=turn))'" in CliRunner().invoke(app, ["export", "--help"]).output

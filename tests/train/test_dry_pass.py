@@ -114,7 +114,7 @@ class Credits:
         ),
         ("rewarded", "credit=Credits: got Rewarded at place 0; need one Credited"),
         ("none", "credit=Credits: got NoneType; need a list with one Credited"),
-        ("list", "credit=Credits: Credited.path_advantage: got list, or a value"),
+        ("list", "credit=Credits: Credited.path_advantage: got list; need an array"),
         (
             "entries",
             r"credit=Credits: Credited.path_advantage: got float64 of shape \(1,\); need an array",

@@ -108,10 +108,6 @@ def test_what_is_not_given_is_unknown_and_not_false() -> None:
     [
         ([], r"build: got no nodes; need the root first"),
         (
-            [N(parent=-1, kind=PROMPT), N(parent=0, kind=ACTION, tokens=())],
-            "node 1: got an action without tokens",
-        ),
-        (
             [N(parent=-1, kind=PROMPT), N(parent=0, kind="ACTION")],
             "node 1: got kind='ACTION'; need one of Kind.PROMPT",
         ),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bough.train.run import Health
-from bough.tree import Outcome, Ternary, Tree, counted, fault_in, leaves
+from bough.tree import Ternary, Tree, counted, fault_in, leaves
 
 
 class NoLearningSignal(RuntimeError):
@@ -43,23 +43,9 @@ def check_paths(trees: Sequence[Tree], unstarted: Mapping[str, str]) -> None:
     )
 
 
-def check_demonstrations(trees: Sequence[Tree]) -> int:
-    """Count the demonstrations that solve their task.
-
-    An environment may report no success. So demonstrations that it ends or rewards are accepted.
-
-    Raises:
-        NoLearningSignal: when none solves its task, is ended by the environment, or has a reward.
-    """
-    ends = [(tree, int(leaf)) for tree in trees for leaf in counted(tree)]
-    solved = sum(bool(tree.success[leaf] == Ternary.YES) for tree, leaf in ends)
-    ended = any(tree.outcome[leaf] == Outcome.TERMINATED for tree, leaf in ends)
-    if not (solved or ended or any(tree.env_reward.any() for tree in trees)):
-        raise NoLearningSignal(
-            f"0 of {len(trees)} demonstrations solve their task, and none has a reward; need an oracle that solves it. "
-            "Check `plan` of the environment and limits.turns, or set warmup.demonstrations=0"
-        )
-    return solved
+def count_solved(trees: Sequence[Tree]) -> int:
+    """Number of the demonstrations that solve their task."""
+    return sum(bool((tree.success[counted(tree)] == Ternary.YES).any()) for tree in trees)
 
 
 def next_health(pulse: HealthState, *, lively: int, success: float) -> HealthState:

@@ -25,7 +25,7 @@ from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
 from bough.train.check import refuse_overlap
 from bough.train.event_loop import run_coroutine
-from bough.train.health import check_demonstrations, check_paths
+from bough.train.health import check_paths, count_solved
 from bough.train.models import role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.recorder import Checkpointable
@@ -183,7 +183,7 @@ class Runtime:
             field: The setting with this number, for messages.
 
         Raises:
-            NoLearningSignal: when all of them fail, or none solves its task.
+            NoLearningSignal: when all of them fail.
             ValueError: when there are fewer tasks, or the environment has no oracle.
         """
         if count > len(self.train_tasks):
@@ -193,9 +193,9 @@ class Runtime:
         check_paths(grown.trees, grown.unstarted)
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
-        solved = check_demonstrations(grown.trees)
-        if solved < len(grown.trees):
-            self.notify(f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task")
+        if (solved := count_solved(grown.trees)) < len(grown.trees):
+            remedy = "" if solved else "; check `plan` of the environment, and limits.turns"
+            self.notify(f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task{remedy}")
         return list(grown.trees)
 
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:

@@ -129,8 +129,6 @@ def _check_nodes(nodes: Sequence[TreeNode]) -> None:
             raise ValueError(
                 f"{where}: got kind={node.kind!r}; need one of {', '.join(f'Kind.{name}' for name in Kind.__members__)}"
             )
-        if node.kind == Kind.ACTION and not len(node.tokens):
-            raise ValueError(f"{where}: got an action without tokens; need one token or more, tokens=[1, 2]")
         if place and not 0 <= node.parent < place:
             raise ValueError(
                 f"{where}: got parent={node.parent}; need an earlier node, 0 to {place - 1}: list each parent before "
