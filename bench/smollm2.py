@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import copy
 import statistics
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,8 +107,8 @@ def generation(
     times: list[tuple[float, ...]] = []
     for seed in range(rounds + 1):
         texts = draw(replicas[0].vocab_tokens, sizes, seed)
-        ours, half = (timed(lambda: generate(replica, texts)) for replica in replicas)  # noqa: B023
-        times.append((ours, timed(lambda: theirs(texts)), half))  # noqa: B023
+        ours, half = (timed(partial(generate, replica, texts)) for replica in replicas)
+        times.append((ours, timed(partial(theirs, texts)), half))
     return line(name, times[1:])
 
 
@@ -149,7 +150,7 @@ def update(policy: Policy, half: Policy, plain: PreTrainedModel, rounds: int) ->
     assert abs(losses[0] - losses[2]) < 1e-4, f"the two sides compute different losses: {losses}"
     times: list[tuple[float, ...]] = []
     for _ in range(rounds):
-        ours, in_half = (timed(lambda: step(learner)) for learner in learners)  # noqa: B023
+        ours, in_half = (timed(partial(step, learner)) for learner in learners)
         times.append((ours, timed(padded.step), in_half))
     return line(f"an update of {TOKENS:,} tokens", times)
 

@@ -1,8 +1,8 @@
 """Questions of an appraiser to the model of a role."""
 
 from asyncio import TaskGroup
-from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from bough.appraise.prompts import Reader
@@ -87,16 +87,57 @@ async def each(calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     return [task.result() for task in tasks]
 
 
-async def ask_votes(ask: AskModels, question: Callable[[int], Question], read: Reader[float], n: int) -> Entry:
+class Voted(Protocol):
+    """The settings of a piece that asks a model for votes."""
+
+    @property
+    def n(self) -> int:
+        """Number of votes."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Maximum length of an answer."""
+        ...
+
+    @property
+    def temperature(self) -> float:
+        """Of the sampling."""
+        ...
+
+    @property
+    def deadline_s(self) -> float:
+        """Maximum duration of an answer, in seconds."""
+        ...
+
+
+def check_votes(piece: Voted) -> None:
+    """Check the settings of votes.
+
+    Raises:
+        ValueError: names the first setting that is out of range.
+    """
+    name = type(piece).__name__
+    if piece.n < 1:
+        raise ValueError(f"{name}.n: got {piece.n}; need at least 1")
+    if piece.max_tokens < 1:
+        raise ValueError(f"{name}.max_tokens: got {piece.max_tokens}; need at least 1")
+    if not piece.temperature >= 0:
+        raise ValueError(f"{name}.temperature: got {piece.temperature}; need 0 or more")
+    if not piece.deadline_s > 0:
+        raise ValueError(f"{name}.deadline_s: got {piece.deadline_s}; need more than 0 seconds")
+
+
+async def ask_votes(ask: AskModels, question: Question, read: Reader[float], n: int) -> Entry:
     """The mean of `n` votes. A vote without a value leaves the mean; without any vote there is no value.
 
     Args:
         ask: Asks the model.
-        question: The question of a vote.
+        question: The question; each vote has a number and so a seed of its own.
         read: Parses the answer.
         n: Number of votes.
     """
-    replies = await each(ask(question(vote)) for vote in range(n))
+    replies = await each(ask(replace(question, vote=vote)) for vote in range(n))
     values = [read(reply.text) if reply.verdict is Verdict.OK else None for reply in replies]
     known = [value for value in values if value is not None]
     questions, tokens = len(replies), sum(reply.tokens for reply in replies)

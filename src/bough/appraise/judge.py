@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Literal
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, ask_votes, each
+from bough.appraise.ask import AskModels, Question, ask_votes, check_votes, each
+from bough.appraise.path_fields import acts, path_fields
 from bough.appraise.prompts import LabelParser, NumberParser, Reader, check_places
-from bough.appraise.tell import acts, path_fields
 from bough.tree import Entry, Tree, counted
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -57,11 +57,7 @@ class RubricJudge:
     deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        if self.n < 1 or self.max_tokens < 1 or not self.deadline_s > 0 or self.temperature < 0:
-            raise ValueError(
-                f"RubricJudge: got n={self.n}, max_tokens={self.max_tokens}, deadline_s={self.deadline_s}, temperature="
-                f"{self.temperature}; need 1 or more, 1 or more, more than 0, 0 or more"
-            )
+        check_votes(self)
         check_places("RubricJudge.prompt", self.prompt, *self._places)
 
     @property
@@ -85,8 +81,15 @@ class RubricJudge:
         entries = await each(ask_votes(ask, self._question(text), self.read, self.n) for text in texts)
         return dict(zip(nodes, entries, strict=True))
 
-    def _question(self, text: str) -> "Vote":
-        return Vote(judge=self, text=text)
+    def _question(self, text: str) -> Question:
+        return Question(
+            text=text,
+            system=self.system,
+            role=self.role,
+            max_tokens=self.max_tokens,
+            temperature=self.temperature,
+            deadline_s=self.deadline_s,
+        )
 
     @property
     def _places(self) -> tuple[str, ...]:
@@ -103,32 +106,6 @@ class RubricJudge:
             ) from error
         check_places(f"RubricJudge.prompt_file {self.prompt_file}", prompt, *self._places)
         return prompt
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Vote:
-    """Makes the question of each vote.
-
-    Attributes:
-        judge: Has the settings.
-        text: The question.
-    """
-
-    judge: RubricJudge
-    text: str
-
-    def __call__(self, vote: int) -> Question:
-        """The question of a vote."""
-        judge = self.judge
-        return Question(
-            text=self.text,
-            system=judge.system,
-            role=judge.role,
-            vote=vote,
-            max_tokens=judge.max_tokens,
-            temperature=judge.temperature,
-            deadline_s=judge.deadline_s,
-        )
 
 
 def step_critic(column: str = "critic", n: int = 1, role: str = POLICY) -> RubricJudge:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Reply, Scoring, each
-from bough.appraise.tell import acts
+from bough.appraise.path_fields import acts
 from bough.tree import Entry, Tree, Verdict, context
 from bough.tree.needs import Need, appraised
 

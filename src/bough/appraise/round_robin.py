@@ -6,8 +6,8 @@ from itertools import permutations
 
 from bough.appraise.appraise import Columns
 from bough.appraise.ask import AskModels, Question, Reply, each
+from bough.appraise.path_fields import path_fields
 from bough.appraise.prompts import Choice, check_places
-from bough.appraise.tell import path_fields
 from bough.tree import Entry, Tree, Verdict, counted, path
 from bough.tree.needs import POLICY, Need, appraised, roles
 
@@ -46,8 +46,7 @@ class RoundRobin:
     deadline_s: float = 120.0
 
     def __post_init__(self) -> None:
-        if self.n < 1:
-            raise ValueError(f"RoundRobin.n: got {self.n}; need at least 1")
+        check_votes(self)
         check_places("RoundRobin.prompt", self.prompt, "first", "second")
 
     @property
@@ -86,7 +85,7 @@ class RoundRobin:
         return {key: _entry(key, replies) for key, replies in met.items()}
 
     def _question(self, one: Mapping[str, str], two: Mapping[str, str], vote: int) -> Question:
-        fields = {**one, "first": _told(one), "second": _told(two)}
+        fields = {**one, "first": _path_text(one), "second": _path_text(two)}
         return Question(
             text=self.prompt.format_map(fields),
             system=self.system,
@@ -114,5 +113,5 @@ def _tokens(tree: Tree, leaf: int) -> bytes:
     return b"|".join(tree.tokens_of(node).tobytes() for node in path(tree, leaf).tolist())
 
 
-def _told(fields: Mapping[str, str]) -> str:
+def _path_text(fields: Mapping[str, str]) -> str:
     return f"{fields['turns']}\n{fields['observation']}"

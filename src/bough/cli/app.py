@@ -1,7 +1,7 @@
 """The commands. Each command imports its needs when it runs: `bough --help` loads no torch."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -17,12 +17,12 @@ app = typer.Typer(
 )
 
 Changes = Annotated[
-    Optional[list[str]],  # noqa: UP045 - typer reads the annotation at run time
+    list[str] | None,
     typer.Argument(help="Fields to change: steps=50 optimizer.learning_rate=3e-4 credit='Grpo(std=none)'"),
 ]
 
 On = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(help="The world: frozenlake, 'sokoban(...)', or path/to/file.py:function; frozenlake if not given"),
 ]
 
@@ -36,7 +36,7 @@ def train(
     changes: Changes = None,
     on: On = None,
     policy: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="A policy: smollm2, a folder of a model, a GGUF file, or path/to/file.py:function"),
     ] = None,
     out: Annotated[Path, typer.Option(help="Where run directories are made.")] = Path("runs"),
@@ -67,7 +67,7 @@ def resume(
 def evaluate(
     directory: Annotated[Path, typer.Argument(help="A run directory.")],
     changes: Changes = None,
-    step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
+    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
 ) -> None:
     """Measure a trained agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ..."""
     from bough.evaluate import evaluate as measure
@@ -85,8 +85,8 @@ def search_tasks(
     ],
     changes: Changes = None,
     on: On = None,
-    step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
-    out: Annotated[Optional[Path], typer.Option(help="Folder for the trees; a stopped search continues there.")] = None,  # noqa: UP045
+    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for the trees; a stopped search continues there.")] = None,
 ) -> None:
     """Solve held-out tasks by search: limits.tree_tokens=2000 evaluation.tasks.count=100 ..."""
     from bough.cli.find import run_or_directory
@@ -113,7 +113,7 @@ def export_trees(
     ] = False,
     edits: Annotated[int, typer.Option(help="Minimum edit distance in characters of the sides of a pair.")] = 0,
     overlap: Annotated[float, typer.Option(help="Maximum overlap (ROUGE-L of words) of the sides of a pair.")] = 1.0,
-    trees: Annotated[Optional[Path], typer.Option(help="Other trees: a file or a folder.")] = None,  # noqa: UP045
+    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
 ) -> None:
     """Export trees as JSONL for TRL: pairs, examples, values, steps, revisions.
 
@@ -143,10 +143,10 @@ def serve_policy(
     host: Annotated[str, typer.Option(help="The address; any but loopback needs a key.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 8000,
     key: Annotated[
-        Optional[str],  # noqa: UP045
+        str | None,
         typer.Option(help="The key of the clients; the environment variable BOUGH_SERVE_KEY if not given."),
     ] = None,
-    step: Annotated[Optional[int], typer.Option(help="Checkpoint to load; the newest if not given.")] = None,  # noqa: UP045
+    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
 ) -> None:
     """Serve a trained policy or a model over OpenAI's API, until Ctrl-C."""
     from bough.cli.serve import serve_policy as serve

@@ -32,11 +32,11 @@ def conversation(system: str, past: Sequence[Turn], observation: Observation) ->
     An action is an assistant's message with the tokens as sampled.
     """
     told = (Message(role="system", content=system),) if system else ()
-    turns = [message for turn in past for message in (*messages(turn.observation), _said(turn))]
+    turns = [message for turn in past for message in (*messages(turn.observation), _assistant_message(turn))]
     return (*told, *turns, *messages(observation))
 
 
-def _said(turn: Turn) -> Message:
+def _assistant_message(turn: Turn) -> Message:
     return Message(role="assistant", content=action_text(turn.action), tokens=turn.tokens)
 
 

@@ -135,14 +135,14 @@ class ValidatedEnv:
         if not isinstance(state, State):
             raise self._wrong(call, _shown(state), "a State")
         state = _plain_fields(state, "observation", "key")
-        said = _texts(state.observation)
-        if said is None:
+        observed = _texts(state.observation)
+        if observed is None:
             raise self._wrong(
                 call, f"State.observation = {_shown(state.observation)}", "a string, or a tuple of Message"
             )
         if not _is_tuple_of(state.tools, Tool):
             raise self._wrong(call, f"State.tools = {_shown(state.tools)}", "a tuple of Tool")
-        texts: dict[str, object] = {"observation": said, "key": state.key}
+        texts: dict[str, object] = {"observation": observed, "key": state.key}
         for field, text in texts.items():
             if not isinstance(text, str):
                 raise self._wrong(call, f"State.{field} = {_shown(text)}", "a string")

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 from bough.env.env import EnvFault
@@ -40,12 +41,8 @@ class McpSession:
     """
 
     def __init__(self, server: McpServer, values: Mapping[str, object]) -> None:
-        try:
-            import mcp  # noqa: F401  # pyright: ignore[reportUnusedImport]
-        except ImportError as missing:
-            raise ImportError(
-                "got an MCP server without the package mcp; need it: pip install 'bough[mcp]'"
-            ) from missing
+        if find_spec("mcp") is None:
+            raise ImportError("got an MCP server without the package mcp; need it: pip install 'bough[mcp]'")
         self._server = server
         self._connection = _Connection(server=server, values=values)
         self._finalizer = weakref.finalize(self, _end, self._connection)
@@ -145,6 +142,7 @@ class _Connection:
     server: McpServer
     values: Mapping[str, object]
     ended: bool = False
+    fault: str = ""
     task: "asyncio.Task[None] | None" = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     session: Any = None
@@ -172,6 +170,7 @@ class _Connection:
                 ready.set_result(await self._list())
                 await self.stop.wait()
         except (Exception, asyncio.CancelledError, BaseExceptionGroup) as broken:
+            self.fault = f": {_reason(broken)}"
             if not ready.done():
                 ready.set_exception(EnvFault(f"MCP server {self.server.name} did not start: {_reason(broken)}"))
                 ready.exception()  # Read here too: nothing waits for it after the deadline.
@@ -194,7 +193,7 @@ class _Connection:
     async def call(self, name: str, arguments: dict[str, object]) -> tuple[str, bool]:
         where = f"MCP server {self.server.name}, tool {name}"
         if self.ended:
-            raise EnvFault(f"{where}: the server's session has ended")
+            raise EnvFault(f"{where}: the server's session has ended{self.fault}")
         try:
             async with asyncio.timeout(self.server.deadline_s):
                 result = _record(await self.session.call_tool(name, arguments))
@@ -235,8 +234,11 @@ def _text(result: Mapping[str, Any]) -> str:
 
 def _code(error: Exception) -> int | None:
     """The JSON-RPC code of an error of the SDK."""
-    data = getattr(error, "error", None)
-    return None if data is None else data.code
+    from mcp.shared import exceptions
+
+    # Its name is McpError in version 1.
+    known = vars(exceptions).get("MCPError") or vars(exceptions)["McpError"]
+    return error.error.code if isinstance(error, known) else None
 
 
 def _reason(error: BaseException) -> str:

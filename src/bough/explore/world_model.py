@@ -15,7 +15,7 @@ SYSTEM = (
     "If that ends the episode, end with {over}; with {solved} if the task is then solved."
 )
 FIRST = "{task}\n\nThe episode begins. What does the agent read first?"
-NEXT = "{told}\n\nWhat happened:\n{turns}\n\nWhat does the agent read now?"
+NEXT = "{instructions}\n\nWhat happened:\n{turns}\n\nWhat does the agent read now?"
 
 
 @runtime_checkable
@@ -79,12 +79,12 @@ class ImaginedEpisode:
     """The value of an imagined state.
 
     Attributes:
-        told: The agent's instructions, or the task.
+        instructions: The agent's instructions, or the task.
         past: Pairs of observation and action so far.
         run: Distinguishes simulations with the same history.
     """
 
-    told: str
+    instructions: str
     past: tuple[tuple[str, str], ...] = ()
     run: int = 0
 
@@ -117,9 +117,9 @@ class WorldModel:
         Raises:
             EnvFault: when there is no answer.
         """
-        told = "\n".join(f"{name}: {value}" for name, value in task.data.items()) or task.id
-        answer = await self._generate(FIRST.format(task=told), "dream", task.seed)
-        return self.state(answer, ImaginedEpisode(told=told))
+        instructions = "\n".join(f"{name}: {value}" for name, value in task.data.items()) or task.id
+        answer = await self._generate(FIRST.format(task=instructions), "dream", task.seed)
+        return self.state(answer, ImaginedEpisode(instructions=instructions))
 
     async def step(self, state: State, action: AgentAction) -> Step:
         """The observation after an action.
@@ -132,11 +132,13 @@ class WorldModel:
             raise EnvFault(f"got a state with the value {before!r}; need an imagined one")
         past = (*before.past, (plain_text(state.observation), action_text(action)))
         turns = "\n".join(f"{read}\n> {done}" for read, done in past)
-        answer = await self._generate(NEXT.format(told=before.told, turns=turns), "dream", before.run, *_flat(past))
+        answer = await self._generate(
+            NEXT.format(instructions=before.instructions, turns=turns), "dream", before.run, *_flat(past)
+        )
         solved = self.solved in answer
         observation = answer.replace(self.solved, "").replace(self.over, "").strip()
         return Step(
-            state=self.state(observation, ImaginedEpisode(told=before.told, past=past, run=before.run)),
+            state=self.state(observation, ImaginedEpisode(instructions=before.instructions, past=past, run=before.run)),
             outcome=Outcome.TERMINATED if solved or self.over in answer else Outcome.OPEN,
             success=solved,
             reward=float(solved),

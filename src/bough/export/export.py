@@ -246,9 +246,9 @@ def _pair(transcriber: Transcriber, winner: _Side, loser: _Side, gap: float, apa
     prompt, other = (transcriber.read(tree, int(turn_start(tree)[nodes[0]])) for tree, nodes in (winner, loser))
     if other != prompt:
         raise NotRepresentable("its sides have different prompts")
-    if apart.filters and not apart(transcriber.said(*winner), transcriber.said(*loser)):
+    if apart.filters and not apart(transcriber.actions_text(*winner), transcriber.actions_text(*loser)):
         raise NotRepresentable("its sides are too similar")
-    chosen, rejected = transcriber.wrote(*winner), transcriber.wrote(*loser)
+    chosen, rejected = transcriber.completion(*winner), transcriber.completion(*loser)
     return {
         "prompt": prompt,
         "chosen": chosen,
@@ -277,7 +277,7 @@ def _examples(collector: _Collector, kept: Sequence[Credited], run: Run) -> None
 
 
 def _example(transcriber: Transcriber, tree: Tree, node: int, weight: float) -> Row:
-    prompt, completion = transcriber.read(tree, int(turn_start(tree)[node])), transcriber.wrote(tree, [node])
+    prompt, completion = transcriber.read(tree, int(turn_start(tree)[node])), transcriber.completion(tree, [node])
     return {"prompt": prompt, "completion": completion, "task": tree.task.id, "weight": weight} | transcriber.tools(
         tree, node
     )
@@ -332,7 +332,7 @@ def _steps(collector: _Collector, kept: Sequence[Credited], run: Run) -> None:
 def _path(transcriber: Transcriber, tree: Tree, nodes: list[int], scores: list[float]) -> Row:
     """A path as steps; each contains an action and, except the first, the observation before it."""
     prompt = transcriber.read(tree, int(turn_start(tree)[nodes[0]]))
-    texts = [transcriber.wrote(tree, nodes[: count + 1]) for count in range(len(nodes))]
+    texts = [transcriber.completion(tree, nodes[: count + 1]) for count in range(len(nodes))]
     ends = [0, *(len(text) for text in texts)]
     completions = [texts[-1][begin:end] for begin, end in pairwise(ends)]
     return {
@@ -354,7 +354,7 @@ def _revisions(collector: _Collector, kept: Sequence[Credited], run: Run) -> Non
 def _revision(transcriber: Transcriber, path: RevisedPath) -> Row:
     tree = path.tree
     taught = np.flatnonzero(tree.source == Source.TEACHER).tolist()
-    prompt, completion = transcriber.read(tree, taught[0]), transcriber.wrote(tree, taught, by=Source.TEACHER)
+    prompt, completion = transcriber.read(tree, taught[0]), transcriber.completion(tree, taught, by=Source.TEACHER)
     row = {"prompt": prompt, "completion": completion, "task": tree.task.id, "gap": path.gap}
     if transcriber.messages:
         return row | transcriber.tools(tree, taught[0])

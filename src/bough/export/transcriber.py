@@ -63,7 +63,7 @@ class Transcriber:
             return self._chat(tree, node)
         return self.renderer.verbatim((*context(tree, node).tolist(), *_written(tree, node)[:written]))
 
-    def wrote(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Row]:
+    def completion(self, tree: Tree, nodes: Sequence[int], by: Source = Source.SAMPLED) -> str | list[Row]:
         """The path from the first of some actions to the last, both included, all with source `by`.
 
         Args:
@@ -94,17 +94,17 @@ class Transcriber:
         if after[: len(before)] != before:
             raise NotRepresentable("its context is rebuilt on the path")
         if calls_in(tree.info[last]):
-            *_, said = openai_messages([*_conversation(*_past(tree, int(begin[last]))), _said(tree, last)])
+            *_, answer = openai_messages([*_conversation(*_past(tree, int(begin[last]))), _message(tree, last)])
         else:
-            said = {"role": "assistant", "content": self.renderer.text(_whole(tree, last)).strip()}
-        return [*after[len(before) :], said]
+            answer = {"role": "assistant", "content": self.renderer.text(_whole(tree, last)).strip()}
+        return [*after[len(before) :], answer]
 
     def tools(self, tree: Tree, node: int) -> Row:
         """The tools at a node as a member of a row; nothing in text, or without tools."""
         tools = tools_at(tree, node) if self.messages else ()
         return {"tools": [*map(tool_record, tools)]} if tools else {}
 
-    def said(self, tree: Tree, nodes: Sequence[int]) -> str:
+    def actions_text(self, tree: Tree, nodes: Sequence[int]) -> str:
         """The text of some actions, a line each, without observations; `nodes` are the last nodes of the actions."""
         return "\n".join(self.renderer.text(_whole(tree, node)) for node in nodes)
 
@@ -165,7 +165,7 @@ def _message(action: AgentAction) -> Message:
     return Message(role="assistant", content="\n".join([*filter(None, [action.text]), *bad]), tool_calls=good)
 
 
-def _said(tree: Tree, node: int) -> Message:
+def _message(tree: Tree, node: int) -> Message:
     return _message(action_in(tree.info[node]))
 
 

@@ -86,10 +86,10 @@ class ChatRenderer:
         last: Tokens = ()
         pending, rest = frame[0], text[len(frame[0]) :]
         for (words, tokens), after in zip(sampled, frame[1:], strict=True):
-            said = rest.removeprefix(self._template.lead)
-            if said.startswith(words + after):
+            added = rest.removeprefix(self._template.lead)
+            if added.startswith(words + after):
                 read += (*self._follow(last, pending), *tokens)
-                last, pending, rest = tokens, after, said[len(words + after) :]
+                last, pending, rest = tokens, after, added[len(words + after) :]
                 continue
             rewritten, found, rest = rest.partition(after)
             if not found:
@@ -110,9 +110,9 @@ class ChatRenderer:
             appends = entries[last].sampled and before and after and after[: len(before)] == before
             return self._follow(tokens, after[-1]) if appends and after else None
         read, text = self._template.text(entries[:last], shown), self._template.text(entries, shown)
-        said = text[len(read) :].removeprefix(self._template.lead)
-        extends = text.startswith(read) and said.startswith(entries[last].content)
-        return self._follow(tokens, said[len(entries[last].content) :]) if extends else None
+        added = text[len(read) :].removeprefix(self._template.lead)
+        extends = text.startswith(read) and added.startswith(entries[last].content)
+        return self._follow(tokens, added[len(entries[last].content) :]) if extends else None
 
     def write(self, action: AgentAction) -> Tokens:
         """The tokens of an action that the policy did not sample (a teacher's), with a stop token.
@@ -194,7 +194,9 @@ class ChatRenderer:
         entries = Entry("user", "a"), Entry("assistant", "b", sampled=True), Entry("user", "[[user]]")
         frame = self._template.frame(entries, "")
         if frame is None:
-            raise ValueError("got a chat template that leaves out what the assistant said; need one that writes it")
+            raise ValueError(
+                "got a chat template that leaves out the assistant's messages; need one that contains them"
+            )
         return frame[1]
 
     def _ends(self, between: str, end_tokens: Sequence[int]) -> Tokens:

@@ -100,8 +100,8 @@ class ChatTemplate:
             rows = [json.dumps(each, ensure_ascii=False) for each in json.loads(tools)]
             written = INSTRUCTIONS.format(tools="\n".join(rows))
             begins = shown[:1] and shown[0].role == "system"
-            told = f"{shown[0].content}\n\n{written}" if begins else written
-            shown[: 1 if begins else 0] = [Entry("system", told)]
+            system = f"{shown[0].content}\n\n{written}" if begins else written
+            shown[: 1 if begins else 0] = [Entry("system", system)]
         if not self.takes_tools:
             shown = _without_tool_role(shown, self.format)
         if not self._takes_system:

@@ -95,7 +95,9 @@ class Imagine:
         instructions = instructions_in(tree.rollout.builder.nodes[0].info)
         past = tuple(turn_texts(at.past))
         state, action = (
-            dream.state(plain_text(at.state.observation), ImaginedEpisode(told=instructions, past=past, run=run)),
+            dream.state(
+                plain_text(at.state.observation), ImaginedEpisode(instructions=instructions, past=past, run=run)
+            ),
             child.action,
         )
         for turn in range(self.depth):
@@ -136,7 +138,7 @@ class Imagine:
         value = state.value
         assert isinstance(value, ImaginedEpisode)
         for run in (value.run, value.run + self.n):
-            again = ImaginedEpisode(told=value.told, past=value.past, run=run)
+            again = ImaginedEpisode(instructions=value.instructions, past=value.past, run=run)
             try:
                 return await dream.step(dream.state(plain_text(state.observation), again), action)
             except EnvFault:
@@ -176,4 +178,4 @@ def _story(state: State) -> dict[str, str]:
     value = state.value
     assert isinstance(value, ImaginedEpisode)
     turns = "\n".join(f"{read}\n> {action}" for read, action in value.past)
-    return {"instructions": value.told, "turns": turns, "observation": plain_text(state.observation)}
+    return {"instructions": value.instructions, "turns": turns, "observation": plain_text(state.observation)}
