@@ -2,7 +2,7 @@
 
 from bough.env.check_call import check_call
 from bough.env.database import Database
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
 from bough.env.host import EnvHost, Host
@@ -33,6 +33,7 @@ __all__ = [
     "Oracle",
     "ProgramTasks",
     "Replay",
+    "Seated",
     "Shop",
     "Sokoban",
     "Split",
@@ -45,5 +46,6 @@ __all__ = [
     "Workers",
     "call",
     "check_call",
+    "seats_of",
     "tools_env",
 ]
