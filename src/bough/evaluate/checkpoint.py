@@ -67,7 +67,7 @@ def evaluate(path: Path, *, step: int | None = None, changes: Sequence[str] = ()
         deadlines = Deadlines()
         with Watchdog(deadlines, grace_s=run.health.stuck_s):
             runtime = Runtime(run, directory.policy, deadlines, trains=False)
-            runtime.policy.load_state(checkpoint.tensors("policy"))
+            runtime.load(checkpoint)
             score = run_coroutine(_play(runtime))
     require_some(score.successes, score.failures)
     low, high = wilson(sum(score.successes.values()), len(score.successes))
@@ -80,7 +80,8 @@ async def _play(runtime: "Runtime") -> HeldoutResult:
         await runtime.sync(moved=False)
         seed = derive(runtime.run.seed, "heldout")
         explorer, tasks = runtime.run.method.explorer, runtime.heldout_tasks
-        return await measure(runtime.rollouts, explorer, tasks, temperature=settings.temperature, seed=seed)
+        seat, temperature = runtime.main.trainee.seat, settings.temperature
+        return await measure(runtime.rollouts, explorer, tasks, temperature=temperature, seed=seed, seat=seat)
     finally:
         await runtime.close()
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
-from bough.rollout import Evaluates, Explorer, RolloutRunner
+from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner
 from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Ternary, Tree, count_actions, counted, turns
 
@@ -42,17 +42,33 @@ class HeldoutResult:
 
 
 async def measure(
-    runner: RolloutRunner, explorer: Explorer, tasks: Sequence[Task], *, temperature: float, seed: int
+    runner: RolloutRunner, explorer: Explorer, tasks: Sequence[Task], *, temperature: float, seed: int, seat: str = ""
 ) -> HeldoutResult:
-    """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode."""
+    """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode.
+
+    Args:
+        runner: Grows the trees.
+        explorer: The run's explorer.
+        tasks: The tasks.
+        temperature: Of the policies in training; models of automatic seats keep their own.
+        seed: Seed of the episodes.
+        seat: The seat whose success is measured; "" for that of the environment.
+    """
     single = explorer.single() if isinstance(explorer, Evaluates) else Chains(n=1)
-    agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(single, tasks, seed=seed)
+    seats = {
+        name: replace(each, agent=_at(each.agent, temperature)) if isinstance(each.agent, Agent) else each
+        for name, each in runner.seats.items()
+        if not each.automatic
+    }
+    agent = _at(runner.agent, temperature)
+    changed = replace(runner, agent=agent, seats={**runner.seats, **seats}, max_concurrent=AT_ONCE)
+    grown = await changed.run(single, tasks, seed=seed)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:
+        success = next((each.success for each in tree.seats if each.name == seat), tree.success)
         for leaf in counted(tree):
-            successes[tree.task.id] = bool(tree.success[leaf] == Ternary.YES)
+            successes[tree.task.id] = bool(success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))
     return HeldoutResult(
         successes=successes,
@@ -61,3 +77,8 @@ async def measure(
         actions=count_actions(grown.trees),
         trees=grown.trees,
     )
+
+
+def _at(agent: Agent, temperature: float) -> Agent:
+    """The agent at another temperature."""
+    return replace(agent, sampling=replace(agent.sampling, temperature=temperature, entropies=False))
