@@ -9,8 +9,10 @@ from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
+from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
+from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.textworld import TextWorld
@@ -31,8 +33,11 @@ __all__ = [
     "McpStdio",
     "ParallelCalls",
     "Oracle",
+    "PlannerExecutor",
     "ProgramTasks",
+    "RandomAction",
     "Replay",
+    "Script",
     "Seated",
     "Shop",
     "Sokoban",
