@@ -68,7 +68,9 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
             batch = pack(credited)
             assert trained(batch) == written(recorder)
             assert gap(runtime, batch) < 1e-5
-            runtime.main.learner.step(replace(batch, positive=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
+            runtime.main.learner.step(
+                replace(batch, positive=torch.rand(len(batch.at))), run.loss, run.method.normalizer
+            )
             await runtime.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
         assert (edits > 0) == (isinstance(context, Window) and context.turns < run.world.limits.turns)

@@ -8,9 +8,9 @@ def hi_agent(world: World, *, n: int = 8, frozen: bool = False) -> Run:
     """Hi-Agent (arXiv 2510.14388): a planner and an executor with weights of their own, trained together.
 
     Assumes a world with the seats "planner" and "executor", such as `textworld_planner`. Experimental: written from the
-    abstract. A subgoal is scored by what the executor makes of it: the planner's paths are compared by their return, and
-    the executor's by theirs, each with the group's mean and standard deviation (GRPO). The paper samples several
-    subgoals in one state; here paths of a task branch at its start.
+    abstract. The planner's paths are compared by their returns, and so are the executor's, each with the group's mean
+    and standard deviation (GRPO): a subgoal is scored by what the executor makes of it. The paper samples several
+    subgoals in one state; here the paths of a task branch at its start.
 
     Args:
         world: With the two seats.
