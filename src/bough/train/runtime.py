@@ -277,7 +277,7 @@ class Runtime:
 
     def _draw(self, first: int) -> list[Task]:
         """The next batch from the pool."""
-        weights = self.main.hooks.weigh([task.id for task in self.train_tasks])
+        weights = self.main.hooks.weigh([self.main.trainee.task_name(task.id) for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
             drawn = generator.choice(
