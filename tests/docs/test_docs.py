@@ -31,3 +31,8 @@ def test_the_environment_in_the_readme_is_the_example() -> None:
 def test_the_tools_in_the_guide_are_the_example() -> None:
     example = (ROOT / "examples" / "tools_env.py").read_text(encoding="utf-8")
     assert example.partition('"""\n\n')[2] in (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+
+
+def test_the_game_in_the_guide_is_the_example() -> None:
+    example = (ROOT / "examples" / "nim.py").read_text(encoding="utf-8")
+    assert example.partition('"""\n\n')[2] in (ROOT / "docs" / "seats.md").read_text(encoding="utf-8")
