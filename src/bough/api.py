@@ -1,14 +1,17 @@
 """The functions of `import bough`: train, resume, load, evaluate, search; for scripts and notebooks."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias, Unpack, cast
 
-from bough.cli.find import find_run, run_or_directory
+from bough.cli.find import evaluated, find_run, run_or_directory
 from bough.config import ConfigError, override
-from bough.evaluate import CheckpointResult, SearchResult
-from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
+from bough.engine import OpenAi
+from bough.evaluate import PolicyResult, SearchResult
+from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
+from bough.policies.server import server
 from bough.store import RunDirectory
 from bough.train import PolicyRecipe, Run, World, start
 from bough.train import resume as resume_run
@@ -87,22 +90,39 @@ def load(run: str | Path) -> Result:
     return Result(directory=RunDirectory.open(Path(run)).path)
 
 
-def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> CheckpointResult:
-    """Measure a trained policy on the run's held-out tasks; nothing in the run's directory is changed.
+def evaluate(
+    run: Trained | Run | None = None,
+    changes: Sequence[str] = (),
+    *,
+    on: World | str | Path | None = None,
+    policy: OpenAi | Callable[[World], World] | str | Path | None = None,
+    step: int | None = None,
+) -> PolicyResult:
+    """Measure a policy on held-out tasks; nothing in a run's directory is changed.
 
         bough.evaluate(result, ["evaluation.tasks.count=500", "evaluation.temperature=0"])
+        bough.evaluate(on="ledger", policy=OpenAi(model="m", base_url="http://localhost:8000/v1"))
 
     Args:
-        run: The run.
+        run: The run, whose checkpoint acts; None for a world. A `Run` has no weights: a policy as built acts, or a
+            server's model.
         changes: Fields to change first, each as "field=value".
+        on: The world without a run.
+        policy: The policy in place of the run's: the model of a server, a preset, a folder of a model, or
+            `path/to/file.py:function`; or a function `World -> World`.
         step: Step of the checkpoint; the newest complete one if None.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        ConfigError: when a change is not one of the run's fields.
+        ConfigError: when a change is not one of the run's fields, or pieces do not fit together.
+        EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed.
     """
-    return evaluate_checkpoint(_directory(run), step=step, changes=changes)
+    target = run if run is None or isinstance(run, Run) else _directory(run)
+    world = str(on) if isinstance(on, Path) else on
+    agent = partial(server, engine=policy) if isinstance(policy, OpenAi) else policy
+    found, preset = evaluated(target, world, str(agent) if isinstance(agent, Path) else agent)
+    return evaluate_policy(found, policy=preset, step=step, changes=changes)
 
 
 def search(

@@ -65,15 +65,36 @@ def resume(
 @app.command("eval")
 @explained
 def evaluate(
-    directory: Annotated[Path, typer.Argument(help="A run directory.")],
+    target: Annotated[str | None, typer.Argument(help="A run directory; none with --on.")] = None,
     changes: Changes = None,
+    on: On = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="The agent in place of the run's: 'OpenAi(model=..., base_url=...)', a model"),
+    ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
 ) -> None:
-    """Measure a trained agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ..."""
+    """Measure an agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ...
+
+    bough eval runs/a
+
+    bough eval runs/a --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")'
+
+    bough eval --on ledger --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")' evaluation.tasks.count=50
+    """
+    from bough.cli.find import evaluated, split_target
     from bough.evaluate import evaluate as measure
     from bough.evaluate import sentence
+    from bough.view import counter
 
-    typer.echo(sentence(measure(directory, step=step, changes=changes or [])))
+    place, edits = split_target(target, changes or [])
+    found, preset = evaluated(place, on, policy)
+    if preset is None:
+        typer.echo(sentence(measure(found, step=step, changes=edits)))
+        return
+    with counter(f"{policy}") as tell:
+        result = measure(found, policy=preset, step=step, changes=edits, on_progress=tell)
+    typer.echo(sentence(result))
 
 
 @app.command("search")

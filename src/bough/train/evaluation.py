@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
-from bough.rollout import Evaluates, Explorer, RolloutRunner
+from bough.rollout import Evaluates, Explorer, RolloutRunner, TreeStore
 from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Ternary, Tree, count_actions, counted, turns
 
@@ -42,12 +42,18 @@ class HeldoutResult:
 
 
 async def measure(
-    runner: RolloutRunner, explorer: Explorer, tasks: Sequence[Task], *, temperature: float, seed: int
+    runner: RolloutRunner,
+    explorer: Explorer,
+    tasks: Sequence[Task],
+    *,
+    temperature: float,
+    seed: int,
+    shelf: TreeStore | None = None,
 ) -> HeldoutResult:
     """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode."""
     single = explorer.single() if isinstance(explorer, Evaluates) else Chains(n=1)
     agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(single, tasks, seed=seed)
+    grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(single, tasks, seed=seed, shelf=shelf)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:

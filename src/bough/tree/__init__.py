@@ -19,6 +19,7 @@ from bough.tree.message import (
     ToolCall,
     action_text,
     add_line,
+    assistant_message,
     messages,
     plain_text,
 )
@@ -116,6 +117,7 @@ __all__ = [
     "action_in",
     "action_info",
     "action_text",
+    "assistant_message",
     "calls_in",
     "messages_in",
     "observation_in",
