@@ -92,7 +92,7 @@ def evaluate(
     if preset is None:
         typer.echo(sentence(measure(found, step=step, changes=edits)))
         return
-    with counter(f"{policy}") as tell:
+    with counter("held-out tasks") as tell:
         result = measure(found, policy=preset, step=step, changes=edits, on_progress=tell)
     typer.echo(sentence(result))
 
