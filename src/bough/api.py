@@ -101,7 +101,7 @@ def evaluate(
     """Measure a policy on held-out tasks; nothing in a run's directory is changed.
 
         bough.evaluate(result, ["evaluation.tasks.count=500", "evaluation.temperature=0"])
-        bough.evaluate(on="ledger", policy=OpenAi(model="m", base_url="http://localhost:8000/v1"))
+        bough.evaluate(on="shop", policy=OpenAi(model="m", base_url="http://localhost:8000/v1"))
 
     Args:
         run: The run, whose checkpoint acts; None for a world. A `Run` has no weights: a policy as built acts, or a

@@ -80,7 +80,7 @@ def evaluate(
 
     bough eval runs/a --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")'
 
-    bough eval --on ledger --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")' evaluation.tasks.count=50
+    bough eval --on shop --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")' evaluation.tasks.count=50
     """
     from bough.cli.find import evaluated, split_target
     from bough.evaluate import evaluate as measure
