@@ -1,9 +1,8 @@
-"""The functions of `import bough`: train, resume, load, evaluate, search; for scripts and notebooks."""
+"""The functions of `import bough`: train, resume, load, evaluate, chat, search; for scripts and notebooks."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TypeAlias, Unpack, cast
+from typing import TypeAlias, TypeVar, Unpack, cast
 
 from bough.cli.find import evaluated, find_run, run_or_directory
 from bough.config import ConfigError, override
@@ -11,13 +10,15 @@ from bough.engine import OpenAi
 from bough.evaluate import PolicyResult, SearchResult
 from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
-from bough.policies.server import server
 from bough.store import RunDirectory
 from bough.train import PolicyRecipe, Run, World, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
 from bough.train.run import RunSettings
+from bough.tree import Tree
 from bough.view import counter
+
+Kept = TypeVar("Kept")
 
 Trained: TypeAlias = Result | str | Path
 """An existing run: its result, or its directory."""
@@ -118,11 +119,64 @@ def evaluate(
         EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed.
     """
-    target = run if run is None or isinstance(run, Run) else _directory(run)
-    world = str(on) if isinstance(on, Path) else on
-    agent = partial(server, engine=policy) if isinstance(policy, OpenAi) else policy
-    found, preset = evaluated(target, world, str(agent) if isinstance(agent, Path) else agent)
+    found, preset = evaluated(_place(run), _text(on), _text(policy))
     return evaluate_policy(found, policy=preset, step=step, changes=changes)
+
+
+def chat(
+    target: Trained | Run | None = None,
+    changes: Sequence[str] = (),
+    *,
+    on: World | str | Path | None = None,
+    policy: OpenAi | Callable[[World], World] | str | Path | None = None,
+    task: int = 0,
+    split: str | None = None,
+    seed: int | None = None,
+    system: str = "",
+    step: int | None = None,
+    out: str | Path | None = None,
+    read: Callable[[str], str] | None = None,
+) -> list[Tree]:
+    """Watch and steer an agent in its environment, or talk to a model; `/help` shows what a line can do.
+
+        trees = bough.chat(result, task=3)
+
+    Args:
+        target: A run; or a folder or GGUF file of a model; None with `on`, or for a server alone.
+        changes: Fields to change first, each as "field=value": of the run, or of `Sampling` for a model alone.
+        on: The world without a run.
+        policy: The policy in place of the run's, as in `evaluate`.
+        task: The number of the first held-out task, from 0.
+        split: The split of the tasks; None for the run's `evaluation.tasks`.
+        seed: The seed of the samples; None for the run's, with which the agent acts as in `evaluate`.
+        system: The system prompt of a model alone.
+        step: Step of the checkpoint; the newest complete one if None.
+        out: The file for the trees, which ends in .safetensors.
+        read: Reads a line after a prompt, and raises EOFError at the end; None for standard input.
+
+    Returns:
+        The trees, one a task or conversation; an undone turn is a branch.
+
+    Raises:
+        StoreError: when there is no such run or checkpoint.
+        ConfigError: when the arguments do not fit together.
+        EngineFault: when a server does not answer, or refuses the key.
+    """
+    from bough.cli.start_chat import start_chat
+
+    return start_chat(
+        _place(target),
+        changes,
+        on=_text(on),
+        policy=_text(policy),
+        task=task,
+        split=split,
+        seed=seed,
+        system=system,
+        step=step,
+        out=None if out is None else Path(out),
+        read=read,
+    )
 
 
 def search(
@@ -156,6 +210,15 @@ def search(
     edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
     with counter(explorer) as tell:
         return search_heldout(target, edits, step=step, out=folder, on_progress=tell)
+
+
+def _place(run: Trained | Run | None) -> Run | Path | None:
+    return run if run is None or isinstance(run, Run) else _directory(run)
+
+
+def _text(value: Kept | Path) -> Kept | str:
+    """A path as text; anything else as it is."""
+    return str(value) if isinstance(value, Path) else value
 
 
 def _directory(run: Trained) -> Path:

@@ -36,7 +36,7 @@ def keep_accounts(body: dict[str, Any]) -> Answer:
     asked = {each["id"]: each["function"] for row in body["messages"] for each in row.get("tool_calls", ())}
     known: dict[str, int] = {}
     for row in body["messages"]:
-        if row["role"] == "tool":
+        if row["role"] == "tool" and not row["content"].startswith("error"):
             function = asked[row["tool_call_id"]]
             if function["name"] == "pay":
                 return say("done")

@@ -178,6 +178,35 @@ def serve_policy(
     serve(target, host=host, port=port, key=key, step=step, ready=ready)
 
 
+@app.command("chat")
+@explained
+def chat_with_agent(
+    target: Annotated[
+        str | None, typer.Argument(help="A run directory; or a folder or GGUF file of a model; none with --on.")
+    ] = None,
+    changes: Changes = None,
+    on: On = None,
+    policy: Annotated[str | None, typer.Option(help="The agent in place of the run's, as of `bough eval`.")] = None,
+    task: Annotated[int, typer.Option(help="Number of the first held-out task, from 0.")] = 0,
+    split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples; the run's if not given.")] = None,
+    system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
+    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,
+) -> None:
+    """Watch and steer an agent in its environment, or talk to a model; /help shows what a line can do.
+
+    bough chat runs/a --task 3
+
+    bough chat path/to/model --system 'Answer in one line.' temperature=0.7
+    """
+    from bough.cli.find import split_target
+    from bough.cli.start_chat import start_chat
+
+    place, edits = split_target(target, changes or [])
+    start_chat(place, edits, on=on, policy=policy, task=task, split=split, seed=seed, system=system, step=step, out=out)
+
+
 @app.command("list")
 @explained
 def list_pieces(

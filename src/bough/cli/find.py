@@ -14,9 +14,11 @@ import bough.engine
 from bough.config import ConfigError, unknown
 from bough.config.naming import import_file
 from bough.config.override import PIECE, make, split_arguments
+from bough.engine import OpenAi
 from bough.engine.own_model import has_own_model
 from bough.evaluate.agent import Preset
 from bough.nearest import close
+from bough.policies.server import server
 from bough.policy.folder import similar_folder
 from bough.train import Run, World
 from bough.usercode.origin import describe, place
@@ -142,32 +144,37 @@ def find_policy(policy: str) -> Preset:
 
 
 def evaluated(
-    target: Run | Path | None, on: World | str | None, policy: Preset | str | None
+    target: Run | Path | None, on: World | str | None, policy: Preset | OpenAi | str | None
 ) -> tuple[Run | Path, Preset | None]:
     """The target of an evaluation, and the policy in place of the run's.
 
     Args:
         target: A run or its directory; None with a world.
         on: A world, as in `find_run`.
-        policy: As in `find_policy`; required with a world.
+        policy: As in `find_policy`; or the preset; or a server. Required with a world.
 
     Raises:
         ConfigError: when there is neither a run nor a world, or both, or no policy for a world.
     """
     if (target is None) == (on is None):
         got = "neither a run nor a world" if target is None else "a run and a world (--on)"
-        raise ConfigError(
-            f"got {got}; need one of the two: `bough eval RUN`, or `bough eval --on WORLD --policy POLICY`"
-        )
+        raise ConfigError(f"got {got}; need one of the two: a run directory, or --on WORLD --policy POLICY")
     if on is not None and policy is None:
         raise ConfigError(f"--on {on}: got a world without a policy; need --policy, such as 'OpenAi(...)' or a model")
-    if isinstance(policy, str) and Path(policy).expanduser().exists():
+    if isinstance(policy, str):
         # A run's own paths are relative to the folder in which it started.
-        policy = str(Path(policy).expanduser().absolute())
-    preset = find_policy(policy) if isinstance(policy, str) else policy
+        there = Path(policy).expanduser()
+        policy = find_policy(str(there.absolute()) if there.exists() else policy)
+    elif isinstance(policy, OpenAi):
+        policy = partial(server, engine=policy)
     if target is None:
         target = (on if isinstance(on, World) else find_world(on)).run()
-    return target, preset
+    return target, policy
+
+
+def is_run_directory(path: Path) -> bool:
+    """Whether a folder holds a run, rather than a model."""
+    return (path / "config.json").is_file() and (path / "policy").is_dir()
 
 
 def split_target(target: str | None, changes: Sequence[str]) -> tuple[Path | None, list[str]]:

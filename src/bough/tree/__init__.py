@@ -53,6 +53,7 @@ from bough.tree.texts import (
     text_in,
     tools_at,
     tools_in,
+    written_in,
 )
 from bough.tree.tree import DTYPES, Bools, Floats, Info, Ints, Tree
 from bough.tree.unjudged import fail_unknown, unknown_paths
@@ -125,6 +126,7 @@ __all__ = [
     "openai_messages",
     "tools_at",
     "tools_in",
+    "written_in",
     "action_record",
     "call_record",
     "message_record",
