@@ -166,7 +166,7 @@ def test_the_command(bough: Bough, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "got neither a run nor a world; need one of the two: `bough eval RUN`, or"),
+        ((), "got neither a run nor a world; need one of the two: a run directory, or --on"),
         (("runs/x", "--on", "ledger"), "got a run and a world"),
         (("--on", "ledger"), "got a world without a policy; need --policy"),
         (("runs/x", "--step", "1", "--policy", "smollm2"), "got a checkpoint and another policy"),

@@ -53,7 +53,7 @@ def test_the_same_things_are_dreamt_alike_and_another_run_differently() -> None:
     dream = WorldModel(ask=aside(engine))
 
     async def step(run: int, action: str = "x") -> str:
-        state = dream.state("here", ImaginedEpisode(told="t", run=run))
+        state = dream.state("here", ImaginedEpisode(instructions="t", run=run))
         return (await dream.step(state, action)).state.observation
 
     async def main() -> None:

@@ -283,7 +283,7 @@ def test_tasks_are_drawn_by_weight(tmp_path: Path) -> None:
     runtime = Runtime(RUNS["single stream"].replace(batch_tasks=2), tmp_path, Deadlines())
     known = runtime.train_tasks[0].id
     for _ in range(60):
-        runtime.hooks.transform([rewarded(chains([1.0], task=known))], seed=0)
+        runtime.main.hooks.transform([rewarded(chains([1.0], task=known))], seed=0)
 
     async def draw() -> list[list[str]]:
         return [[task.id for task in await runtime.tasks_from(first)] for first in range(400)]

@@ -42,7 +42,7 @@ def trained(batch: Batch) -> Counter[Read]:
 
 def gap(runtime: Runtime, batch: Batch) -> float:
     """The largest difference between behaviour and learner, nats."""
-    return float((runtime.learner.logprobs(batch) - batch.rollout_logprob).abs().max())
+    return float((runtime.main.learner.logprobs(batch) - batch.rollout_logprob).abs().max())
 
 
 @pytest.mark.parametrize("context", [Full(), Window(turns=1), Window(turns=2), Window(turns=64)], ids=str)
@@ -68,7 +68,9 @@ def test_the_learner_reads_what_the_engine_read(context: Context, tmp_path: Path
             batch = pack(credited)
             assert trained(batch) == written(recorder)
             assert gap(runtime, batch) < 1e-5
-            runtime.learner.step(replace(batch, positive=torch.rand(len(batch.at))), run.loss, run.method.normalizer)
+            runtime.main.learner.step(
+                replace(batch, positive=torch.rand(len(batch.at))), run.loss, run.method.normalizer
+            )
             await runtime.sync(moved=True)
         edits = sum(int((tree.kind == Kind.EDIT).sum()) for tree in trees)
         assert (edits > 0) == (isinstance(context, Window) and context.turns < run.world.limits.turns)

@@ -42,15 +42,16 @@ def test_two_rewards_do_not_pay_under_one_name() -> None:
         compute_rewards([episode()], [EnvReward(), EnvReward(weight=2.0)])
 
 
-def test_an_action_that_ends_both_well_and_badly_is_refused() -> None:
+def test_an_action_after_which_paths_end_well_and_badly_is_paid_at_their_ends() -> None:
     tree = build(
         N(parent=-1, kind=PROMPT),
         N(parent=0, kind=ACTION),
         N(parent=1, kind=OBSERVATION, outcome=DONE, success=True),
         N(parent=1, kind=OBSERVATION, outcome=DONE, success=False),
     )
-    with pytest.raises(ValueError, match=r"got actions \[1\] of task task.*need one ending an action"):
-        compute_rewards([tree], [Success()])
+    (paid,) = compute_rewards([tree], [Success()])
+    assert paid.channels["success"].tolist() == [0.0, 0.0, 1.0, 0.0]
+    assert paid.returns().tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("piece", [InvalidAction, Format])

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bough.store import StoreError, read_trees, write_trees
-from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, RolloutCounts, Source, Task, Tree, spread_nodes
+from bough.tree import DTYPES, Credited, Kind, Outcome, Rewarded, RolloutCounts, Seat, Source, Task, Tree, spread_nodes
 
 WORDS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -28,6 +29,11 @@ def random_parents(rng: np.random.Generator, nodes: int) -> list[int]:
     return parents
 
 
+def random_seat(rng: np.random.Generator, nodes: int, name: str) -> Seat:
+    payoff = np.where(rng.random(nodes) < 0.5, rng.normal(size=nodes), 0.0)
+    return Seat(name=name, payoff=payoff, success=rng.integers(-1, 2, nodes).astype(np.int8))
+
+
 def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict[str, object]]) -> Tree:
     parent = np.array(random_parents(rng, nodes), dtype=np.int32)
     kind = np.array([Kind.PROMPT, *rng.integers(1, 4, nodes - 1)], dtype=np.int8)
@@ -36,6 +42,7 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
     sampled = np.repeat((kind == Kind.ACTION) & (source == Source.SAMPLED), lengths)
     inner = np.isin(np.arange(nodes), parent)
     tokens = len(sampled)
+    seats = ("white", "black") if rng.random() < 0.5 else ()
     return Tree(
         task=Task(id=name, seed=int(rng.integers(1 << 40)), data={"size": nodes}),
         parent=parent,
@@ -59,6 +66,8 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
         value=np.where(rng.random(nodes) < 0.5, rng.random(nodes), np.nan),
         rating=np.where(rng.random(nodes) < 0.5, rng.random(nodes), np.nan),
         visits=rng.integers(0, 9, nodes).astype(np.int32),
+        seat=rng.integers(0, 2 if seats else 1, nodes).astype(np.int8),
+        seats=tuple(random_seat(rng, nodes, each) for each in seats),
         counts=RolloutCounts(turns=int(rng.integers(9)), pruned_branches=None if rng.random() < 0.5 else 2),
         replayed=bool(rng.random() < 0.5),
         info=tuple(info[node % len(info)] if info else {} for node in range(nodes)),
@@ -66,6 +75,7 @@ def random_tree(rng: np.random.Generator, nodes: int, name: str, info: list[dict
 
 
 def random_credited(rng: np.random.Generator, tree: Tree, names: list[str]) -> Credited:
+    tree = replace(tree, seats=(), seat=np.zeros_like(tree.seat))
     rewarded = Rewarded(tree=tree, channels={name: rng.normal(size=tree.nodes) for name in names})
     return spread_nodes(rewarded, rng.normal(size=tree.nodes))
 

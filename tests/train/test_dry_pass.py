@@ -239,8 +239,8 @@ def test_nothing_changes(tmp_path: Path) -> None:
     for name, weight in runtime.policy.parameters().items():
         assert torch.equal(weight, weights[name])
         assert weight.grad is None
-    assert runtime.learner.updates == 0
-    assert not runtime.learner.state()
+    assert runtime.main.learner.updates == 0
+    assert not runtime.main.learner.state()
     assert not fronts[0].heard, "the run's own engine generates nothing"
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from bough.appraise.appraise import Columns
-from bough.appraise.ask import AskModels, Question, Reply, each
+from bough.appraise.ask import AskModels, Question, Reply, check_votes, each
 from bough.appraise.path_fields import path_fields
 from bough.appraise.prompts import Choice, check_places
 from bough.tree import Entry, Tree, Verdict, counted, path

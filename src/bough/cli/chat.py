@@ -4,7 +4,7 @@ import importlib
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -23,6 +23,7 @@ from bough.policy.folder import similar_folder
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
 from bough.store import write_trees
 from bough.train import Run
+from bough.train.evaluation import at_temperature
 from bough.train.watchdog import Watchdog
 from bough.tree import Tree, derive
 
@@ -116,9 +117,7 @@ async def _episodes(target: EvaluationTarget, deadlines: Deadlines, task: int) -
     async with target.open(deadlines) as agent:
         if not 0 <= task < len(agent.tasks):
             raise ConfigError(f"--task {task}: need 0 to {len(agent.tasks) - 1}, a task of evaluation.tasks")
-        inner, temperature = agent.runner.agent, target.run.world.evaluation.temperature
-        sampling = replace(inner.sampling, temperature=temperature, entropies=False)
-        runner = replace(agent.runner, agent=replace(inner, sampling=sampling))
+        runner = at_temperature(agent.runner, target.run.world.evaluation.temperature)
         yield _Opened(runner=runner, chat=partial(EpisodeChat, tasks=agent.tasks))
 
 

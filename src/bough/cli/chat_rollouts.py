@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bough.cli.loop_thread import LoopThread
-from bough.rollout import Rollout, RolloutRunner, TreeBuilder
+from bough.rollout import Rollout, RolloutRunner
 from bough.tree import Task, Tree, derive
 
 if TYPE_CHECKING:
@@ -37,16 +37,7 @@ class ChatRollouts:
 
     def begin(self, task: Task, number: int) -> Rollout:
         """The rollout of a task; its seed is that of an evaluation's task with this number."""
-        runner = self.runner
-        rollout = Rollout(
-            TreeBuilder(task),
-            runner.agent,
-            runner.host,
-            instructions=runner.instructions,
-            limits=runner.limits,
-            seed=derive(self.seed, number),
-            deadlines=runner.deadlines,
-        )
+        rollout = self.runner.rollout(task, derive(self.seed, number))
         self.branches.clear()
         self.grown.append(rollout)
         return rollout

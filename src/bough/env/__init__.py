@@ -2,15 +2,17 @@
 
 from bough.env.check_call import check_call
 from bough.env.database import Database
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Seated, Split, State, Step, UserCodeError, seats_of
 from bough.env.frozenlake import FrozenLake
 from bough.env.function_tool import ToolError
 from bough.env.host import EnvHost, Host
 from bough.env.inline import InProcessHost
 from bough.env.joint import ParallelCalls
 from bough.env.mcp import McpHttp, McpStdio
+from bough.env.planner_executor import PlannerExecutor
 from bough.env.program_tasks import ProgramTasks
 from bough.env.replay import Replay
+from bough.env.script import RandomAction, Script
 from bough.env.shop import Shop
 from bough.env.sokoban import Sokoban
 from bough.env.textworld import TextWorld
@@ -31,8 +33,12 @@ __all__ = [
     "McpStdio",
     "ParallelCalls",
     "Oracle",
+    "PlannerExecutor",
     "ProgramTasks",
+    "RandomAction",
     "Replay",
+    "Script",
+    "Seated",
     "Shop",
     "Sokoban",
     "Split",
@@ -45,5 +51,6 @@ __all__ = [
     "Workers",
     "call",
     "check_call",
+    "seats_of",
     "tools_env",
 ]

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard, TypeVar, cast
 
 import numpy as np
 
-from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError
+from bough.env.env import Env, EnvFault, Oracle, Split, State, Step, UserCodeError, seats_of
 from bough.tree import Action, AgentAction, Message, Outcome, Task, Tool, message_record
 from bough.usercode.origin import describe, place, shorten
 
@@ -122,6 +122,8 @@ class ValidatedEnv:
             if not isinstance(flag, int) or flag not in (0, 1):
                 raise self._wrong("step", f"Step.{field} = {_shown(flag)}", "True or False")
         state = self._state(step.state, "step")
+        if step.payoffs or step.successes:
+            self._check_seats(step)
         plain = (step.valid is True or step.valid is False) and (step.success is True or step.success is False)
         if plain and state is step.state and not step.info:
             return step
@@ -142,6 +144,9 @@ class ValidatedEnv:
             )
         if not _is_tuple_of(state.tools, Tool):
             raise self._wrong(call, f"State.tools = {_shown(state.tools)}", "a tuple of Tool")
+        seats = seats_of(self.env)
+        if state.seat not in seats and (seats or state.seat):
+            raise self._wrong(call, f"State.seat = {state.seat!r}", f"one of {[*seats]}" if seats else "no seat")
         texts: dict[str, object] = {"observation": observed, "key": state.key}
         for field, text in texts.items():
             if not isinstance(text, str):
@@ -152,6 +157,18 @@ class ValidatedEnv:
         if actions is not None and not (_is_texts(actions) and all(map(_is_unicode, actions))):
             raise self._wrong(call, f"State.admissible = {_shown(state.admissible)}", "a tuple of strings, or None")
         return state
+
+    def _check_seats(self, step: Step) -> None:
+        seats = seats_of(self.env)
+        for field, by_seat in (("payoffs", step.payoffs), ("successes", step.successes)):
+            if unknown := [name for name in by_seat if name not in seats]:
+                raise self._wrong("step", f"Step.{field} of {unknown}", f"seats among {[*seats]}")
+        for name, payoff in step.payoffs.items():
+            if not isinstance(cast("object", payoff), int | float) or not _is_finite(payoff):
+                raise self._wrong("step", f"Step.payoffs[{name!r}] = {_shown(payoff)}", "a finite float")
+        for name, success in step.successes.items():
+            if not isinstance(cast("object", success), bool):
+                raise self._wrong("step", f"Step.successes[{name!r}] = {_shown(success)}", "True or False")
 
     def _plain(self, value: object, where: str) -> object:
         """Returns `value` as a value that JSON can write."""

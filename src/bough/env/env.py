@@ -32,6 +32,8 @@ class State:
         value: The environment's private data; only the environment reads it.
         admissible: The valid actions in this state, where the environment lists them.
         tools: The tools that the agent can call in this state.
+        seat: The seat that acts in this state, one of `seats` of the environment; "" in an environment for one agent.
+            The observation is for this seat alone.
     """
 
     observation: Observation
@@ -39,6 +41,7 @@ class State:
     value: object
     admissible: tuple[str, ...] | None = None
     tools: tuple[Tool, ...] = ()
+    seat: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,9 @@ class Step:
         outcome: `OPEN`, or `TERMINATED` or `TRUNCATED` when the episode is over.
         valid: Whether the environment recognised the action.
         success: Whether the task is now solved.
+        payoffs: With several seats, the reward of each seat by name, where they differ; a seat that is missing gets 0.
+            Without payoffs each seat gets `reward`.
+        successes: With several seats, whether each seat has succeeded, by name, where they differ from `success`.
         replayed_steps: Number of earlier steps that were replayed to reach this state.
         info: Further data; values that JSON can write.
     """
@@ -61,6 +67,8 @@ class Step:
     outcome: Outcome = Outcome.OPEN
     valid: bool = True
     success: bool = False
+    payoffs: Mapping[str, float] = field(default_factory=dict[str, float])
+    successes: Mapping[str, bool] = field(default_factory=dict[str, bool])
     replayed_steps: int = 0
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
@@ -116,6 +124,24 @@ class Oracle(Protocol):
     def plan(self, state: State) -> tuple[AgentAction, ...] | None:
         """Returns actions from `state` to success, shortest or by demonstration; None when there are none."""
         ...
+
+
+@runtime_checkable
+class Seated(Protocol):
+    """An environment for several agents: `State.seat` names the one that acts.
+
+    Each seat reads only its own observations. Its first prompt begins with its instructions.
+    """
+
+    @property
+    def seats(self) -> Mapping[str, str]:
+        """The instructions of each seat, by name; empty in a wrapper of an environment for one agent."""
+        ...
+
+
+def seats_of(env: Env) -> Mapping[str, str]:
+    """The instructions of each seat of an environment; empty for one agent."""
+    return env.seats if isinstance(env, Seated) else {}
 
 
 def env_gives(env: Env) -> frozenset[Need]:

@@ -2,10 +2,11 @@
 
 import json
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives
+from bough.env.env import Branching, Closing, Env, EnvFault, Oracle, Split, State, Step, env_gives, seats_of
 from bough.tree import AgentAction, Outcome, Task, action_record
 from bough.tree.needs import ORACLE, Need
 
@@ -58,6 +59,11 @@ class Replay:
     def instructions(self) -> str:
         """The inner environment's instructions."""
         return self.env.instructions
+
+    @property
+    def seats(self) -> Mapping[str, str]:
+        """The inner environment's seats."""
+        return seats_of(self.env)
 
     @property
     def gives(self) -> frozenset[Need]:

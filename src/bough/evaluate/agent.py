@@ -28,11 +28,13 @@ class Evaluee:
         name: "step 24" for a checkpoint; the model of a server; the class of another policy.
         runner: Grows trees.
         tasks: The held-out tasks.
+        seat: The seat of the policy; "" in an environment for one agent.
     """
 
     name: str
     runner: RolloutRunner
     tasks: list[Task]
+    seat: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +69,11 @@ class EvaluationTarget:
         runtime = Runtime(self.run, self.assets, deadlines, trains=False)
         try:
             if self.checkpoint is not None:
-                runtime.policy.load_state(self.checkpoint.tensors("policy"))
+                runtime.load(self.checkpoint)
             await runtime.sync(moved=False)
             name = type(self.run.world.policy).__name__ if self.checkpoint is None else f"step {self.checkpoint.step}"
-            yield Evaluee(name=name, runner=runtime.rollouts, tasks=runtime.heldout_tasks)
+            seat = runtime.main.trainee.seat
+            yield Evaluee(name=name, runner=runtime.rollouts, tasks=runtime.heldout_tasks, seat=seat)
         finally:
             await runtime.close()
 

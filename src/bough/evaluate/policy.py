@@ -86,6 +86,7 @@ async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProg
             agent.tasks,
             temperature=run.world.evaluation.temperature,
             seed=derive(run.seed, "heldout"),
+            seat=agent.seat,
             shelf=CountedTrees(None, tell, len(agent.tasks)),
         )
         engine = agent.runner.agent.engine

@@ -123,9 +123,7 @@ async def _local(
     from bough.train.runtime import Runtime
 
     runtime = Runtime(run, directory.policy, deadlines, trains=False)
-    runtime.policy.load_state(checkpoint.tensors("policy"))
-    if runtime.critic is not None:
-        runtime.critic.load_state(checkpoint.tensors("critic"))
+    runtime.load(checkpoint)
     try:
         await runtime.sync(moved=False)
         return await _grow(run, runtime.rollouts, runtime.heldout_tasks, folder, tell)

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bough.engine import OwnModel, Remote
+from bough.env import seats_of
+from bough.env.script import Script
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
+from bough.rollout.seats import SeatAgent
 from bough.train import Run
 from bough.train.models import role_model
 from bough.train.opening import TimedHost, draw_tasks
@@ -57,8 +60,14 @@ async def server_agent(
         parser=world.parser,
         sampling=world.sampling,
     )
+    seats = {seat: _seat(run, seat, instructions, agent) for seat, instructions in seats_of(world.env).items()}
     runner = RolloutRunner(
-        agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, deadlines=deadlines
+        agent=agent,
+        host=host,
+        instructions=world.env.instructions,
+        limits=world.limits,
+        deadlines=deadlines,
+        seats=seats,
     )
     try:
         if isinstance(engine, Remote):
@@ -69,3 +78,11 @@ async def server_agent(
         await host.close()
         for model in (own, *models.values()):
             await model.engine.close()
+
+
+def _seat(run: Run, seat: str, instructions: str, agent: Agent) -> SeatAgent:
+    """The agent of a seat: the run's script if it has one, else the server's model."""
+    policy = run.policies.get(seat)
+    if isinstance(policy, Script):
+        return SeatAgent(instructions=instructions, agent=policy, automatic=True)
+    return SeatAgent(instructions=instructions, agent=agent)

@@ -8,6 +8,7 @@ from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import DeadlineExceeded, Deadlines, Wait
 from bough.rollout.rollout import Rollout
 from bough.rollout.runner import Evaluates, Explorer, RolloutRunner, Rollouts, TreeStore, paths_of
+from bough.rollout.seats import SeatAgent, SeatContext
 
 __all__ = [
     "Agent",
@@ -24,6 +25,8 @@ __all__ = [
     "Budget",
     "Limits",
     "RoleModel",
+    "SeatAgent",
+    "SeatContext",
     "NodeDraft",
     "Rollout",
     "TreeStore",

@@ -48,7 +48,7 @@ async def attempt(rollout: Rollout, cursor: Cursor, *, branch: int, hints: Hints
             actions.append(action)
             leaf = rollout.answered.get(action, action)
         if isinstance(after, Outcome):
-            success = rollout.builder.nodes[leaf].success is True
+            success = bool(actions) and rollout.builder.solved(actions[-1], leaf)
             return Attempt(cursors=tuple(places), actions=tuple(actions), leaf=leaf, outcome=after, success=success)
         here = after
 

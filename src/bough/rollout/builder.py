@@ -2,13 +2,26 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from bough.tree import DTYPES, Floats, Kind, Outcome, RolloutCounts, Source, Task, Tree, TruncatedBy, draft_columns
+from bough.tree import (
+    DTYPES,
+    Floats,
+    Kind,
+    Outcome,
+    RolloutCounts,
+    Seat,
+    Source,
+    Task,
+    Ternary,
+    Tree,
+    TruncatedBy,
+    draft_columns,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -20,6 +33,8 @@ class NodeDraft:
         logprobs: Log-probability of each token [tokens], nats, where the policy sampled; else None.
         entropies: Entropy of each token [tokens], nats, where the policy sampled; else None.
         state: Key of the environment's state, "" when unknown.
+        payoffs: `Step.payoffs` of an action.
+        successes: `Step.successes` at the end of a path.
     """
 
     parent: int
@@ -43,6 +58,9 @@ class NodeDraft:
     value: float = math.nan
     rating: float = math.nan
     visits: int = 0
+    seat: int = 0
+    payoffs: Mapping[str, float] = field(default_factory=dict[str, float])
+    successes: Mapping[str, bool] = field(default_factory=dict[str, bool])
     info: dict[str, object] = field(default_factory=dict[str, object])
 
 
@@ -51,12 +69,13 @@ class TreeBuilder:
 
     Attributes:
         task: The task.
+        seats: The names of the environment's seats; empty for one agent.
         nodes: The nodes.
         counts: Counts of the rollout so far.
     """
 
-    def __init__(self, task: Task) -> None:
-        self.task = task
+    def __init__(self, task: Task, seats: Sequence[str] = ()) -> None:
+        self.task, self.seats = task, tuple(seats)
         self.counts = RolloutCounts()
         self.nodes: list[NodeDraft] = []
 
@@ -91,12 +110,29 @@ class TreeBuilder:
             entropies=None if node.entropies is None else node.entropies[:at],
             source=node.source,
             policy_version=node.policy_version,
+            seat=node.seat,
         )
         self.nodes.append(first)
         node.tokens, node.parent, node.branch = node.tokens[at:], len(self.nodes) - 1, 0
         node.logprobs = None if node.logprobs is None else node.logprobs[at:]
         node.entropies = None if node.entropies is None else node.entropies[at:]
         return node.parent
+
+    def reward(self, action: int, last: int) -> float:
+        """The reward of the seat that acted at node `action`, from there down to its descendant `last`."""
+        total, number = 0.0, last
+        while number != action:
+            total += _payoff(self.nodes[number], self._seat(action))
+            number = self.nodes[number].parent
+        return total + self.nodes[action].env_reward
+
+    def solved(self, action: int, last: int) -> bool:
+        """Whether the seat that acted at node `action` has succeeded at its descendant `last`."""
+        end = self.nodes[last]
+        return end.successes.get(self._seat(action), end.success) is True
+
+    def _seat(self, number: int) -> str:
+        return self.seats[self.nodes[number].seat] if self.seats else ""
 
     def done(self) -> Tree:
         """Freeze the tree. Nodes are sorted depth first and siblings by branch, whatever the order of completion."""
@@ -118,7 +154,13 @@ class TreeBuilder:
             **draft_columns(nodes),
         }
         arrays: dict[str, Any] = {name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()}
-        return Tree(task=self.task, counts=self.counts, info=tuple(node.info for node in nodes), **arrays)
+        return Tree(
+            task=self.task,
+            counts=self.counts,
+            info=tuple(node.info for node in nodes),
+            seats=tuple(_seat(name, nodes) for name in self.seats),
+            **arrays,
+        )
 
     def _order(self) -> list[int]:
         children: list[list[int]] = [[] for _ in self.nodes]
@@ -141,6 +183,18 @@ def _per_token(nodes: Sequence[NodeDraft], values: Sequence[Sequence[float] | No
         for node, given in zip(nodes, values, strict=True)
     ]
     return np.concatenate(parts)
+
+
+def _seat(name: str, nodes: Sequence[NodeDraft]) -> Seat:
+    """The columns of a seat."""
+    payoff = [_payoff(node, name) for node in nodes]
+    success = [node.successes.get(name, node.success) for node in nodes]
+    known = [Ternary.UNKNOWN if each is None else each for each in success]
+    return Seat(name=name, payoff=np.asarray(payoff, dtype=np.float64), success=np.asarray(known, dtype=np.int8))
+
+
+def _payoff(node: NodeDraft, seat: str) -> float:
+    return node.payoffs.get(seat, 0.0) if node.payoffs else node.env_reward
 
 
 def _hash(key: str) -> int:

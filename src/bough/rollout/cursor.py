@@ -1,9 +1,10 @@
 """Cursors and pending actions: immutable positions of a rollout, each of which can be continued several times."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bough.context import Parsed, Turn
 from bough.env import State
+from bough.rollout.seats import SeatContext, SeatContexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,9 +15,11 @@ class Cursor:
         node: Builder index of the node.
         state: The environment's state.
         text: All tokens of the prompt for the next action.
-        past: The turns so far.
+        past: The turns so far; with several seats, those of the seat that acts.
         sampled_tokens: Number of tokens sampled on the path so far.
         branches: The branch of each turn; identifies the cursor in seeds and messages.
+        actions: Number of actions on the path so far, of all seats.
+        waiting: With several seats, the contexts of those that have acted and do not act now.
     """
 
     node: int
@@ -25,6 +28,8 @@ class Cursor:
     past: tuple[Turn, ...]
     sampled_tokens: int
     branches: tuple[int, ...]
+    actions: int = 0
+    waiting: SeatContexts = field(default_factory=dict[str, SeatContext])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

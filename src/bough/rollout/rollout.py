@@ -1,20 +1,23 @@
 """The rollout of an agent in an environment: each operation stores its result in the tree."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TypeVar
 
-from bough.context import Turn, full_instructions
+from bough.context import Turn
 from bough.engine import Sampling
-from bough.env import Branching, EnvFault, Host, Step
+from bough.env import Branching, EnvFault, Host
 from bough.rollout.agent import Agent, Limits
+from bough.rollout.automatic import AutomaticSeats
 from bough.rollout.budget import Budget, BudgetExceeded, Usage
-from bough.rollout.builder import NodeDraft, TreeBuilder
+from bough.rollout.builder import TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
+from bough.rollout.observer import Observer
 from bough.rollout.open_ends import end_open
-from bough.rollout.writer import Writer
-from bough.tree import AgentAction, Kind, Outcome, Source, TruncatedBy, fault_in, observation_info, plain_text
+from bough.rollout.seats import SeatAgent
+from bough.rollout.writer import Writer, make_writers
+from bough.tree import AgentAction, Outcome, Source, TruncatedBy, fault_in
 from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
 
@@ -49,18 +52,27 @@ class Rollout:
         limits: Limits,
         seed: int,
         deadlines: Deadlines,
+        seats: Mapping[str, SeatAgent] | None = None,
     ) -> None:
         self.builder, self.agent = builder, agent
         self.limits, self.deadlines = limits, deadlines
         self.budget = Budget(limits)
         self.answered: dict[int, int] = {}
         self._host = host
-        self._instructions = full_instructions(instructions, agent.parser)
         self._seed = seed
-        self._writer = Writer(
-            builder=builder, agent=agent, instructions=self._instructions, limits=limits, seed=seed, deadlines=deadlines
+        self._seats = seats or {"": SeatAgent(instructions=instructions, agent=agent)}
+        self._writers = make_writers(
+            self._seats, builder=builder, agent=agent, limits=limits, seed=seed, deadlines=deadlines
         )
+        self._automatic = AutomaticSeats(seats=self._seats, builder=builder, seed=seed, turn=self._turn)
+        self._observer = Observer(builder=builder, writers=self._writers, limits=limits)
         self._stopped: dict[int, TruncatedBy] = {}
+
+    def _writer(self, at: Cursor | PendingAction | None = None) -> Writer:
+        """The writer of the seat that acts at a position; without one, that of the first seat."""
+        if at is None:
+            return next(iter(self._writers.values()))
+        return self._writers[at.state.seat if isinstance(at, Cursor) else at.cursor.state.seat]
 
     async def root(self) -> Cursor:
         """Start the task, and execute the actions of `Task.start`.
@@ -69,30 +81,24 @@ class Rollout:
             EnvFault: when the environment did not start, or broke during `Task.start`.
             ValueError: when the first prompt does not fit the model, or the episode is over after `Task.start`.
         """
-        state = await self._from_env(self._host.start(self.builder.task), "start", ())
-        text = self._writer.extend((), state.observation, state.tools).tokens
-        capacity = self.agent.engine.context_tokens
-        if len(text) >= capacity:
-            raise ValueError(
-                f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
-                f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
-            )
-        info: dict[str, object] = {"text": plain_text(state.observation), "instructions": self._instructions}
-        info |= observation_info(state.observation, state.tools or None)
-        node = self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, info=info))
-        cursor = Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
+        cursor = self._observer.first(await self._from_env(self._host.start(self.builder.task), "start", ()))
         start = self.builder.task.start
         for number, action in enumerate(start):
-            after = await self.advance(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
-            if after is Outcome.FAILED:
-                raise EnvFault(fault_in(self.builder.nodes[-1].info) or "")
-            if isinstance(after, Outcome):
-                raise ValueError(
-                    f"task {self.builder.task.id}: got a start that is over after {number + 1} of {len(start)} actions "
-                    f"({after.name}); need a start that leaves at least one turn within the limits of a path and a tree"
-                )
-            cursor = after
-        return cursor
+            after, _ = await self._turn(cursor, action=action, source=Source.REPLAYED, ahead=start[number:])
+            cursor = self._begun(after, f"{number + 1} of {len(start)} actions")
+        after, _ = await self._automatic.play(cursor, cursor.node)
+        return self._begun(after, "the turns of automatic seats")
+
+    def _begun(self, after: Cursor | Outcome, what: str) -> Cursor:
+        """The cursor; or the error of an episode that is over before its first turn."""
+        if isinstance(after, Cursor):
+            return after
+        if after is Outcome.FAILED:
+            raise EnvFault(fault_in(self.builder.nodes[-1].info) or "")
+        raise ValueError(
+            f"task {self.builder.task.id}: got a start that is over after {what} ({after.name}); need a start that "
+            "leaves at least one turn within the limits of a path and a tree"
+        )
 
     @property
     def sampling(self) -> Sampling:
@@ -135,7 +141,29 @@ class Rollout:
         Returns:
             The next cursor, or the outcome of the path.
         """
-        writer, sampling = self._writer, self.sampling
+        after, node = await self._turn(cursor, branch=branch, action=action, source=source, ahead=ahead, hint=hint)
+        return after if node is None else await self._others(after, node)
+
+    async def _others(self, after: Cursor | Outcome, action: int) -> Cursor | Outcome:
+        """Take the turns of automatic seats after an action."""
+        after, last = await self._automatic.play(after, self.answered.get(action, action))
+        if action in self.answered:
+            self.answered[action] = self.answered.get(last, last)
+        return after
+
+    async def _turn(
+        self,
+        cursor: Cursor,
+        *,
+        branch: int = 0,
+        action: AgentAction | None = None,
+        source: Source = Source.FORCED,
+        ahead: Sequence[AgentAction] = (),
+        hint: str = "",
+    ) -> tuple[Cursor | Outcome, int | None]:
+        """One turn, as in `advance`; returns the node of the action too, None without one."""
+        writer = self._writer(cursor)
+        sampling = writer.agent.sampling
         max_cost = Usage() if action is not None else writer.max_cost(cursor, sampling)
         try:
             # One reservation for both halves: a sampled action that can't be executed would be wasted.
@@ -144,10 +172,12 @@ class Rollout:
                     draft = await writer.sample(cursor, branch, sampling, max_cost, hint=hint, cost=cost)
                 else:
                     draft = writer.force_action(cursor, action, branch=branch, source=source, ahead=ahead)
-                return draft if isinstance(draft, Outcome) else await self._act(draft, cost)
+                if isinstance(draft, Outcome):
+                    return draft, None
+                return await self._act(draft, cost), draft.node
         except BudgetExceeded as short:
             self.stop(cursor, short.budget)
-            return Outcome.TRUNCATED
+            return Outcome.TRUNCATED, None
 
     async def roll_out(self, cursor: Cursor, *, branch: int = 0) -> Outcome:
         """Sample from `cursor` to the end of the path; `branch` is that of the first turn, later turns are branch 0."""
@@ -184,21 +214,22 @@ class Rollout:
         """
         if isinstance(at, PendingAction) and (at.complete or hint):
             raise ValueError(f"Rollout.sample: got {at.complete=} and {hint=}; need an incomplete action, and no hint")
-        chosen = sampling or self.sampling
-        max_cost = self._writer.max_cost(at, chosen, most)
+        writer = self._writer(at)
+        chosen = sampling or writer.agent.sampling
+        max_cost = writer.max_cost(at, chosen, most)
         async with self.budget.reserve(max_cost) as cost:
-            return await self._writer.sample(at, branch, chosen, max_cost, hint=hint, cost=cost)
+            return await writer.sample(at, branch, chosen, max_cost, hint=hint, cost=cost)
 
     def force_action(self, cursor: Cursor, action: AgentAction, *, branch: int = 0) -> PendingAction:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
-        return self._writer.force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
+        return self._writer(cursor).force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
 
     def force_tokens(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
         """Add a piece of an action without sampling; it has no log-probabilities and costs nothing.
 
         A piece that ends with a stop token, or reaches the maximum length of an action, completes it.
         """
-        return self._writer.force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
+        return self._writer(at).force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
         """The first `at` tokens of an action; start new branches there, with numbers other than 0.
@@ -206,7 +237,7 @@ class Rollout:
         Raises:
             ValueError: when `at` leaves no token on one of the sides.
         """
-        return self._writer.cut(draft, at)
+        return self._writer(draft).cut(draft, at)
 
     async def execute(self, draft: PendingAction) -> Cursor | Outcome:
         """Execute an action: step the environment and add the observation.
@@ -215,7 +246,8 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of turns.
         """
         async with self.budget.reserve(Usage(turns=self._steps(draft.cursor))) as cost:
-            return await self._act(draft, cost)
+            after = await self._act(draft, cost)
+        return await self._others(after, draft.node)
 
     async def ask(
         self, system: str, text: str, *name: int | str, sampling: Sampling | None = None, role: str = POLICY
@@ -238,7 +270,7 @@ class Rollout:
             cost.calls = 1
             prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
             seed = derive(self._seed, "ask", *name)
-            tokens = (await self._writer.complete(prompt, chosen, seed, owner=owner, role=role)).tokens
+            tokens = (await self._writer().complete(prompt, chosen, seed, owner=owner, role=role)).tokens
             cost.tokens = len(tokens)
             return model.renderer.text(tokens)
 
@@ -251,7 +283,7 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             ValueError: when the agent has no critic.
         """
-        critic = self.agent.critic
+        critic = self._writer(at).agent.critic
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
         text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
@@ -259,7 +291,7 @@ class Rollout:
             cost.calls = 1
             return await self.deadlines.until(
                 critic(text),
-                owner=self._writer.name(at.branches),
+                owner=self._writer(at).name(at.branches),
                 thing=f"value of {len(text)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
@@ -273,12 +305,13 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
         """
-        read, tokens, branches = self._writer.reads(item, role)
+        writer = self._writer(item if isinstance(item, PendingAction) else None)
+        read, tokens, branches = writer.reads(item, role)
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
-                self.agent.model(role).engine.score(read, tokens),
-                owner=self._writer.name(branches),
+                writer.agent.model(role).engine.score(read, tokens),
+                owner=writer.name(branches),
                 thing=f"score of {len(tokens)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
@@ -297,8 +330,8 @@ class Rollout:
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
-                self.agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
-                owner=self._writer.name(cursor.branches),
+                self._writer(cursor).agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
+                owner=self._writer(cursor).name(cursor.branches),
                 thing=f"scores of {len(drafts)} actions",
                 deadline_s=self.limits.engine_deadline_s,
             )
@@ -309,7 +342,7 @@ class Rollout:
         An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
         """
         if isinstance(at, PendingAction) and not at.complete:
-            self._writer.record(at)
+            self._writer(at).record(at)
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
@@ -320,21 +353,21 @@ class Rollout:
 
     def _steps(self, cursor: Cursor) -> int:
         """Maximum number of environment steps of a turn."""
-        return 1 + (len(cursor.past) if self._host.branching is Branching.REPLAY else 0)
+        return 1 + (cursor.actions if self._host.branching is Branching.REPLAY else 0)
 
     async def _act(self, draft: PendingAction, cost: Usage) -> Cursor | Outcome:
         """Step the environment, and add the real cost to `cost`."""
         cursor, node = draft.cursor, self.builder.nodes[draft.node]
         if not draft.complete:
-            self._writer.record(draft)
+            self._writer(draft).record(draft)
         cost.turns = 1
         try:
             step = await self._from_env(self._host.step(cursor.state, draft.parsed.action), "step", draft.branches)
         except EnvFault as fault:
             node.outcome, node.info["fault"] = Outcome.FAILED, str(fault)
             return Outcome.FAILED
-        node.env_reward = step.reward
-        node.valid = step.valid
+        node.env_reward = step.payoffs.get(cursor.state.seat, 0.0) if step.payoffs else step.reward
+        node.payoffs, node.valid = step.payoffs, step.valid
         cost.turns += step.replayed_steps
         self.budget.replayed += step.replayed_steps
         turn = Turn(
@@ -351,46 +384,12 @@ class Rollout:
             past=(*cursor.past, turn),
             sampled_tokens=cursor.sampled_tokens + draft.sampled_tokens,
             branches=draft.branches,
+            actions=cursor.actions + 1,
+            waiting=cursor.waiting,
         )
-        return self._observe(after, step)
-
-    def _observe(self, after: Cursor, step: Step) -> Cursor | Outcome:
-        """Add the observation; `after.node` is the action before it."""
-        node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key)
-        node.info["text"] = plain_text(step.state.observation)
-        tools = None if step.state.tools == after.past[-1].tools else step.state.tools
-        node.info |= observation_info(step.state.observation, tools)
-        if step.replayed_steps:
-            node.info["replayed_steps"] = step.replayed_steps
-        if step.info:
-            node.info["env"] = dict(step.info)
-        number = self.answered[after.node] = self.builder.add(node)
-        spent = self._exhausted(after)
-        if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
-            # The episode is over, so the last observation adds no tokens.
-            return self._end(node, step.outcome, step, spent)
-        extension = self._writer.extend(after.past, step.state.observation, step.state.tools)
-        text = extension.tokens if extension.kind is Kind.EDIT else (*after.text, *extension.tokens)
-        if fits := len(text) < self.agent.engine.context_tokens:
-            # Stored for truncated paths too: a critic values their final state.
-            node.kind, node.tokens = extension.kind, extension.tokens
-        if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
-            if not over and not spent:
-                node.info["needed_tokens"] = len(text)
-            return self._end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
-        return replace(after, node=number, state=step.state, text=text)
-
-    def _end(self, node: NodeDraft, outcome: Outcome, step: Step, spent: TruncatedBy) -> Outcome:
-        node.outcome, node.success = outcome, step.success
-        node.truncated_by = spent or TruncatedBy.ENVIRONMENT if outcome is Outcome.TRUNCATED else TruncatedBy.NOTHING
-        return outcome
-
-    def _exhausted(self, cursor: Cursor) -> TruncatedBy:
-        """The first exhausted budget of the path, or `NOTHING`."""
-        limits, turns = self.limits, len(cursor.past) - len(self.builder.task.start)
-        spent = limits.tokens is not None and cursor.sampled_tokens >= limits.tokens
-        return TruncatedBy.TURNS if turns >= limits.turns else TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
+        self.answered[draft.node], result = self._observer.add(after, step, cursor.state.seat)
+        return result
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
-        owner, deadline_s = self._writer.name(branches), self.limits.env_deadline_s
+        owner, deadline_s = self._writer().name(branches), self.limits.env_deadline_s
         return await self.deadlines.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)

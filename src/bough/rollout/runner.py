@@ -3,7 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, cast, runtime_checkable
 
 from bough.env import EnvFault, Host
@@ -11,6 +11,7 @@ from bough.rollout.agent import Agent, Limits
 from bough.rollout.builder import TreeBuilder
 from bough.rollout.deadlines import Deadlines
 from bough.rollout.rollout import Rollout
+from bough.rollout.seats import SeatAgent
 from bough.tree import Task, Tree, counted, fault_in
 from bough.tree.seeds import derive
 
@@ -93,6 +94,7 @@ class RolloutRunner:
         instructions: The environment's instructions, at the start of the prompt.
         limits: Budgets of a path and of a tree.
         deadlines: The run's register of pending awaits.
+        seats: The agents of the environment's seats, by name; empty for one agent.
         max_concurrent: Maximum number of trees that grow at a time.
         start_retries: How often a task whose environment did not start is retried.
     """
@@ -102,6 +104,7 @@ class RolloutRunner:
     instructions: str
     limits: Limits
     deadlines: Deadlines
+    seats: Mapping[str, SeatAgent] = field(default_factory=dict[str, SeatAgent])
     max_concurrent: int = 64
     start_retries: int = 2
 
@@ -155,27 +158,31 @@ class RolloutRunner:
         # Concurrent branches fail for one reason. Raised outside of `except`, it keeps its own cause and context.
         raise error
 
+    def rollout(self, task: Task, seed: int) -> Rollout:
+        """The rollout of a task, before its start."""
+        return Rollout(
+            TreeBuilder(task, tuple(self.seats)),
+            self.agent,
+            self.host,
+            instructions=self.instructions,
+            limits=self.limits,
+            seed=seed,
+            deadlines=self.deadlines,
+            seats=self.seats,
+        )
+
     async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
         """A tree, or the text of the fault when the task did not start."""
         fault = ""
         for _ in range(self.start_retries + 1):
-            builder = TreeBuilder(task)
-            rollout = Rollout(
-                builder,
-                self.agent,
-                self.host,
-                instructions=self.instructions,
-                limits=self.limits,
-                seed=seed,
-                deadlines=self.deadlines,
-            )
+            rollout = self.rollout(task, seed)
             try:
                 await explorer(rollout)
             except EnvFault as error:
                 fault = str(error)
                 continue
             rollout.finish()
-            return builder.done()
+            return rollout.builder.done()
         return fault
 
 

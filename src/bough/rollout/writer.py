@@ -1,16 +1,18 @@
 """Adding actions to a tree under construction: sampled in one go or in pieces, or given."""
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, parse_tokens
+from bough.context import ContextUpdate, Parsed, PromptedParser, Turn, full_instructions, parse_tokens
 from bough.engine import Completion, EngineFault, FinishReason, Request, Sampling
+from bough.env.script import Script
 from bough.rollout.agent import Agent, Limits
 from bough.rollout.budget import Usage
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor, PendingAction
 from bough.rollout.deadlines import Deadlines
+from bough.rollout.seats import SeatAgent
 from bough.tree import AgentAction, Kind, Observation, Outcome, Source, Tool, action_info, action_text, add_line
 from bough.tree.needs import POLICY
 from bough.tree.seeds import derive
@@ -18,15 +20,17 @@ from bough.tree.seeds import derive
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """Samples the actions of a rollout; `Rollout` calls it and charges the budget.
+    """Samples the actions of a seat of a rollout; `Rollout` calls it and charges the budget.
 
     Attributes:
         builder: The tree that gets the actions.
         agent: The agent that samples them.
-        instructions: The text at the start of the prompt.
+        instructions: The environment's instructions.
         limits: Budgets of a path.
         seed: Seed of the tree.
         deadlines: The run's register of pending awaits.
+        seat: Index of the seat.
+        script: Acts in place of the agent, without tokens.
     """
 
     builder: TreeBuilder
@@ -35,6 +39,13 @@ class Writer:
     limits: Limits
     seed: int
     deadlines: Deadlines
+    seat: int = 0
+    script: Script | None = None
+
+    @property
+    def system(self) -> str:
+        """The system prompt: the instructions, and those of the parser's format."""
+        return full_instructions(self.instructions, self.agent.parser)
 
     def max_cost(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
         """The maximum cost of a completion; its tokens are the maximum number of sampled tokens."""
@@ -57,7 +68,7 @@ class Writer:
             cost: Receives the real cost.
         """
         branches, limited = _below(at, branch), replace(sampling, max_tokens=most.tokens)
-        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch)
+        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, seat=self.seat)
         prompt = (
             (*at.cursor.text, *at.tokens)
             if isinstance(at, PendingAction)
@@ -100,7 +111,9 @@ class Writer:
         self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int, source: Source, whole: bool
     ) -> PendingAction:
         """Add tokens without sampling; `whole` marks the action as complete, whatever its tokens are."""
-        node = NodeDraft(parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source)
+        node = NodeDraft(
+            parent=at.node, kind=Kind.ACTION, branch=branch, tokens=tuple(tokens), source=source, seat=self.seat
+        )
         ends = whole or (bool(tokens) and tokens[-1] in self.agent.renderer.stop_tokens)
         full = _begun(at) + len(tokens) >= self.agent.sampling.max_tokens
         draft = self._pending(_cursor(at), self.builder.add(node), _below(at, branch), whole=ends or full)
@@ -116,6 +129,11 @@ class Writer:
         """Add an action without sampling, in the parser's form."""
         renderer, parser = self.agent.renderer, self.agent.parser
         written, found = action, Parsed(action=action, well_formed=True)
+        if self.script is not None:
+            draft = self.force_tokens(cursor, (), branch=branch, source=source, whole=True)
+            draft = replace(draft, parsed=found)
+            self.record(draft, found.text)
+            return draft
         if isinstance(parser, PromptedParser) and isinstance(action, str):
             written = parser.write(action, cursor.past, [action_text(each) for each in ahead] or (action,))
             found = replace(parser(written), action=action)
@@ -187,7 +205,7 @@ class Writer:
 
     def extend(self, past: Sequence[Turn], observation: Observation, tools: Sequence[Tool]) -> ContextUpdate:
         """The update of the context before the next action; without turns, the first prompt."""
-        return self.agent.context.extend(self.agent.renderer, self.instructions, past, observation, tools)
+        return self.agent.context.extend(self.agent.renderer, self.system, past, observation, tools)
 
     def name(self, branches: tuple[int, ...]) -> str:
         """The name of a position, for messages."""
@@ -229,6 +247,31 @@ class Writer:
             return extension.tokens
         added = len(self.builder.nodes[cursor.node].tokens)
         return (*cursor.text[: len(cursor.text) - added], *extension.tokens)
+
+
+def make_writers(
+    seats: Mapping[str, SeatAgent],
+    *,
+    builder: TreeBuilder,
+    agent: Agent,
+    limits: Limits,
+    seed: int,
+    deadlines: Deadlines,
+) -> dict[str, Writer]:
+    """The writer of each seat, by name; that of a script has the agent of the rollout, which it does not use."""
+    return {
+        name: Writer(
+            builder=builder,
+            agent=agent if isinstance(each.agent, Script) else each.agent,
+            instructions=each.instructions,
+            limits=limits,
+            seed=seed,
+            deadlines=deadlines,
+            seat=place,
+            script=each.agent if isinstance(each.agent, Script) else None,
+        )
+        for place, (name, each) in enumerate(seats.items())
+    }
 
 
 def _below(at: Cursor | PendingAction, branch: int) -> tuple[int, ...]:

@@ -172,10 +172,10 @@ class SearchTree:
             at, depth = await self.within_budget(self.rollout.execute(draft)), depth + 1
             if at is None or at is Outcome.FAILED:
                 return None
-            reward += self.rollout.builder.nodes[draft.node].env_reward
+            reward += self._reward(draft)
             if isinstance(at, Outcome):
                 end = SearchNode(number=-1, parent=node, draft=draft, at=at, depth=depth, reward=reward)
-                end.success = self._node(end).success is True
+                end.success = self._solved(draft)
                 return end
             more = await self.within_budget(self.rollout.sample(at))
             draft = more if isinstance(more, PendingAction) else None
@@ -228,8 +228,8 @@ class SearchTree:
         if at is Outcome.FAILED:
             self.prune(node)
             return
-        node.reward += self.rollout.builder.nodes[node.draft.node].env_reward
-        node.success = self._node(node).success is True
+        node.reward += self._reward(node.draft)
+        node.success = self._solved(node.draft)
         if node.ended:
             self.close(node)
 
@@ -238,6 +238,13 @@ class SearchTree:
         number = self._next_branch.get(node.number, 0)
         self._next_branch[node.number] = number + 1
         return number
+
+    def _reward(self, draft: PendingAction) -> float:
+        """The reward of an executed action, with the payoffs for the turns of automatic seats after it."""
+        return self.rollout.builder.reward(draft.node, self.rollout.answered.get(draft.node, draft.node))
+
+    def _solved(self, draft: PendingAction) -> bool:
+        return self.rollout.builder.solved(draft.node, self.rollout.answered.get(draft.node, draft.node))
 
     def _node(self, node: SearchNode) -> NodeDraft:
         """The rollout's node with the state of a search node."""

@@ -31,7 +31,7 @@ class RunDirectory:
         growing/         the finished trees of the present step, if the run stores them as they grow
         checkpoints/     for `bough resume`
         policy/          the policy without its weights: configuration, tokenizer
-        final/           the trained policy
+        final/           the trained policy; final-SEAT/ is that of a seat with weights of its own
         report.html      the report
 
     Attributes:
@@ -131,6 +131,10 @@ class RunDirectory:
     def final(self) -> Path:
         """The trained policy; exists once the run ends or a health check stops it."""
         return self.path / "final"
+
+    def final_of(self, seat: str) -> Path:
+        """The trained policy of a seat with weights of its own; `final` for ""."""
+        return self.path / f"final-{seat}" if seat else self.final
 
     @property
     def report(self) -> Path:

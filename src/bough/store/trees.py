@@ -27,10 +27,10 @@ Line k of `step_000012.jsonl` is one object:
 
     {"task": {"id", "seed", "data"}, "counts": {...}, "replayed": false, "info": [N objects], "channels": [NAME, ...]}
 
-A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. The
-task has "start" if it has one, the counts are those of `RolloutCounts`. The header's `__metadata__` contains the
-format, the stage of the trees ("Tree", "Rewarded", "Credited"), and the BLAKE2b checksum of the JSONL file that belongs
-to it.
+A tree with columns of appraisers has "appraisals": by column and node [value, verdict, votes, questions, tokens]. A
+tree with seats has "seats": name, payoffs and successes by node. The task has "start" if it has one, the counts are
+those of `RolloutCounts`. The header's `__metadata__` contains the format, the stage of the trees ("Tree", "Rewarded",
+"Credited"), and the BLAKE2b checksum of the JSONL file that belongs to it.
 """
 
 import json
@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 from bough.store.atomic import StoreError, digest, write_bytes
 from bough.tree import Credited, Rewarded, Tree, cut_tree, join_column, join_trees, rows_of, tree_record
 
-FORMAT = "bough-trees-3"
+FORMAT = "bough-trees-4"
 Columns: TypeAlias = dict[str, NDArray[Any]]
 Stage = TypeVar("Stage", Tree, Rewarded, Credited)
 

@@ -13,6 +13,7 @@ from bough.train.models import CurrentPolicy, FrozenCheckpoint, FrozenModel, Mod
 from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Method, Run, World
+from bough.train.seats import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,
@@ -37,6 +38,9 @@ __all__ = [
     "CurrentPolicy",
     "FrozenCheckpoint",
     "FrozenModel",
+    "FrozenPolicy",
+    "OwnPolicy",
+    "SeatPolicy",
     "ModelSource",
     "StartingWeights",
     "Checkpointing",

@@ -9,6 +9,7 @@ from bough.config.fields import leaf_fields
 from bough.config.finite import check_finite
 from bough.train.resolve import resolve
 from bough.train.run import Run
+from bough.train.seats import OwnPolicy, check_seats
 from bough.train.settings import FilesRecipe
 from bough.tree import Task
 
@@ -23,7 +24,18 @@ def check(run: Run) -> None:
     paths = leaf_fields(Run)
     check_finite({name: reduce(getattr, path, run) for name, path in paths.items() if name != "env"})
     _check_tasks(run)
+    check_seats(run)
     resolve(run)
+    for name, policy in run.policies.items():
+        if isinstance(policy, OwnPolicy):
+            _check_own(name, policy, run)
+
+
+def _check_own(name: str, policy: OwnPolicy, run: Run) -> None:
+    try:
+        resolve(policy.settings(run))
+    except ConfigError as error:
+        raise ConfigError(f"policies.{name}: {error}") from error
 
 
 def check_files(run: Run) -> None:

@@ -17,10 +17,11 @@ from bough.engine import Request, Scripted
 from bough.env import EnvFault
 from bough.learner.loss_inputs import ObjectiveContext
 from bough.reward import reward_trees
-from bough.rollout import RoleModel, paths_of
+from bough.rollout import Agent, RoleModel, paths_of
 from bough.train.resolve import check_channels
 from bough.train.run import Run
 from bough.train.runtime import Runtime
+from bough.train.trained import TrainedPolicy
 from bough.tree import (
     DTYPES,
     Appraisal,
@@ -77,21 +78,30 @@ async def dry_pass(runtime: Runtime) -> None:
         ConfigError: when the credit rule compares the paths of a task and the explorer grows one path a task; when the
             loss or its gradient is not finite.
     """
-    run = runtime.run
     with _random_state(runtime.policy.device):
         trees = await _grow(runtime)
         if not any(len(counted(tree)) for tree in trees):
             # Every path failed; the first step raises the error.
             return
-        generator = np.random.default_rng(derive(run.seed, "dry pass"))
-        ended = [_with_outcomes(tree, place) for place, tree in enumerate(trees)]
-        paid = reward_trees([_with_appraisals(run, tree, generator) for tree in ended], run.world.rewards)
-        check_channels(run, frozenset(paid[0].channels))
-        rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
-        credited = compute_credit(run.method.credit, rewarded)
-        _check_group(run, credited)
-        kept, _ = apply_filters(credited, run.world.filters)
-        _learn(runtime, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
+        for trained in runtime.trained:
+            views = trained.trainee.views(trees)
+            # A seat may not have acted in the few turns.
+            if any(len(counted(tree)) for tree in views):
+                _try_out(trained, views)
+
+
+def _try_out(trained: TrainedPolicy, trees: Sequence[Tree]) -> None:
+    """Run the trees of a policy from rewards to the gradient."""
+    run = trained.run
+    generator = np.random.default_rng(derive(run.seed, "dry pass"))
+    ended = [_with_outcomes(tree, place) for place, tree in enumerate(trees)]
+    paid = reward_trees([_with_appraisals(run, tree, generator) for tree in ended], run.world.rewards)
+    check_channels(run, frozenset(paid[0].channels))
+    rewarded = [_with_estimates(run, _with_returns(each), generator) for each in paid]
+    credited = compute_credit(run.method.credit, rewarded)
+    _check_group(run, credited)
+    kept, _ = apply_filters(credited, run.world.filters)
+    _learn(trained, kept if any(map(_has_advantage, kept)) else [*map(_with_advantage, credited)], trees)
 
 
 async def _grow(runtime: Runtime) -> Sequence[Tree]:
@@ -108,7 +118,11 @@ async def _grow(runtime: Runtime) -> Sequence[Tree]:
     )
     models = dict.fromkeys(runner.agent.models, RoleModel(engine=engine, renderer=runner.agent.renderer))
     agent = replace(runner.agent, engine=engine, critic=_value if runner.agent.critic else None, models=models)
-    grown = await replace(runner, agent=agent, limits=limits).run(
+    seats = {
+        name: replace(seat, agent=replace(agent, parser=seat.agent.parser)) if isinstance(seat.agent, Agent) else seat
+        for name, seat in runner.seats.items()
+    }
+    grown = await replace(runner, agent=agent, seats=seats, limits=limits).run(
         run.method.explorer, tasks, seed=derive(run.seed, "dry pass")
     )
     return grown.trees
@@ -210,17 +224,17 @@ def _with_advantage(credited: Credited) -> Credited:
     return replace(made, value_targets=credited.value_targets)
 
 
-def _learn(runtime: Runtime, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
+def _learn(trained: TrainedPolicy, credited: Sequence[Credited], trees: Sequence[Tree]) -> None:
     """Pack the trees, and compute the loss and its gradient."""
-    run, needs = runtime.run, needs_of(runtime.run.loss)
+    run, needs = trained.run, needs_of(trained.run.loss)
     shown = [_taught(tree) for tree in trees[:1]] if DEMONSTRATIONS in needs else []
     batch = pack(credited, paths=PATHS in needs, experts=shown)
     if not len(batch.at):
         return
     # Scripted alternatives may have ids beyond the vocabulary.
-    batch = replace(batch, tokens=batch.tokens % runtime.policy.vocab_tokens).to(runtime.policy.device)
-    context = ObjectiveContext(reference=runtime.policy if REFERENCE in needs else None)
-    metrics = runtime.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
+    batch = replace(batch, tokens=batch.tokens % trained.policy.vocab_tokens).to(trained.policy.device)
+    context = ObjectiveContext(reference=trained.policy if REFERENCE in needs else None)
+    metrics = trained.learner.rehearse(batch, run.loss, run.method.normalizer, context=context)
     wrong = {name: value for name, value in metrics.items() if not np.isfinite(value)}
     if wrong:
         raise ConfigError(

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
-from bough.rollout import Evaluates, Explorer, RolloutRunner, TreeStore
+from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner, TreeStore
 from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Ternary, Tree, count_actions, counted, turns
 
@@ -48,17 +48,29 @@ async def measure(
     *,
     temperature: float,
     seed: int,
+    seat: str = "",
     shelf: TreeStore | None = None,
 ) -> HeldoutResult:
-    """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode."""
+    """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode.
+
+    Args:
+        runner: Grows the trees.
+        explorer: The run's explorer.
+        tasks: The tasks.
+        temperature: Of the policies in training; models of automatic seats keep their own.
+        seed: Seed of the episodes.
+        seat: The seat whose success is measured; "" for that of the environment.
+        shelf: Receives the finished trees.
+    """
     single = explorer.single() if isinstance(explorer, Evaluates) else Chains(n=1)
-    agent = replace(runner.agent, sampling=replace(runner.agent.sampling, temperature=temperature, entropies=False))
-    grown = await replace(runner, agent=agent, max_concurrent=AT_ONCE).run(single, tasks, seed=seed, shelf=shelf)
+    changed = replace(at_temperature(runner, temperature), max_concurrent=AT_ONCE)
+    grown = await changed.run(single, tasks, seed=seed, shelf=shelf)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:
+        success = next((each.success for each in tree.seats if each.name == seat), tree.success)
         for leaf in counted(tree):
-            successes[tree.task.id] = bool(tree.success[leaf] == Ternary.YES)
+            successes[tree.task.id] = bool(success[leaf] == Ternary.YES)
             lengths.append(int(turns(tree)[leaf]))
     return HeldoutResult(
         successes=successes,
@@ -67,3 +79,18 @@ async def measure(
         actions=count_actions(grown.trees),
         trees=grown.trees,
     )
+
+
+def at_temperature(runner: RolloutRunner, temperature: float) -> RolloutRunner:
+    """A runner whose policies in training sample at a temperature; models of automatic seats keep their own."""
+    seats = {
+        name: replace(each, agent=_at(each.agent, temperature)) if isinstance(each.agent, Agent) else each
+        for name, each in runner.seats.items()
+        if not each.automatic
+    }
+    return replace(runner, agent=_at(runner.agent, temperature), seats={**runner.seats, **seats})
+
+
+def _at(agent: Agent, temperature: float) -> Agent:
+    """The agent at another temperature."""
+    return replace(agent, sampling=replace(agent.sampling, temperature=temperature, entropies=False))

@@ -6,11 +6,11 @@ Steps count over the whole run: the epochs of the warm-up come first, then `sche
 With `execution.staleness=1` the trees of the next step grow during the update (see `pipeline`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
+from torch import Tensor
 
 from bough.batch import Batch, pack
 from bough.credit import compute_credit
@@ -31,6 +31,7 @@ from bough.train.runtime import Runtime
 from bough.train.stopwatch import Stopwatch
 from bough.train.summary import summarize
 from bough.train.teacher_paths import teacher_paths
+from bough.train.trained import TrainedPolicy
 from bough.train.turn_entropy import add_entropies, mean_turn_entropies
 from bough.train.warmup import warm_up
 from bough.tree import Credited, Rewarded, Tree, derive, groups
@@ -60,21 +61,70 @@ async def train(runtime: Runtime, recorder: RunRecorder) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class StepData:
-    """The trees of a step, by stage.
+    """The trees of a step for one policy, by stage; with seats, the views of its seats.
 
     Attributes:
+        policy: The policy.
         rewarded: All trees of the step.
-        credited: The same trees with advantages, unless a hook has replaced some.
+        estimated: The same trees with estimates, unless a hook has replaced some.
+        credited: Those with advantages.
         kept: The trees that pass the filters.
         dropped: Number of dropped groups by reason.
         unstarted: Number of tasks that did not start.
+        metrics: Of this policy, without the prefix of its seat.
+        batch: The batch of the update; None without one.
+        stale: Whether earlier weights than those before the update sampled the batch.
+        before: [M] the log-probabilities of the batch before the update, where hooks need them and the batch is stale.
     """
 
+    policy: TrainedPolicy
     rewarded: list[Rewarded] = field(default_factory=list[Rewarded])
+    estimated: list[Rewarded] = field(default_factory=list[Rewarded])
     credited: list[Credited] = field(default_factory=list[Credited])
     kept: list[Credited] = field(default_factory=list[Credited])
     dropped: dict[str, int] = field(default_factory=dict[str, int])
     unstarted: int = 0
+    metrics: dict[str, float] = field(default_factory=dict[str, float])
+    batch: Batch | None = None
+    stale: bool = False
+    before: Tensor | None = None
+
+    @property
+    def packed(self) -> Batch:
+        """The batch of an update."""
+        assert self.batch is not None
+        return self.batch
+
+    def divergence(self) -> float:
+        """The divergence of the policy caused by the update, nats; 0 without one."""
+        if self.batch is None:
+            return 0.0
+        before = self.batch.rollout_logprob if self.before is None else self.before
+        return self.policy.learner.divergence(replace(self.batch, rollout_logprob=before))
+
+    def add(self, rollouts: Rollouts, seed: int) -> None:
+        """Reward, credit and filter the trees of a round.
+
+        Args:
+            rollouts: The trees.
+            seed: The seed of the round.
+        """
+        policy, run = self.policy, self.policy.run
+        self.unstarted += len(rollouts.unstarted)
+        rewarded = reward_trees(policy.trainee.views(rollouts.trees), run.world.rewards)
+        self.rewarded += rewarded
+        self.estimated += policy.add_estimates(rewarded, seed)
+        self.credited = compute_credit(run.method.credit, self.estimated)
+        self.kept, self.dropped = apply_filters(self.credited, run.world.filters)
+
+    def most(self, batch_tasks: int) -> int:
+        """The number of groups of a batch: one a task and seat."""
+        return batch_tasks * max(1, len(self.policy.trainee.seats))
+
+    @property
+    def groups(self) -> int:
+        """Number of groups that pass the filters."""
+        return len(groups(self.kept))
 
 
 class _Loop:
@@ -95,13 +145,13 @@ class _Loop:
     async def run(self) -> str:
         """Warm up, then reinforce; see `train`."""
         runtime, state = self.runtime, self.state
-        resumed = self.recorder.restore(runtime.learner, state, runtime.reference, self.checkpointed)
+        resumed = self.recorder.restore(runtime.trained, state, self.checkpointed)
         await runtime.sync(moved=False)
         if not resumed:
             self.recorder.log(runtime.env_metrics())
             if self.first:
                 await warm_up(runtime, self.recorder)
-            runtime.reference.freeze()
+            self.freeze_references()
             state.step = self.first
         try:
             if self.first and not resumed:
@@ -109,7 +159,7 @@ class _Loop:
             await self.reinforce()
             check_signal(state.health, self.settings.health)
         except STOPS:
-            self.recorder.stop(runtime.learner, state, runtime.reference, self.checkpointed)
+            self.recorder.stop(runtime.trained, state, self.checkpointed)
             raise
         if state.step >= self.last:
             return ""
@@ -133,48 +183,60 @@ class _Loop:
         runtime, state, watch = self.runtime, self.state, Stopwatch()
         runtime.reset_caches()
         if self.method.reference == "step":
-            runtime.reference.freeze()
-        data = await self.gather(watch)
-        metrics = summarize(data.rewarded, unstarted=data.unstarted, dropped=data.dropped)
-        runtime.report_cuts([each.tree for each in data.rewarded])
-        runtime.report_faults([each.tree for each in data.rewarded])
-        self.recorder.log(metrics)
-        divergence: Callable[[], float] = float
-        if runtime.hooks.ready:
-            batch = self.pack(data, demonstrations, watch, metrics)
-            lively = 0 if batch is None else sum(not each.is_zero for each in data.kept)
-            state.health = next_health(state.health, lively=lively, success=metrics["train/success"])
-            if batch is not None:
-                divergence = await self.update(data, batch, watch, metrics)
-        metrics |= runtime.hooks.observe(divergence)
-        state.entropies = add_entropies(state.entropies, data.rewarded)
-        metrics |= runtime.env_metrics() | watch.metrics(tokens=metrics["speed/sampled_tokens"])
-        self.recorder.log(metrics | {"phase": "rl"})
-        check_gap(metrics.get("policy/gap", 0.0), self.settings.health)
-        return data.credited
+            self.freeze_references()
+        parts = await self.gather(watch)
+        for data in parts:
+            data.metrics = summarize(data.rewarded, unstarted=data.unstarted, dropped=data.dropped)
+            self.log(data)
+        trees = [each.tree for data in parts for each in data.rewarded]
+        runtime.report_cuts(trees)
+        runtime.report_faults(trees)
+        ready = [data for data in parts if data.policy.hooks.ready]
+        for data in ready:
+            data.batch = self.pack(data, demonstrations, watch)
+        if ready:
+            lively = sum(not each.is_zero for data in ready if data.batch is not None for each in data.kept)
+            state.health = next_health(state.health, lively=lively, success=parts[0].metrics["train/success"])
+        await self.update(ready, watch)
+        for data in parts:
+            data.metrics |= data.policy.hooks.observe(data.divergence)
+            data.policy.entropies = add_entropies(data.policy.entropies, data.rewarded)
+        sampled = sum(data.metrics["speed/sampled_tokens"] for data in parts)
+        parts[0].metrics |= runtime.env_metrics() | watch.metrics(tokens=sampled)
+        for data in parts:
+            self.log(data)
+            check_gap(data.metrics.get("policy/gap", 0.0), self.settings.health)
+        self.recorder.log({"phase": "rl"})
+        return [each for data in parts for each in data.credited]
 
-    async def gather(self, watch: Stopwatch) -> StepData:
-        """Sample, reward, credit and filter, in rounds, until the batch is full or the rounds are over."""
-        data, step, batch_tasks = StepData(), self.state.step + 1, self.world.schedule.batch_tasks
-        seed, estimated = self._seed(step), list[Rewarded]()
+    def freeze_references(self) -> None:
+        """Make the present policies the references."""
+        for each in self.runtime.trained:
+            each.reference.freeze()
+
+    def log(self, data: StepData) -> None:
+        """Log the metrics of a policy."""
+        self.recorder.log({data.policy.trainee.metric(name): value for name, value in data.metrics.items()})
+
+    async def gather(self, watch: Stopwatch) -> list[StepData]:
+        """Sample, reward, credit and filter, in rounds, until the batches are full or the rounds are over."""
+        step, batch_tasks = self.state.step + 1, self.world.schedule.batch_tasks
+        parts = [StepData(policy=each) for each in self.runtime.trained if not each.trainee.frozen]
         for round_number in range(self.method.max_sampling_rounds):
             rollouts = self.prefetched.take() or await self.roll_out(step, self.state.drawn, watch, round_number)
             if round_number == 0:
                 check_paths(rollouts.trees, rollouts.unstarted)
             # The step counts from here on: hooks observe its trees.
             self.state.step, self.state.drawn = step, self.state.drawn + batch_tasks
-            data.unstarted += len(rollouts.unstarted)
+            seed = derive(self._seed(step), round_number) if round_number else self._seed(step)
             with watch("credit"):
-                rewarded = reward_trees(rollouts.trees, self.world.rewards)
-                data.rewarded += rewarded
-                round_seed = derive(seed, round_number) if round_number else seed
-                estimated += self.runtime.add_estimates(rewarded, round_seed)
-                data.credited = compute_credit(self.method.credit, estimated)
-                data.kept, data.dropped = apply_filters(data.credited, self.world.filters)
-            if len(groups(data.kept)) >= batch_tasks:
+                for data in parts:
+                    data.add(rollouts, seed)
+            if all(data.groups >= data.most(batch_tasks) for data in parts):
                 break
-        data.kept = [each for group in groups(data.kept)[:batch_tasks] for each in group]
-        return data
+        for data in parts:
+            data.kept = [each for group in groups(data.kept)[: data.most(batch_tasks)] for each in group]
+        return parts
 
     async def roll_out(self, step: int, drawn: int, watch: Stopwatch, round_number: int = 0) -> Rollouts:
         """Grow the trees of one round of a step, on the training tasks from number `drawn` on."""
@@ -196,75 +258,83 @@ class _Loop:
             appraisers=self.world.appraisers, required=required_columns(self.world.rewards, self.method), ask=ask
         )
 
-    def pack(
-        self, data: StepData, demonstrations: Sequence[Tree], watch: Stopwatch, metrics: dict[str, float]
-    ) -> Batch | None:
+    def pack(self, data: StepData, demonstrations: Sequence[Tree], watch: Stopwatch) -> Batch | None:
         """The batch of the update; None when the filters keep no group, or no kept token is trained."""
         if not data.kept:
             return None
         with watch("learn"):
-            shown = self.choose_demonstrations(data.kept, demonstrations, metrics)
-            paths = PATHS in needs_of(self.settings.loss) | needs_of(self.world.optimizer)
+            shown = self.choose_demonstrations(data, data.policy.trainee.views(demonstrations))
+            paths = PATHS in needs_of(data.policy.run.loss) | needs_of(data.policy.run.world.optimizer)
             batch = pack(data.kept, paths=paths, experts=shown)
         if not len(batch.at):
-            metrics["groups/dropped_untrained"] = float(len(groups(data.kept)))
-            metrics["groups/dropped"] += metrics["groups/dropped_untrained"]
+            data.metrics["groups/dropped_untrained"] = float(data.groups)
+            data.metrics["groups/dropped"] += data.metrics["groups/dropped_untrained"]
             return None
-        return batch.to(self.runtime.policy.device)
+        return batch.to(data.policy.policy.device)
 
-    def choose_demonstrations(
-        self, kept: Sequence[Credited], demonstrations: Sequence[Tree], metrics: dict[str, float]
-    ) -> list[Tree]:
+    def choose_demonstrations(self, data: StepData, demonstrations: Sequence[Tree]) -> list[Tree]:
         """The demonstrations of a batch: a sample of the run's, a teacher's paths, and revised mistakes."""
         mixed = self.method.demonstrations
         seed = derive(self._seed(self.state.step), "experts")
         order = np.random.default_rng(seed).permutation(len(demonstrations))
         shown: list[Tree] = [demonstrations[i] for i in order[: mixed.per_step]]
-        shown += teacher_paths(kept) if mixed.from_trees else []
+        shown += teacher_paths(data.kept) if mixed.from_trees else []
         if mixed.revise:
-            revised = self.runtime.revise([each.rewarded for each in kept])
-            metrics["train/revisions"] = float(len(revised))
+            revised = data.policy.revise([each.rewarded for each in data.kept])
+            data.metrics["train/revisions"] = float(len(revised))
             shown += revised
         return shown
 
-    async def update(
-        self, data: StepData, batch: Batch, watch: Stopwatch, metrics: dict[str, float]
-    ) -> Callable[[], float]:
-        """Update the policy and load its weights into the engine; returns a function for the policy's divergence."""
-        runtime = self.runtime
-        stale = self.world.execution.staleness > 0 and newest(data.kept) < runtime.learner.updates
-        with watch("learn"):
-            before = runtime.learner.logprobs(batch) if stale and self.method.hooks else batch.rollout_logprob
-        learned = await self.learn(batch, watch)
-        if runtime.budget is not None:
-            metrics |= runtime.budget.note(runtime.learner.extent)
-        metrics |= learned
-        if stale:
-            # The sampling weights are overwritten, so this is drift, not the engine gap; the canary checks the engine.
-            metrics["policy/drift"] = metrics.pop("policy/gap")
-        self.recorder.log(metrics)
-        with watch("sync"):
-            metrics["policy/canary_gap"] = await runtime.sync(moved=learned["optimizer/gradient_norm"] > 0)
-        return partial(runtime.learner.divergence, replace(batch, rollout_logprob=before))
+    async def update(self, parts: Sequence[StepData], watch: Stopwatch) -> None:
+        """Update the policies that have a batch, and load their weights into the engines."""
+        updated = [data for data in parts if data.batch is not None]
+        if not updated:
+            return
+        for data in updated:
+            stale = self.world.execution.staleness > 0 and newest(data.kept) < data.policy.learner.updates
+            data.stale = stale
+            if stale and self.method.hooks:
+                with watch("learn"):
+                    data.before = data.policy.learner.logprobs(data.packed)
+        await self.learn(updated, watch)
+        for data in updated:
+            policy = data.policy
+            if policy.budget is not None:
+                data.metrics |= policy.budget.note(policy.learner.extent)
+            if data.stale:
+                # The sampling weights are overwritten: this is drift, not the engine gap; the canary checks the engine.
+                data.metrics["policy/drift"] = data.metrics.pop("policy/gap")
+            self.log(data)
+            with watch("sync"):
+                moved = data.metrics["optimizer/gradient_norm"] > 0
+                data.metrics["policy/canary_gap"] = await policy.sync(moved=moved)
 
-    async def learn(self, batch: Batch, watch: Stopwatch) -> dict[str, float]:
-        """The learner's optimizer steps on a batch; with staleness the trees of the next step grow meanwhile."""
+    async def learn(self, parts: Sequence[StepData], watch: Stopwatch) -> None:
+        """The learners' optimizer steps on their batches; with staleness the trees of the next step grow meanwhile."""
         runtime, step = self.runtime, self.state.step
-        context = ObjectiveContext(
-            reference=runtime.reference.model,
-            mean_turn_entropy=mean_turn_entropies(self.state.entropies, runtime.policy.device),
-            progress=(step - 1 - self.first) / self.world.schedule.steps,
-        )
 
-        def update() -> dict[str, float]:
+        def update() -> None:
             with watch("learn"):
-                loss, normalizer = self.settings.loss, self.method.normalizer
-                return runtime.learner.learn(batch, loss, normalizer, seed=self._seed(step), context=context)
+                for data in parts:
+                    data.metrics |= self.optimize(data)
 
         if not self.world.execution.staleness or step == self.last:
-            return update()
+            update()
+            return
         following = self.roll_out(step + 1, self.state.drawn, watch)
-        return await self.prefetched.beside(update, following, runtime.deadlines, owner=f"step {step}")
+        await self.prefetched.beside(update, following, runtime.deadlines, owner=f"step {step}")
+
+    def optimize(self, data: StepData) -> dict[str, float]:
+        """The optimizer steps of one policy; returns its metrics."""
+        policy, step = data.policy, self.state.step
+        context = ObjectiveContext(
+            reference=policy.reference.model,
+            mean_turn_entropy=mean_turn_entropies(policy.entropies, policy.policy.device),
+            progress=(step - 1 - self.first) / self.world.schedule.steps,
+        )
+        loss, normalizer = policy.run.loss, policy.run.method.normalizer
+        seed = policy.trainee.seed(self._seed(step))
+        return policy.learner.learn(data.packed, loss, normalizer, seed=seed, context=context)
 
     async def close_step(self, credited: Sequence[Credited]) -> None:
         """Evaluate where it is due, write the step's metrics and trees, and save a checkpoint where it is due."""
@@ -272,7 +342,7 @@ class _Loop:
             await self.evaluate()
         self.recorder.write_step(self.state.step, credited, last=self._is_last())
         if self._is_due(self.settings.checkpointing.every):
-            self.recorder.save(self.runtime.learner, self.state, self.runtime.reference, self.checkpointed)
+            self.recorder.save(self.runtime.trained, self.state, self.checkpointed)
 
     async def evaluate(self) -> None:
         """Measure the held-out tasks. Seeds are those of every evaluation, so that only the policy differs."""
@@ -280,7 +350,12 @@ class _Loop:
         with watch("evaluate"):
             seed, temperature = derive(self.settings.seed, "heldout"), self.world.evaluation.temperature
             result = await measure(
-                runtime.rollouts, self.method.explorer, runtime.heldout_tasks, temperature=temperature, seed=seed
+                runtime.rollouts,
+                self.method.explorer,
+                runtime.heldout_tasks,
+                temperature=temperature,
+                seed=seed,
+                seat=runtime.main.trainee.seat,
             )
         self.recorder.log_evaluation(self.state.step, result)
         runtime.report_cuts(result.trees)

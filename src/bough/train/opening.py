@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bough.config.config import ConfigError
 from bough.context import full_instructions
-from bough.env import Branching, EnvFault, EnvHost, Split, State, Step
+from bough.env import Branching, EnvFault, EnvHost, Split, State, Step, seats_of
 from bough.rollout import Deadlines
 from bough.store import read_tasks
 from bough.train.resolve import check_state
@@ -189,6 +189,7 @@ async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list
             except EnvFault:
                 return None
 
+    instructions = (run.world.env.instructions, *seats_of(run.world.env).values())
     found: list[list[str]] = []
     for begin in range(0, len(tasks), run.world.schedule.batch_tasks):
         batch = tasks[begin : begin + run.world.schedule.batch_tasks]
@@ -196,7 +197,7 @@ async def _texts(run: Run, tasks: Sequence[Task], host: TimedHost) -> tuple[list
         if not found:
             raise _nothing(len(batch), host)
     return [
-        full_instructions(run.world.env.instructions, run.world.parser),
+        *(full_instructions(each, run.world.parser) for each in instructions),
         *(text for texts in found for text in texts),
     ], len(tasks) - len(found)
 

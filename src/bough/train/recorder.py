@@ -4,10 +4,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from bough.lazy import Tensor
 from bough.learner.process_memory import GIB, process_bytes
@@ -21,9 +21,8 @@ from bough.view import Live, cut_note, failed_note, wilson
 from bough.view import Progress as ViewProgress
 
 if TYPE_CHECKING:
-    from bough.learner.learner import Learner
-    from bough.learner.reference import Reference
     from bough.policy.policy import Policy
+    from bough.train.trained import TrainedPolicy
 
 
 @dataclass(slots=True)
@@ -33,15 +32,12 @@ class TrainState:
     Attributes:
         step: Steps done, over all phases.
         drawn: Training tasks drawn so far.
-        pulse: Counters of the health checks.
-        entropies: By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their
-            number.
+        health: Counters of the health checks.
     """
 
     step: int = 0
     drawn: int = 0
     health: HealthState = field(default_factory=HealthState)
-    entropies: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
 
 
 @runtime_checkable
@@ -60,8 +56,6 @@ class Checkpointable(Protocol):
 MANY_CUT = 0.05
 """Fraction of cut actions from which the first evaluation with as many prints a warning line."""
 
-_Pairs: TypeAlias = Iterable[tuple[float, int]]
-
 
 class RunRecorder:
     """Records a run in its directory."""
@@ -76,7 +70,7 @@ class RunRecorder:
         self._cuts_reported = False
 
     def restore(
-        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
+        self, policies: Sequence["TrainedPolicy"], progress: TrainState, memories: Mapping[str, Checkpointable]
     ) -> bool:
         """Restore the newest complete checkpoint; False when the run has none and starts at its first step.
 
@@ -97,15 +91,13 @@ class RunRecorder:
             return False
         checkpoint = found.checkpoint
         state = checkpoint.state()
-        reference.restore(checkpoint.tensors("reference"))
-        learner.policy.load_state(checkpoint.tensors("policy"))
-        learner.load_state(checkpoint.tensors("optimizer"), updates=int(str(state["updates"])))
+        for each in policies:
+            each.restore(checkpoint, state)
         for name, memory in memories.items():
             memory.load_state(checkpoint.tensors(name))
         flat, solved, unsolved = (int(str(state.get(name, 0))) for name in ("flat", "solved", "unsolved"))
         progress.step, progress.health = checkpoint.step, HealthState(flat=flat, solved=solved, unsolved=unsolved)
         progress.drawn = int(str(state["drawn"]))
-        progress.entropies = [(float(total), int(count)) for total, count in cast("_Pairs", state["entropies"])]
         self._drop_after(checkpoint.step)
         self._live.say(f"resumed after step {checkpoint.step}")
         return True
@@ -160,15 +152,15 @@ class RunRecorder:
         return PartialTrees(directory=self.directory.growing / f"step_{step:06d}_{round_number}")
 
     def save(
-        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
+        self, policies: Sequence["TrainedPolicy"], progress: TrainState, memories: Mapping[str, Checkpointable]
     ) -> None:
         """Save a checkpoint."""
-        self._save(learner, progress, reference, memories)
+        self._save(policies, progress, memories)
         # A run resumed from this checkpoint needs none of the trees before it.
         PartialTrees(directory=self.directory.growing).clear()
 
     def stop(
-        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
+        self, policies: Sequence["TrainedPolicy"], progress: TrainState, memories: Mapping[str, Checkpointable]
     ) -> None:
         """Write the row, checkpoint and `final/` of a run that is stopped between two checkpoints.
 
@@ -178,26 +170,27 @@ class RunRecorder:
             if self._metrics.step < progress.step:
                 self.write_step(progress.step)
             step = progress.step
-            if not learner.finite():
-                step = self._load_newest(learner.policy)
+            if not all(each.learner.finite() for each in policies):
+                step = self._load_newest(policies)
             else:
-                self._save(learner, progress, reference, memories)
-            self.save_policy(learner.policy)
+                self._save(policies, progress, memories)
+            self.save_policies(policies)
             self._live.say(f"stopped after step {step}; its checkpoint and {self.directory.final} exist")
         except StoreError as error:
             # The caller raises the reason for the stop; this error is only reported.
             self._live.say(f"stopped; the weights could not be written: {error}")
 
     def _save(
-        self, learner: "Learner", progress: TrainState, reference: "Reference", memories: Mapping[str, Checkpointable]
+        self, policies: Sequence["TrainedPolicy"], progress: TrainState, memories: Mapping[str, Checkpointable]
     ) -> None:
-        tensors = {"policy": learner.policy.state(), "optimizer": learner.state(), "reference": reference.state}
+        tensors = {name: group for each in policies for name, group in each.tensors.items()}
         tensors |= {name: memory.state() for name, memory in memories.items()}
-        numbers = {"drawn": progress.drawn, "entropies": progress.entropies, **asdict(progress.health)}
-        self._checkpoints.save(progress.step, tensors, {"updates": learner.updates, **numbers})
+        numbers: dict[str, object] = {"drawn": progress.drawn, **asdict(progress.health)}
+        numbers |= {name: number for each in policies for name, number in each.numbers.items()}
+        self._checkpoints.save(progress.step, tensors, numbers)
 
-    def _load_newest(self, policy: "Policy") -> int:
-        """Load the weights of the newest checkpoint into a policy; returns its step.
+    def _load_newest(self, policies: Sequence["TrainedPolicy"]) -> int:
+        """Load the weights of the newest checkpoint into the policies; returns its step.
 
         Raises:
             StoreError: when there is none.
@@ -205,7 +198,8 @@ class RunRecorder:
         newest = self._checkpoints.latest().checkpoint
         if newest is None:
             raise StoreError("got weights that are not finite, and no checkpoint")
-        policy.load_state(newest.tensors("policy"))
+        for each in policies:
+            each.load(newest)
         return newest.step
 
     def _drop_after(self, step: int) -> None:
@@ -216,13 +210,16 @@ class RunRecorder:
             if found and int(found[1]) > step:
                 path.unlink()
 
-    def save_policy(self, policy: "Policy") -> None:
-        """Write the trained policy as a checkpoint that transformers and `Pretrained` load; writes all files or none.
+    def save_policies(self, policies: Sequence["TrainedPolicy"]) -> None:
+        """Write the trained policies as checkpoints that transformers and `Pretrained` load.
 
         Raises:
-            StoreError: when the disk is full.
+            StoreError: when the disk is full; a policy is written with all its files or not at all.
         """
-        final = self.directory.final
+        for each in policies:
+            self._save_policy(each.policy, self.directory.final_of(each.trainee.name))
+
+    def _save_policy(self, policy: "Policy", final: Path) -> None:
         temporary = final.with_name(f"{final.name}.tmp-{os.getpid()}")
         needed_bytes = sum(weight.nbytes for weight in policy.weights().values())
         with explain_full_disk(final, needed_bytes):

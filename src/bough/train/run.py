@@ -20,6 +20,7 @@ from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
 from bough.train.models import ModelSource
+from bough.train.seats import SeatPolicy
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,
@@ -80,6 +81,7 @@ class RunSettings(WorldSettings, total=False):
     explorer: Explorer
     hooks: Sequence[HookRecipe]
     models: Mapping[str, ModelSource | OwnModel]
+    policies: Mapping[str, SeatPolicy]
     credit: Credit
     max_sampling_rounds: int
     objective: Objective
@@ -202,6 +204,8 @@ class Run:
         method: The algorithm.
         models: The models of other roles than "policy", by role: `{"judge": OpenAi(...)}`. They belong to the run: an
             address or a folder is neither part of the environment nor of the algorithm.
+        policies: The policies of seats, by seat, in an environment for several agents: `{"executor": OwnPolicy()}`.
+            `policy` acts for the seats without one.
         checkpointing: Checkpoints and files of trees.
         health: When to stop a run that learns nothing.
         seed: Seed of all random numbers.
@@ -211,6 +215,7 @@ class Run:
     world: World = field(metadata=GROUP)
     method: Method = field(default=Method(), metadata=GROUP)
     models: Mapping[str, ModelSource | OwnModel] = field(default_factory=dict[str, ModelSource | OwnModel])
+    policies: Mapping[str, SeatPolicy] = field(default_factory=dict[str, SeatPolicy])
     checkpointing: Checkpointing = Checkpointing()
     health: Health = Health()
     seed: int = 0

@@ -7,41 +7,31 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from bough.context import conversation
-from bough.engine import Engine
-from bough.env import EnvFault, EnvHost, InProcessHost, Workers
+from bough.engine import Engine, OwnModel
+from bough.env import EnvFault, EnvHost, InProcessHost, Workers, seats_of
+from bough.env.script import Script
 from bough.env.workers import to_stderr
 from bough.explore import Demonstration
-from bough.hooks.hook import Hooks
-from bough.learner.estimates import add_estimates
-from bough.learner.learner import Learner
-from bough.learner.memory_budget import MemoryBudget
 from bough.learner.memory_meter import return_freed
-from bough.learner.reference import Reference
-from bough.learner.state_values import StateValues
 from bough.policy.policy import Policy
-from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
-from bough.store.atomic import explain_full_disk
-from bough.train.canary import Canary
+from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
+from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
-from bough.train.models import role_model
+from bough.train.models import ModelSource, role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.recorder import Checkpointable
-from bough.train.revise import Reader
 from bough.train.run import Run
+from bough.train.seats import FrozenPolicy, OwnPolicy, SeatPolicy, own_seats
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
-from bough.tree import AgentAction, Rewarded, Task, Tree, counted, derive, fault_in
-from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
+from bough.train.trained import TrainedPolicy, Trainee
+from bough.tree import AgentAction, Task, Tree, counted, derive, fault_in
 from bough.view import cause
 
 CLOSE_S = 60.0
 """How long processes may take to end."""
-
-CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
-"""Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
 
 
 class Runtime:
@@ -95,80 +85,97 @@ class Runtime:
             refuse_overlap(self.train_tasks, self.heldout_tasks)
         if self.opening.line:
             self.notify(self.opening.line)
-        with explain_full_disk(assets, None):
-            self.policy: Policy = run.world.policy.build(self.opening.texts, assets)
-        self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
-        own = RoleModel(engine=self.engine, renderer=self.policy.renderer)
-        self.models = {role: role_model(source, self.policy, own) for role, source in run.models.items()}
-        self.policy.recompute(run.world.optimizer.recompute)
-        reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
-        self.budget = self._budget(reference=reference)
-        if self.budget is not None:
-            optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
-            self.run = run = run.replace(optimizer=optimizer)
-        width = self.policy.head()[0].shape[1]
-        self.critic = None if run.method.critic is None else run.method.critic.build(width).to(self.policy.device)
-        self.valuer = self._valuer()
-        self.learner = Learner(
-            self.policy,
-            run.world.optimizer,
-            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
-            temperature=run.world.sampling.temperature,
-            critic=self.critic,
-            seed=derive(run.seed, "optimizer") % 2**31,
-        )
-        self.hooks = Hooks(
-            run.method.hooks, vocab_tokens=self.policy.vocab_tokens, device=str(self.policy.device), seed=run.seed
-        )
-        self.reference = Reference(self.policy, wanted=reference)
-        self.canary = self._canary()
+        self.trained = self._trained(assets)
+        main = self.main
+        own = RoleModel(engine=main.engine, renderer=main.policy.renderer)
+        self.models = {role: role_model(source, main.policy, own) for role, source in run.models.items()}
+        self.seat_models = {
+            seat: role_model(source, main.policy, own)
+            for seat, policy in run.policies.items()
+            if (source := _source(policy)) is not None
+        }
+
+    def _trained(self, assets: Path) -> tuple[TrainedPolicy, ...]:
+        """The trained policies; the first is the run's `policy`, the others have seats of their own."""
+        run = self.run
+        trainees = [(Trainee(run=run, seats=own_seats(run)), assets)]
+        for name, each in run.policies.items():
+            if isinstance(each, OwnPolicy):
+                trainee = Trainee(run=each.settings(run), name=name, seats=(name,), frozen=each.frozen)
+                trainees.append((trainee, assets / name))
+        return tuple(TrainedPolicy(trainee, self.opening, folder, self.deadlines) for trainee, folder in trainees)
+
+    @property
+    def main(self) -> TrainedPolicy:
+        """The run's `policy`."""
+        return self.trained[0]
+
+    @property
+    def policy(self) -> Policy:
+        """The model of the run's `policy`."""
+        return self.main.policy
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of the run's `policy`."""
+        return self.main.engine
 
     @property
     def rollouts(self) -> RolloutRunner:
         """Where training trees grow."""
-        run = self.run
-        agent = Agent(
-            engine=self.engine,
-            renderer=self.policy.renderer,
-            context=run.world.context,
-            parser=run.world.parser,
-            sampling=run.world.sampling,
-            critic=self.valuer,
-            models=self.models,
-        )
+        return self._runner(demonstrates=False)
+
+    def _runner(self, *, demonstrates: bool) -> RolloutRunner:
+        """Where trees grow; in demonstrations the oracle acts for every seat with weights of its own."""
+        run, env = self.run, self.run.world.env
+        seats = {
+            seat: SeatAgent(
+                instructions=instructions,
+                agent=self._agent(seat),
+                automatic=not self._explored(seat, demonstrates=demonstrates),
+            )
+            for seat, instructions in seats_of(env).items()
+        }
         return RolloutRunner(
-            agent=agent,
+            agent=self.main.agent(self.models),
             host=self.host,
-            instructions=run.world.env.instructions,
+            instructions=env.instructions,
             limits=run.world.limits,
             deadlines=self.deadlines,
+            seats=seats,
             max_concurrent=run.world.schedule.batch_tasks,
         )
 
+    def _agent(self, seat: str) -> Agent | Script:
+        """The agent of a seat."""
+        policy, main = self.run.policies.get(seat), self.main.agent(self.models)
+        if policy is None:
+            return main
+        if isinstance(policy, Script):
+            return policy
+        if isinstance(policy, OwnPolicy):
+            return next(each.agent(self.models) for each in self.trained if each.trainee.name == seat)
+        model = self.seat_models[seat]
+        agent = replace(main, engine=model.engine, renderer=model.renderer, critic=None)
+        if isinstance(policy, FrozenPolicy):
+            own = {"context": policy.context, "parser": policy.parser, "sampling": policy.sampling}
+            agent = replace(agent, **{name: value for name, value in own.items() if value is not None})
+        return agent
+
+    def _explored(self, seat: str, *, demonstrates: bool) -> bool:
+        """Whether explorers act for a seat."""
+        policy = self.run.policies.get(seat)
+        return policy is None or (isinstance(policy, OwnPolicy) and (demonstrates or not policy.frozen))
+
     @property
     def memories(self) -> Mapping[str, Checkpointable]:
-        """What must outlive this process besides policy and optimizer, by the name it has in a checkpoint."""
-        return self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
+        """What must outlive this process besides policies and optimizers, by the name it has in a checkpoint."""
+        return {name: memory for each in self.trained for name, memory in each.memories.items()}
 
-    def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
-        """Trees for credit, with the critic's values and reference log-probabilities where the rule needs them.
-
-        Hooks run first, since a hook may put other paths into the batch.
-        """
-        rewarded = self.hooks.transform(rewarded, seed)
-        needs = needs_of(self.run.method.credit)
-        values, reference = bool(names_of(needs, Head)), REFERENCE in needs
-        if not (values or reference):
-            return rewarded
-        return add_estimates(
-            rewarded,
-            self.policy,
-            critic=self.critic if values else None,
-            bootstrap=FINAL_VALUES in needs,
-            reference=self.reference.model if reference else None,
-            temperature=self.run.world.sampling.temperature,
-            micro_tokens=self.run.world.optimizer.micro_tokens,
-        )
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Load the weights of all policies from a checkpoint."""
+        for each in self.trained:
+            each.load(checkpoint)
 
     async def show(self) -> list[Tree]:
         """The demonstrations that are mixed into batches."""
@@ -189,7 +196,7 @@ class Runtime:
         if count > len(self.train_tasks):
             raise ValueError(f"{field}: got {count}; need at most tasks.count, which is {len(self.train_tasks)}")
         seed = derive(self.run.seed, "demonstrations")
-        grown = await self.rollouts.run(Demonstration(), self.train_tasks[:count], seed=seed)
+        grown = await self._runner(demonstrates=True).run(Demonstration(), self.train_tasks[:count], seed=seed)
         check_paths(grown.trees, grown.unstarted)
         if lost := list(grown.unstarted.values()):
             self.notify(f"{field}: {len(lost)} of {count} failed and are left out. The last fault: {lost[-1]}")
@@ -198,21 +205,13 @@ class Runtime:
             self.notify(f"{field}: {solved} of {len(grown.trees)} demonstrations solve their task{remedy}")
         return list(grown.trees)
 
-    def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
-        """What is made of the mistakes in some trees, if anything is to be."""
-        rule, room = self.run.method.demonstrations.revise, self.policy.context_tokens
-        reader = Reader(
-            renderer=self.policy.renderer, context=self.run.world.context, parser=self.run.world.parser, room=room
-        )
-        return [] if rule is None else [each.tree for each in rule(rewarded, reader)]
-
     async def tasks_from(self, first: int) -> list[Task]:
         """The next batch of training tasks after `first`; every pass over the pool has its own order.
 
         With task weights from a hook, tasks are drawn by these weights, each at most once. Then hooks may rewrite
         tasks: another start, or another task.
         """
-        return await self.hooks.rewrite(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
+        return await self.main.hooks.rewrite(self._draw(first), self._teach, derive(self.run.seed, "begin", first))
 
     async def _teach(self, task: Task) -> tuple[AgentAction, ...]:
         """The oracle's actions for a task; () when it has none, or the environment fails in all retries."""
@@ -257,7 +256,7 @@ class Runtime:
 
     def _draw(self, first: int) -> list[Task]:
         """The next batch from the pool."""
-        weights = self.hooks.weigh([task.id for task in self.train_tasks])
+        weights = self.main.hooks.weigh([task.id for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
             drawn = generator.choice(
@@ -270,58 +269,34 @@ class Runtime:
         return [self.train_tasks[orders[place // size][place % size]] for place in places]
 
     async def sync(self, *, moved: bool) -> float:
-        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
-        self.engine.load_weights(self.policy.weights(), self.learner.updates)
-        deadline_s = self.run.world.limits.engine_deadline_s
-        return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
+        """Give the engines their policies' weights and check that they arrived; returns the largest gap, nats."""
+        return max([await each.sync(moved=moved) for each in self.trained])
 
     def reset_caches(self) -> None:
         """Empty the caches of all engines.
 
         A resumed run has empty caches; cached results may differ from computed ones in their lowest bits.
         """
-        for engine in (self.engine, *(model.engine for model in self.models.values())):
+        for engine in self._engines.values():
             engine.reset_cache()
+
+    @property
+    def _engines(self) -> dict[str, Engine]:
+        """All engines, by what they belong to."""
+        engines = {f"engine of {each.trainee.name or 'policy'}": each.engine for each in self.trained}
+        engines |= {f"engine of the role {role}": model.engine for role, model in self.models.items()}
+        return engines | {f"engine of the seat {seat}": model.engine for seat, model in self.seat_models.items()}
 
     async def close(self) -> None:
         """Let go of processes and memory."""
-        closing: dict[str, Awaitable[None]] = {"environment": self.host.close(), "engine": self.engine.close()}
-        closing |= {f"engine of the role {role}": model.engine.close() for role, model in self.models.items()}
+        closing: dict[str, Awaitable[None]] = {"environment": self.host.close()}
+        closing |= {name: engine.close() for name, engine in self._engines.items()}
         for thing, closed in closing.items():
             await self.deadlines.until(closed, owner="end of the run", thing=f"{thing} to close", deadline_s=CLOSE_S)
 
     def _order(self, epoch: int) -> Sequence[int]:
         generator = np.random.default_rng(derive(self.run.seed, "order", epoch))
         return generator.permutation(len(self.train_tasks)).tolist()
-
-    def _budget(self, *, reference: bool) -> MemoryBudget | None:
-        """What the run's bound on memory allows, if it has one."""
-        optimizer, entropy = self.run.world.optimizer, ENTROPY in needs_of(self.run.loss)
-        if optimizer.memory_gib is None:
-            return None
-        return MemoryBudget(
-            optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference
-        )
-
-    def _valuer(self) -> StateValues | None:
-        """The critic for searches; None without a critic."""
-        if self.critic is None:
-            return None
-        micro_tokens, alone = (
-            self.run.world.optimizer.micro_tokens,
-            BATCH_INVARIANCE in gives_of(self.run.world.execution.engine),
-        )
-        return StateValues(self.policy, self.critic, micro_tokens=micro_tokens, alone=alone)
-
-    def _canary(self) -> Canary:
-        """A real first prompt and a few tokens of the environment's own language after it."""
-        first = self.opening.first
-        prompt = self.policy.renderer.render(
-            conversation(self.run.world.env.instructions, (), first.observation), first.tools
-        )
-        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
-        room = min(self.policy.context_tokens, self.engine.context_tokens)
-        return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
 
 
 def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
@@ -330,3 +305,10 @@ def make_host(run: Run, notify: Callable[[str], None] = to_stderr) -> EnvHost:
     if not settings.workers:
         return InProcessHost(env=env)
     return Workers(env=env, count=settings.workers, deadline_s=settings.worker_deadline_s, notify=notify)
+
+
+def _source(policy: SeatPolicy) -> ModelSource | OwnModel | None:
+    """The source of the model of a seat that is not trained; None for other seats."""
+    if isinstance(policy, OwnPolicy | Script):
+        return None
+    return policy.model if isinstance(policy, FrozenPolicy) else policy

@@ -155,8 +155,9 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
             )
         live.say("building the model, the engine and the environment")
         runtime = Runtime(run, directory.policy, deadlines, live.say)
-        if runtime.budget is not None:
-            live.say(runtime.budget.line)
+        for each in runtime.trained:
+            if each.budget is not None:
+                live.say(each.budget.line)
         if not directory.manifest.is_file():
             data = {"train": digest_tasks(runtime.train_tasks), "heldout": digest_tasks(runtime.heldout_tasks)}
             environment = run.world.env.data_hash if isinstance(run.world.env, HashedData) else ""
@@ -164,7 +165,7 @@ def _go(run: Run, directory: RunDirectory, terminal: bool | None, lines: Sequenc
         recorder = RunRecorder(run, directory, live)
         try:
             ended = run_coroutine(_run(runtime, recorder))
-            recorder.save_policy(runtime.policy)
+            recorder.save_policies(runtime.trained)
         except BaseException as error:
             # The error is raised; a failure to write its report is ignored.
             with suppress(Exception):

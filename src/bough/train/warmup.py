@@ -1,6 +1,7 @@
 """The warm-up: imitates oracle demonstrations before reinforcement learning."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bough.batch import pack_demonstrations
@@ -8,8 +9,10 @@ from bough.learner.learner import Learner
 from bough.objective import Imitation, Normalizer
 from bough.train.recorder import RunRecorder
 from bough.train.runtime import Runtime
+from bough.train.settings import Warmup
 from bough.train.stopwatch import Stopwatch
-from bough.tree import derive
+from bough.train.trained import TrainedPolicy
+from bough.tree import Tree, derive
 
 
 async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
@@ -26,26 +29,51 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     settings = run.world.warmup
     with watch("grow"):
         trees = await runtime.demonstrate(settings.demonstrations, "warmup.demonstrations")
-    batch = pack_demonstrations(trees).to(runtime.policy.device)
-    minibatches = max(1, round(batch.tokens.numel() / settings.batch_tokens))
-    optimizer = replace(
-        run.world.optimizer,
-        learning_rate=settings.learning_rate,
-        momentum="adam",
-        schedule="linear",
-        epochs=1,
-        minibatches=minibatches,
-        warmup_steps=0,
-    )
-    learner = Learner(runtime.policy, optimizer, total_updates=settings.epochs * minibatches, temperature=1.0)
+    lessons = [_Imitation(each, trees, settings) for each in runtime.trained]
     for epoch in range(1, settings.epochs + 1):
-        # Ctrl-C is handled in the thread of the event loop.
-        await asyncio.sleep(0)
-        with watch("learn"):
-            seed = derive(run.seed, "warm-up", epoch)
-            metrics = learner.learn(batch, Imitation(), Normalizer(), seed=seed)
-        metrics.pop("policy/gap")
-        recorder.log(metrics | watch.metrics() | {"phase": "warmup"})
+        for each in lessons:
+            # Ctrl-C is handled in the thread of the event loop.
+            await asyncio.sleep(0)
+            with watch("learn"):
+                recorder.log(each.epoch(derive(run.seed, "warm-up", epoch)))
+        recorder.log(watch.metrics() | {"phase": "warmup"})
         if epoch < settings.epochs:
             recorder.write_step(epoch)
         watch = Stopwatch()
+
+
+class _Imitation:
+    """The imitation of demonstrations by one policy."""
+
+    def __init__(self, trained: TrainedPolicy, trees: Sequence[Tree], settings: Warmup) -> None:
+        """Pack the demonstrations of the policy's seats.
+
+        Raises:
+            ValueError: when its seats act in none of them.
+        """
+        self.trainee = trained.trainee
+        views = self.trainee.views(trees)
+        if not views:
+            raise ValueError(
+                f"warmup.demonstrations: got {len(trees)} demonstrations in which the seats {list(self.trainee.seats)} "
+                "do not act; need an oracle whose plans have actions of every seat"
+            )
+        self.batch = pack_demonstrations(views).to(trained.policy.device)
+        minibatches = max(1, round(self.batch.tokens.numel() / settings.batch_tokens))
+        optimizer = replace(
+            trained.run.world.optimizer,
+            learning_rate=settings.learning_rate,
+            momentum="adam",
+            schedule="linear",
+            epochs=1,
+            minibatches=minibatches,
+            warmup_steps=0,
+        )
+        updates = settings.epochs * minibatches
+        self.learner = Learner(trained.policy, optimizer, total_updates=updates, temperature=1.0)
+
+    def epoch(self, seed: int) -> dict[str, float]:
+        """One pass over the demonstrations; returns its metrics."""
+        metrics = self.learner.learn(self.batch, Imitation(), Normalizer(), seed=self.trainee.seed(seed))
+        metrics.pop("policy/gap")
+        return {self.trainee.metric(name): value for name, value in metrics.items()}

@@ -36,6 +36,8 @@ from bough.tree.records import (
     read_tool,
     tool_record,
 )
+from bough.tree.seat import Seat
+from bough.tree.seat_view import seat_view
 from bough.tree.seeds import derive
 from bough.tree.spread import exclude_leaves, mean_over_paths, spread_nodes, spread_paths, spread_tokens, spread_turns
 from bough.tree.stages import Rewarded, StageError, describe, is_column
@@ -105,6 +107,7 @@ __all__ = [
     "Kind",
     "Outcome",
     "Rewarded",
+    "Seat",
     "RolloutCounts",
     "Source",
     "StageError",
@@ -166,6 +169,7 @@ __all__ = [
     "path",
     "paths_through",
     "rows_of",
+    "seat_view",
     "spread_nodes",
     "spread_paths",
     "spread_turns",

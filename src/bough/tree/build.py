@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bough.tree.columns import draft_columns
 from bough.tree.marks import Kind, Outcome, Source, TruncatedBy
+from bough.tree.seat import Seat
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Floats, Tree
 
@@ -39,6 +40,7 @@ class TreeNode:
         value: Value of the state after the action in a search.
         rating: Rating of the action before its execution.
         visits: Visit count in a search.
+        seat: Index of the seat among `seats`.
         info: Texts and provenance.
     """
 
@@ -61,6 +63,7 @@ class TreeNode:
     value: float = math.nan
     rating: float = math.nan
     visits: int = 0
+    seat: int = 0
     info: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
@@ -71,7 +74,7 @@ class TreeNode:
         return Source.SAMPLED if self.kind == Kind.ACTION else Source.FORCED
 
 
-def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) -> Tree:
+def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0, seats: Sequence[Seat] = ()) -> Tree:
     """Builds a tree of the given nodes, in depth-first pre-order.
 
     Two responses to one prompt, the first with a reward:
@@ -86,6 +89,7 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) 
         nodes: The root first, every node followed by all its descendants.
         task: The task, or its id.
         policy_version: Number of weight updates of the sampling policy.
+        seats: The seats of an episode with several agents.
 
     Raises:
         ValueError: when there is no node, a parent does not come before its child, `kind` is no `Kind`, an action has
@@ -112,7 +116,8 @@ def build(*nodes: TreeNode, task: Task | str = "task", policy_version: int = 0) 
         name: np.asarray(column).astype(DTYPES[name]) for name, column in columns.items()
     }
     whole = Task(id=task) if isinstance(task, str) else task
-    return Tree(task=whole, info=tuple(node.info for node in nodes), **arrays)  # pyright: ignore[reportArgumentType]
+    infos = tuple(node.info for node in nodes)
+    return Tree(task=whole, info=infos, seats=tuple(seats), **arrays)  # pyright: ignore[reportArgumentType]
 
 
 def _check_nodes(nodes: Sequence[TreeNode]) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Ternary, TruncatedBy
+from bough.tree.seat import Seat
 from bough.tree.task import Task
 from bough.tree.tree import DTYPES, Tree
 
@@ -28,6 +29,7 @@ UNKNOWN_VALUES: Mapping[str, float] = {
     "value": math.nan,
     "rating": math.nan,
     "visits": 0,
+    "seat": 0,
 }
 """The columns that `TreeNode` and `NodeDraft` have as fields of the same name, with their values where unknown."""
 
@@ -68,7 +70,7 @@ def rows_of(columns: Mapping[str, NDArray[Any]], name: str, at: int) -> slice:
 
 
 def tree_record(tree: Tree) -> dict[str, object]:
-    """Returns what the columns of a tree do not hold, as JSON data: task, counts, info, appraisals."""
+    """Returns what the columns of a tree do not hold, as JSON data: task, counts, info, appraisals, seats."""
     record: dict[str, object] = {
         "task": tree.task.record(),
         "counts": asdict(tree.counts),
@@ -76,7 +78,8 @@ def tree_record(tree: Tree) -> dict[str, object]:
         "info": tree.info,
     }
     appraisals = {name: each.record() for name, each in tree.appraisals.items()}
-    return record | ({"appraisals": appraisals} if appraisals else {})
+    record |= {"appraisals": appraisals} if appraisals else {}
+    return record | ({"seats": [each.record() for each in tree.seats]} if tree.seats else {})
 
 
 def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, Any]) -> Tree:
@@ -89,6 +92,7 @@ def cut_tree(columns: Mapping[str, NDArray[Any]], at: int, record: Mapping[str, 
         counts=RolloutCounts(**record["counts"]),
         replayed=record["replayed"],
         appraisals={name: Appraisal.read(each, last - first) for name, each in record.get("appraisals", {}).items()},
+        seats=tuple(Seat.read(each, last - first) for each in record.get("seats", ())),
         info=tuple(record["info"]),
         **of_tree,
     )

@@ -40,6 +40,7 @@ def keep_paths(rewarded: Rewarded, ends: Ints) -> Rewarded:
             tree,
             info=tuple(tree.info[node] for node in nodes.tolist()),
             appraisals={name: each.take(nodes) for name, each in tree.appraisals.items()},
+            seats=tuple(each.take(nodes) for each in tree.seats),
             **cut,
         ),
         channels={name: paid[nodes] for name, paid in rewarded.channels.items()},

@@ -57,6 +57,9 @@ class Rewarded:
     end_values: Mapping[str, Floats] = field(default_factory=dict[str, Floats])
 
     def __post_init__(self) -> None:
+        if self.tree.seats:
+            seats = [each.name for each in self.tree.seats]
+            raise StageError(f"Rewarded.tree: got a tree of the seats {seats}; need the `seat_view` of one of them")
         for name, paid in self.channels.items():
             if not is_column(paid, self.tree.nodes):
                 raise StageError(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bough.tree.appraisal import Appraisal
 from bough.tree.counts import RolloutCounts
 from bough.tree.marks import Kind, Outcome, Source
+from bough.tree.seat import Seat, check_seats
 from bough.tree.task import Task
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -39,6 +40,7 @@ DTYPES: Mapping[str, np.dtype[np.generic]] = {
     "value": np.dtype(np.float64),
     "rating": np.dtype(np.float64),
     "visits": np.dtype(np.int32),
+    "seat": np.dtype(np.int8),
 }
 """Every column with its dtype, in the order of the fields of `Tree`."""
 
@@ -66,7 +68,8 @@ class Tree:
             included); nan where not sampled.
         entropy: [T] float32, nats, of that distribution; nan where not sampled or not requested.
         outcome: [N] int8, an `Outcome`; other than `OPEN` only where a path ends.
-        env_reward: [N] float64, the environment's reward for the action of an `ACTION` node; 0 elsewhere.
+        env_reward: [N] float64, the environment's reward for the action of an `ACTION` node; 0 elsewhere, except in a
+            `seat_view`, where a node has the payoffs for other seats' actions before it.
         state_key: [N] int64, hash of the environment state that a `PROMPT`, `OBSERVATION` or `EDIT` node shows;
             equal keys mean the same state, 0 means unknown.
         source: [N] int8, a `Source`.
@@ -81,11 +84,14 @@ class Tree:
         value: [N] float64, the final value of a search for the state after an action, and for the root; else nan.
         rating: [N] float64, the rating of an action before its execution; nan without one.
         visits: [N] int32, visit count in a search of the state after an action, and of the root; 0 elsewhere.
+        seat: [N] int8, index in `seats` of the seat that wrote an `ACTION` node or reads any other; 0 without seats.
         info: N small mappings of values that JSON can write, for people: texts, tool calls, decisions, provenance.
             Code reads its texts with the functions of `bough.tree.texts`.
         counts: Counts of the rollout.
         replayed: Whether the tree was sampled in an earlier step; its statistics do not describe the current policy.
         appraisals: The columns of appraisers, by name; empty in a run without any.
+        seats: The seats of an episode with several agents, whose contexts are separate texts: the context of a node has
+            the nodes of its own seat. Everything from rewards to batches works on one seat's view (`seat_view`).
 
     `success`, `valid`, `well_formed`, `cut_off`, `value`, `rating` and `visits` of an action of several pieces are at
     its last node.
@@ -116,10 +122,12 @@ class Tree:
     value: Floats
     rating: Floats
     visits: Ints
+    seat: Ints
     info: tuple[Info, ...]
     counts: RolloutCounts = field(default_factory=RolloutCounts)
     replayed: bool = False
     appraisals: Mapping[str, Appraisal] = field(default_factory=dict[str, Appraisal])
+    seats: tuple[Seat, ...] = ()
 
     def __post_init__(self) -> None:
         nodes, tokens = len(self.parent), len(self.token)
@@ -136,6 +144,7 @@ class Tree:
             raise ValueError(f"Tree.info: got {len(self.info)} mappings; need one for each of the {nodes} nodes")
         self._check_shape()
         self._check_marks()
+        check_seats(self.seats, self.seat)
 
     def _check_shape(self) -> None:
         nodes = len(self.parent)
@@ -193,6 +202,7 @@ class Tree:
             and self.replayed == other.replayed
             and self.appraisals.keys() == other.appraisals.keys()
             and all(each.equals(other.appraisals[name]) for name, each in self.appraisals.items())
+            and [each.record() for each in self.seats] == [each.record() for each in other.seats]
             and all(
                 np.array_equal(column, other.columns()[name], equal_nan=column.dtype.kind == "f")
                 for name, column in self.columns().items()

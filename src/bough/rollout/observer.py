@@ -1,0 +1,114 @@
+"""Adding observations to a tree under construction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from bough.env import State, Step
+from bough.rollout.agent import Limits
+from bough.rollout.builder import NodeDraft, TreeBuilder
+from bough.rollout.cursor import Cursor
+from bough.rollout.seats import SeatContext
+from bough.rollout.writer import Writer
+from bough.tree import Kind, Outcome, TruncatedBy, observation_info, plain_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observer:
+    """Adds the state after an action to the context of the seat that acts in it; `Rollout` calls it.
+
+    Attributes:
+        builder: The tree that gets the observations.
+        writers: By seat, the renderer and context of its agent; one with the name "" without seats.
+        limits: Budgets of a path.
+    """
+
+    builder: TreeBuilder
+    writers: Mapping[str, Writer]
+    limits: Limits
+
+    def first(self, state: State) -> Cursor:
+        """Add the root.
+
+        Raises:
+            ValueError: when the first prompt does not fit the model.
+        """
+        writer = self.writers[state.seat]
+        text = self._tokens(writer, SeatContext(), state)[1]
+        capacity = writer.agent.engine.context_tokens
+        if len(text) >= capacity:
+            raise ValueError(
+                f"task {self.builder.task.id}: got a first prompt of {len(text)} tokens; need fewer than the "
+                f"{capacity} of the model's context. Shorten the instructions or observation, or use a longer context"
+            )
+        info: dict[str, object] = {"text": plain_text(state.observation), "instructions": writer.system}
+        info |= observation_info(state.observation, state.tools or None)
+        root = NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=text, state=state.key, seat=writer.seat, info=info)
+        node = self.builder.add(root)
+        return Cursor(node=node, state=state, text=text, past=(), sampled_tokens=0, branches=())
+
+    def add(self, after: Cursor, step: Step, seat: str) -> tuple[int, Cursor | Outcome]:
+        """Add the observation after an action.
+
+        Args:
+            after: The position after the action: its node, and the context of the seat that acted.
+            step: The environment's result.
+            seat: The seat that acted.
+
+        Returns:
+            The observation's node, and the next position or the outcome of the path.
+        """
+        writer = self.writers[step.state.seat]
+        read, waiting = _contexts(after, seat, step.state.seat)
+        node = NodeDraft(parent=after.node, kind=Kind.OBSERVATION, state=step.state.key, seat=writer.seat)
+        node.info["text"] = plain_text(step.state.observation)
+        if read.past:
+            tools = None if step.state.tools == read.past[-1].tools else step.state.tools
+        else:
+            tools, node.info["instructions"] = step.state.tools or None, writer.system
+        node.info |= observation_info(step.state.observation, tools)
+        if step.replayed_steps:
+            node.info["replayed_steps"] = step.replayed_steps
+        if step.info:
+            node.info["env"] = dict(step.info)
+        number = self.builder.add(node)
+        spent = self._exhausted(after)
+        if step.outcome not in (Outcome.OPEN, Outcome.TRUNCATED):
+            # The episode is over, so the last observation adds no tokens.
+            return number, _end(node, step.outcome, step, spent)
+        kind, tokens = self._tokens(writer, read, step.state)
+        text = tokens if kind is Kind.EDIT else (*read.text, *tokens)
+        if fits := len(text) < writer.agent.engine.context_tokens:
+            # Stored for truncated paths too: a critic values their final state.
+            node.kind, node.tokens = kind, tokens
+        if (over := step.outcome is not Outcome.OPEN) or spent or not fits:
+            if not over and not spent:
+                node.info["needed_tokens"] = len(text)
+            return number, _end(node, Outcome.TRUNCATED, step, spent if over or spent else TruncatedBy.CONTEXT)
+        return number, replace(after, node=number, state=step.state, text=text, past=read.past, waiting=waiting)
+
+    def _tokens(self, writer: Writer, read: SeatContext, state: State) -> tuple[Kind, tuple[int, ...]]:
+        """The kind and the tokens of an observation; a script reads none."""
+        if writer.script is not None:
+            return Kind.OBSERVATION, ()
+        update = writer.extend(read.past, state.observation, state.tools)
+        return update.kind, update.tokens
+
+    def _exhausted(self, cursor: Cursor) -> TruncatedBy:
+        """The first exhausted budget of the path, or `NOTHING`."""
+        limits, turns = self.limits, cursor.actions - len(self.builder.task.start)
+        spent = limits.tokens is not None and cursor.sampled_tokens >= limits.tokens
+        return TruncatedBy.TURNS if turns >= limits.turns else TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
+
+
+def _contexts(after: Cursor, seat: str, following: str) -> tuple[SeatContext, dict[str, SeatContext]]:
+    """The context of the seat that acts next, and those of the other seats that have acted."""
+    if following == seat:
+        return SeatContext(text=after.text, past=after.past), dict(after.waiting)
+    contexts = {**after.waiting, seat: SeatContext(text=after.text, past=after.past)}
+    return contexts.pop(following, SeatContext()), contexts
+
+
+def _end(node: NodeDraft, outcome: Outcome, step: Step, spent: TruncatedBy) -> Outcome:
+    node.outcome, node.success, node.successes = outcome, step.success, step.successes
+    node.truncated_by = spent or TruncatedBy.ENVIRONMENT if outcome is Outcome.TRUNCATED else TruncatedBy.NOTHING
+    return outcome

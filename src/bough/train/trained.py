@@ -1,0 +1,243 @@
+"""A policy in training: its weights, engine, learner, reference, critic and hooks."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import cast
+
+import torch
+
+from bough.context import conversation
+from bough.engine import Engine
+from bough.hooks.hook import Hooks
+from bough.learner.estimates import add_estimates
+from bough.learner.learner import Learner
+from bough.learner.memory_budget import MemoryBudget
+from bough.learner.reference import Reference
+from bough.learner.state_values import StateValues
+from bough.policy.policy import Policy
+from bough.rollout import Agent, Deadlines, RoleModel
+from bough.store import Checkpoint
+from bough.store.atomic import explain_full_disk
+from bough.train.canary import Canary
+from bough.train.opening import Opening
+from bough.train.recorder import Checkpointable
+from bough.train.revise import Reader
+from bough.train.run import Run
+from bough.tree import Rewarded, Tree, derive, seat_view
+from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
+
+CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
+"""Largest difference between engine and learner, nats, by dtype; 0.1 in lower precision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trainee:
+    """Which policy is trained.
+
+    Attributes:
+        run: The run, with the settings of this policy.
+        name: "" for the run's `policy`, else the name of its seat.
+        seats: The seats that it acts for; empty in an environment for one agent.
+        frozen: Whether its weights stay as they are after the warm-up.
+    """
+
+    run: Run
+    name: str = ""
+    seats: tuple[str, ...] = ()
+    frozen: bool = False
+
+    @property
+    def seat(self) -> str:
+        """The first of the seats; "" in an environment for one agent."""
+        return next(iter(self.seats), "")
+
+    def key(self, name: str) -> str:
+        """The name of a group of tensors or a number of this policy in a checkpoint."""
+        return f"{name}-{self.name}" if self.name else name
+
+    def metric(self, name: str) -> str:
+        """The name of a metric of this policy."""
+        return f"{self.name}/{name}" if self.name else name
+
+    def seed(self, seed: int) -> int:
+        """A seed of this policy."""
+        return derive(seed, "seat", self.name) if self.name else seed
+
+    def views(self, trees: Sequence[Tree]) -> list[Tree]:
+        """The trees of its seats. Those of several seats of one task are different groups."""
+        if not self.seats:
+            return list(trees)
+        several = len(self.seats) > 1
+        views = (
+            seat_view(tree, seat, name=f"{tree.task.id} as {seat}" if several else "")
+            for seat in self.seats
+            for tree in trees
+        )
+        return [view for view in views if view is not None]
+
+
+class TrainedPolicy:
+    """A policy in training. Built from the run alone, so that a resumed run has the same."""
+
+    def __init__(self, trainee: Trainee, opening: Opening, assets: Path, deadlines: Deadlines) -> None:
+        """Build.
+
+        Args:
+            trainee: Which policy.
+            opening: Texts for its tokenizer, and a first state.
+            assets: A folder for what it must keep.
+            deadlines: The run's register of pending awaits.
+        """
+        self.trainee, self.deadlines = trainee, deadlines
+        run = trainee.run
+        with explain_full_disk(assets, None):
+            self.policy: Policy = run.world.policy.build(opening.texts, assets)
+        self.engine: Engine = run.world.execution.engine.build(self.policy.replica())
+        self.policy.recompute(run.world.optimizer.recompute)
+        reference = REFERENCE in needs_of(run.loss) | needs_of(run.method.credit)
+        self.budget = self._budget(run, reference=reference)
+        if self.budget is not None:
+            optimizer = replace(run.world.optimizer, micro_tokens=self.budget.micro_tokens)
+            self.trainee = replace(trainee, run=run.replace(optimizer=optimizer))
+            run = self.run
+        width = self.policy.head()[0].shape[1]
+        self.critic = None if run.method.critic is None else run.method.critic.build(width).to(self.policy.device)
+        self.valuer = self._valuer()
+        self.learner = Learner(
+            self.policy,
+            run.world.optimizer,
+            total_updates=run.world.schedule.steps * run.world.optimizer.epochs * run.world.optimizer.minibatches,
+            temperature=run.world.sampling.temperature,
+            critic=self.critic,
+            seed=derive(trainee.seed(run.seed), "optimizer") % 2**31,
+        )
+        self.hooks = Hooks(
+            run.method.hooks,
+            vocab_tokens=self.policy.vocab_tokens,
+            device=str(self.policy.device),
+            seed=trainee.seed(run.seed),
+        )
+        self.reference = Reference(self.policy, wanted=reference)
+        self.canary = self._canary(opening)
+        self.entropies: list[tuple[float, int]] = []
+        """By turn, over the steps of reinforcement so far: the sum of the tokens' entropies, nats, and their number."""
+
+    @property
+    def run(self) -> Run:
+        """The run, with the settings of this policy."""
+        return self.trainee.run
+
+    def agent(self, models: Mapping[str, RoleModel]) -> Agent:
+        """The policy as an agent.
+
+        Args:
+            models: The models of other roles.
+        """
+        world = self.run.world
+        return Agent(
+            engine=self.engine,
+            renderer=self.policy.renderer,
+            context=world.context,
+            parser=world.parser,
+            sampling=world.sampling,
+            critic=self.valuer,
+            models=models,
+        )
+
+    @property
+    def memories(self) -> Mapping[str, Checkpointable]:
+        """The state beside policy and optimizer, by its name in a checkpoint."""
+        found = self.hooks.memories | ({} if self.critic is None else {"critic": self.critic})
+        return {self.trainee.key(name): memory for name, memory in found.items()}
+
+    @property
+    def tensors(self) -> dict[str, Mapping[str, torch.Tensor]]:
+        """The tensors of a checkpoint, by group."""
+        key = self.trainee.key
+        return {
+            key("policy"): self.policy.state(),
+            key("optimizer"): self.learner.state(),
+            key("reference"): self.reference.state,
+        }
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """The numbers of a checkpoint."""
+        key = self.trainee.key
+        return {key("updates"): self.learner.updates, key("entropies"): self.entropies}
+
+    def restore(self, checkpoint: Checkpoint, numbers: Mapping[str, object]) -> None:
+        """Restore the weights, optimizer, reference and numbers of a checkpoint; its memories are restored apart."""
+        key = self.trainee.key
+        self.reference.restore(checkpoint.tensors(key("reference")))
+        self.policy.load_state(checkpoint.tensors(key("policy")))
+        self.learner.load_state(checkpoint.tensors(key("optimizer")), updates=int(str(numbers[key("updates")])))
+        pairs = cast("Iterable[tuple[float, int]]", numbers[key("entropies")])
+        self.entropies = [(float(total), int(count)) for total, count in pairs]
+
+    def load(self, checkpoint: Checkpoint) -> None:
+        """Load the weights of policy and critic."""
+        self.policy.load_state(checkpoint.tensors(self.trainee.key("policy")))
+        if self.critic is not None:
+            self.critic.load_state(checkpoint.tensors(self.trainee.key("critic")))
+
+    def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
+        """What is made of the mistakes in some trees, if anything is to be."""
+        rule, world = self.run.method.demonstrations.revise, self.run.world
+        reader = Reader(
+            renderer=self.policy.renderer, context=world.context, parser=world.parser, room=self.policy.context_tokens
+        )
+        return [] if rule is None else [each.tree for each in rule(rewarded, reader)]
+
+    def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
+        """Trees for credit, with the critic's values and reference log-probabilities where the rule needs them.
+
+        Hooks run first, since a hook may put other paths into the batch.
+        """
+        rewarded = self.hooks.transform(rewarded, self.trainee.seed(seed))
+        needs = needs_of(self.run.method.credit)
+        values, reference = bool(names_of(needs, Head)), REFERENCE in needs
+        if not (values or reference):
+            return rewarded
+        return add_estimates(
+            rewarded,
+            self.policy,
+            critic=self.critic if values else None,
+            bootstrap=FINAL_VALUES in needs,
+            reference=self.reference.model if reference else None,
+            temperature=self.run.world.sampling.temperature,
+            micro_tokens=self.run.world.optimizer.micro_tokens,
+        )
+
+    async def sync(self, *, moved: bool) -> float:
+        """Give the engine the policy's weights and check that they arrived; returns the canary's gap, nats."""
+        self.engine.load_weights(self.policy.weights(), self.learner.updates)
+        deadline_s = self.run.world.limits.engine_deadline_s
+        return await self.canary.check(self.engine, self.policy, self.deadlines, moved=moved, deadline_s=deadline_s)
+
+    def _budget(self, run: Run, *, reference: bool) -> MemoryBudget | None:
+        """What the run's bound on memory allows, if it has one."""
+        optimizer, entropy = run.world.optimizer, ENTROPY in needs_of(run.loss)
+        if optimizer.memory_gib is None:
+            return None
+        return MemoryBudget(
+            optimizer.memory_gib, optimizer, self.policy, self.engine, entropy=entropy, reference=reference
+        )
+
+    def _valuer(self) -> StateValues | None:
+        """The critic for searches; None without a critic."""
+        if self.critic is None:
+            return None
+        world = self.run.world
+        alone = BATCH_INVARIANCE in gives_of(world.execution.engine)
+        return StateValues(self.policy, self.critic, micro_tokens=world.optimizer.micro_tokens, alone=alone)
+
+    def _canary(self, opening: Opening) -> Canary:
+        """A real first prompt and a few tokens of the environment's own language after it."""
+        first = opening.first
+        instructions = self.run.world.env.instructions
+        prompt = self.policy.renderer.render(conversation(instructions, (), first.observation), first.tools)
+        tolerance = CANARY_TOLERANCE.get(self.policy.dtype, 0.1)
+        room = min(self.policy.context_tokens, self.engine.context_tokens)
+        return Canary(prompt[: max(1, room - 8)], prompt[: min(8, room - 1)], tolerance=tolerance)
