@@ -128,15 +128,17 @@ def export_trees(
     directory: Annotated[Path, typer.Argument(help="The run directory whose trees are exported.")],
     out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
     changes: Changes = None,
-    what: Annotated[str, typer.Option(help="pairs, examples, values, steps, or revisions.")] = "pairs",
+    what: Annotated[str, typer.Option(help="pairs, examples, values, steps, revisions, or conversations.")] = "pairs",
     messages: Annotated[
         bool, typer.Option(help="Lists of messages instead of text with chat template tokens.")
     ] = False,
     edits: Annotated[int, typer.Option(help="Minimum edit distance in characters of the sides of a pair.")] = 0,
     overlap: Annotated[float, typer.Option(help="Maximum overlap (ROUGE-L of words) of the sides of a pair.")] = 1.0,
-    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
+    trees: Annotated[
+        Path | None, typer.Option(help="Other trees: a file, a folder, or JSONL of conversations.")
+    ] = None,
 ) -> None:
-    """Export trees as JSONL for TRL: pairs, examples, values, steps, revisions.
+    """Export trees as JSONL: pairs, examples, values, steps, revisions for TRL; conversations as of OpenAI.
 
     Credit, filters and pairs are the run's, or as changed:
 
@@ -147,6 +149,8 @@ def export_trees(
     bough export runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
 
     bough export runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
+
+    bough export runs/a chats.jsonl --what conversations
     """
     from bough.export import PairFilter, export
 

@@ -14,7 +14,7 @@ from bough.tree import (
     Tool,
     ToolCall,
     assistant_message,
-    openai_messages,
+    openai_conversation,
     tool_record,
 )
 
@@ -94,32 +94,20 @@ def answered(text: str, calls: Sequence[Mapping[str, str]], most: int, *, ended:
 def conversation(tokens: Sequence[int]) -> list[dict[str, Any]]:
     """The messages of tokens in OpenAI's form, without the assistant message to generate.
 
-    Servers refuse calls without a JSON object as arguments, and results of no call. Such a call is part of the text,
-    and such a result is a user's message after the other results.
+    See `openai_conversation` for malformed calls, and for results whose calls the context has dropped.
 
     Raises:
         ValueError: when the tokens are not a conversation that ends with the start of an assistant message.
     """
-    messages: list[Message] = []
-    refused: list[Message] = []
-    waiting: list[ToolCall | BadCall] = []
+    found: list[Message | Action] = []
     for mark, (text, *parts) in _entries(tokens):
-        if mark == TOOL:
-            call = waiting.pop(0) if waiting else None
-            if isinstance(call, ToolCall):
-                messages.append(Message(role="tool", content="".join(parts), call_id=call.call_id))
-            else:
-                refused.append(Message(role="user", content="".join(parts)))
-            continue
-        messages += refused
-        refused, waiting = [], []
         if mark == ASSISTANT:
-            action = Action(text=text, calls=tuple(map(_read_call, parts)))
-            waiting = [*action.calls]
-            messages.append(assistant_message(action))
+            found.append(Action(text=text, calls=tuple(map(_read_call, parts))))
+        elif mark == TOOL:
+            found.append(Message(role="tool", content="".join(parts), call_id=text))
         elif mark in ROLES:
-            messages.append(Message(role=ROLES[mark], content=text))
-    return openai_messages([*messages, *refused])
+            found.append(Message(role=ROLES[mark], content=text))
+    return openai_conversation(found)
 
 
 def offered(tokens: Sequence[int]) -> list[dict[str, Any]]:
