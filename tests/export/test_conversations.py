@@ -122,7 +122,9 @@ def test_conversations_come_back_with_the_same_messages_and_tokens(run: RunDirec
     for task, tree in before.items():
         for leaf in counted(tree):
             actions = [node for node in _path(tree, leaf) if tree.kind[node] == Kind.ACTION]
-            same = all(_canonical(renderer, tree, node) for node in actions) and tree.outcome[leaf] != Outcome.TRUNCATED
+            formed = all(tree.well_formed[node] == Ternary.YES for node in actions)
+            same = formed and all(_canonical(renderer, tree, node) for node in actions)
+            same &= bool(tree.outcome[leaf] != Outcome.TRUNCATED)
             if same:
                 canonical += 1
                 assert _tokens(tree, leaf) in [_tokens(after[task], each) for each in leaves(after[task])]

@@ -101,8 +101,7 @@ def export(
         target: The run directory, whose tokenizer made the tokens.
         changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
         what: One of the six.
-        messages: Whether prompts, completions and sides are lists of messages; steps are always text, conversations
-            always messages.
+        messages: Whether prompts, completions and sides are lists of messages; steps are always text.
         apart: Required difference of the sides of pairs, applied after the minimum value difference (`Pairs.gap`).
         trees: A file of trees, a folder, or JSON lines of conversations; the run's own trees if None. Trees without
             rewards get the run's.
@@ -123,13 +122,7 @@ def export(
         transcriber = Transcriber(renderer=policy_renderer(run, directory), messages=messages and what != "steps")
         collector = _Collector(transcriber=transcriber, apart=apart)
         for file in files:
-            rewarded = rewarded_trees(run, file, transcriber.renderer)
-            if what == CONVERSATIONS:
-                collector.rows += [row for each in rewarded for row in conversations(each)]
-                continue
-            kept, dropped = _filtered(run, file, rewarded)
-            collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-            _KINDS[what](collector, kept, run)
+            _collect(collector, what, run, file)
     if not collector.rows:
         reasons = "; ".join(f"{count} left out: {reason}" for reason, count in collector.left_out.items())
         remedy = "another credit, other pairs, or other trees" if what == "pairs" else "another credit, or other trees"
@@ -137,6 +130,17 @@ def export(
     if out is not None:
         write_bytes(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in collector.rows).encode())
     return Exported(rows=tuple(collector.rows), left_out=dict(collector.left_out))
+
+
+def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:
+    """Add the rows of a file of trees."""
+    rewarded = rewarded_trees(run, file, collector.transcriber.renderer)
+    if what == CONVERSATIONS:
+        collector.rows += [row for each in rewarded for row in conversations(each)]
+        return
+    kept, dropped = _filtered(run, file, rewarded)
+    collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+    _KINDS[what](collector, kept, run)
 
 
 def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> tuple[list[Credited], dict[str, int]]:

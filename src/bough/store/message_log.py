@@ -21,7 +21,7 @@ class Conversation:
         tools: The tools.
         task: The name of the task; "" where the row has none.
         reward: The reward of the whole; None where the row has none.
-        success: Whether the task is solved; None where the row says nothing.
+        success: Whether the task is solved; None where it is unknown.
     """
 
     messages: tuple[Message, ...]

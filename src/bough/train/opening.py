@@ -150,7 +150,7 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
 
 
 def _conversations(run: Run) -> dict[str, list[Conversation]]:
-    """The conversations of files of demonstrations, without those that failed.
+    """The conversations of files of demonstrations, without failed ones.
 
     Raises:
         ConfigError: when a file cannot be read, or has a broken line; names the field.

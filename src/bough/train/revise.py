@@ -251,7 +251,7 @@ class PathBuilder:
             system: The instructions.
             first: The first observation, and the tools with it.
             reader: The policy's formats.
-            prompt: The tokens of the root; None for those that the reader's context renders.
+            prompt: The tokens of the root; None for the rendering of the context.
         """
         self.builder = TreeBuilder(task)
         self._reader, self._system = reader, system

@@ -185,7 +185,7 @@ class Runtime:
         return [*shown, *self.logged("demonstrations.file")]
 
     def logged(self, field: str) -> list[Tree]:
-        """The demonstrations of a file, without those that exceed the model's context; none without a file.
+        """The demonstrations of a file that fit the model's context; none without a file.
 
         Args:
             field: The setting with the file.
