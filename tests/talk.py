@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SMALL = Path(__file__).with_name("small.py")
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SMALL.parents[1]), "OMP_NUM_THREADS": "1"}
+PLACES = (str(SMALL.parents[1]), os.environ.get("PYTHONPATH", ""))
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, PLACES)), "OMP_NUM_THREADS": "1"}
 """Recipes of tests import from `tests`."""
 
 ONE_STEP = ("steps=1", "warmup.epochs=1", "evaluation.tasks.count=2", "evaluation.every=100")

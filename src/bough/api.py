@@ -1,20 +1,24 @@
-"""The functions of `import bough`: train, resume, load, evaluate, search; for scripts and notebooks."""
+"""The functions of `import bough`: train, resume, load, evaluate, chat, search; for scripts and notebooks."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeAlias, Unpack, cast
+from typing import TypeAlias, TypeVar, Unpack, cast
 
-from bough.cli.find import find_run, run_or_directory
+from bough.cli.find import evaluated, find_run, run_or_directory
 from bough.config import ConfigError, override
-from bough.evaluate import CheckpointResult, SearchResult
-from bough.evaluate.checkpoint import evaluate as evaluate_checkpoint
+from bough.engine import OpenAi
+from bough.evaluate import PolicyResult, SearchResult
+from bough.evaluate.policy import evaluate as evaluate_policy
 from bough.evaluate.search import search as search_heldout
 from bough.store import RunDirectory
 from bough.train import PolicyRecipe, Run, World, start
 from bough.train import resume as resume_run
 from bough.train.result import Result
 from bough.train.run import RunSettings
+from bough.tree import Tree
 from bough.view import counter
+
+Kept = TypeVar("Kept")
 
 Trained: TypeAlias = Result | str | Path
 """An existing run: its result, or its directory."""
@@ -87,22 +91,92 @@ def load(run: str | Path) -> Result:
     return Result(directory=RunDirectory.open(Path(run)).path)
 
 
-def evaluate(run: Trained, changes: Sequence[str] = (), *, step: int | None = None) -> CheckpointResult:
-    """Measure a trained policy on the run's held-out tasks; nothing in the run's directory is changed.
+def evaluate(
+    run: Trained | Run | None = None,
+    changes: Sequence[str] = (),
+    *,
+    on: World | str | Path | None = None,
+    policy: OpenAi | Callable[[World], World] | str | Path | None = None,
+    step: int | None = None,
+) -> PolicyResult:
+    """Measure a policy on held-out tasks; nothing in a run's directory is changed.
 
         bough.evaluate(result, ["evaluation.tasks.count=500", "evaluation.temperature=0"])
+        bough.evaluate(on="shop", policy=OpenAi(model="m", base_url="http://localhost:8000/v1"))
 
     Args:
-        run: The run.
+        run: The run, whose checkpoint acts; None for a world. A `Run` has no weights: a policy as built acts, or a
+            server's model.
         changes: Fields to change first, each as "field=value".
+        on: The world without a run.
+        policy: The policy in place of the run's: the model of a server, a preset, a folder of a model, or
+            `path/to/file.py:function`; or a function `World -> World`.
         step: Step of the checkpoint; the newest complete one if None.
 
     Raises:
         StoreError: when there is no such run or checkpoint.
-        ConfigError: when a change is not one of the run's fields.
+        ConfigError: when a change is not one of the run's fields, or pieces do not fit together.
+        EngineFault: when a server does not answer, or refuses the key.
         AllFailed: when every task failed.
     """
-    return evaluate_checkpoint(_directory(run), step=step, changes=changes)
+    found, preset = evaluated(_place(run), _text(on), _text(policy))
+    return evaluate_policy(found, policy=preset, step=step, changes=changes)
+
+
+def chat(
+    target: Trained | Run | None = None,
+    changes: Sequence[str] = (),
+    *,
+    on: World | str | Path | None = None,
+    policy: OpenAi | Callable[[World], World] | str | Path | None = None,
+    task: int = 0,
+    split: str | None = None,
+    seed: int | None = None,
+    system: str = "",
+    step: int | None = None,
+    out: str | Path | None = None,
+    read: Callable[[str], str] | None = None,
+) -> list[Tree]:
+    """Watch and steer an agent in its environment, or talk to a model; `/help` shows what a line can do.
+
+        trees = bough.chat(result, task=3)
+
+    Args:
+        target: A run; or a folder or GGUF file of a model; None with `on`, or for a server alone.
+        changes: Fields to change first, each as "field=value": of the run, or of `Sampling` for a model alone.
+        on: The world without a run.
+        policy: The policy in place of the run's, as in `evaluate`.
+        task: The number of the first held-out task, from 0.
+        split: The split of the tasks; None for the run's `evaluation.tasks`.
+        seed: The seed of the samples; None for the run's, with which the agent acts as in `evaluate`.
+        system: The system prompt of a model alone.
+        step: Step of the checkpoint; the newest complete one if None.
+        out: The file for the trees, which ends in .safetensors.
+        read: Reads a line after a prompt, and raises EOFError at the end; None for standard input.
+
+    Returns:
+        The trees, one a task or conversation; an undone turn is a branch.
+
+    Raises:
+        StoreError: when there is no such run or checkpoint.
+        ConfigError: when the arguments do not fit together.
+        EngineFault: when a server does not answer, or refuses the key.
+    """
+    from bough.cli.start_chat import start_chat
+
+    return start_chat(
+        _place(target),
+        changes,
+        on=_text(on),
+        policy=_text(policy),
+        task=task,
+        split=split,
+        seed=seed,
+        system=system,
+        step=step,
+        out=None if out is None else Path(out),
+        read=read,
+    )
 
 
 def search(
@@ -136,6 +210,15 @@ def search(
     edits, folder = [f"explorer={explorer}", *changes], None if out is None else Path(out)
     with counter(explorer) as tell:
         return search_heldout(target, edits, step=step, out=folder, on_progress=tell)
+
+
+def _place(run: Trained | Run | None) -> Run | Path | None:
+    return run if run is None or isinstance(run, Run) else _directory(run)
+
+
+def _text(value: Kept | Path) -> Kept | str:
+    """A path as text; anything else as it is."""
+    return str(value) if isinstance(value, Path) else value
 
 
 def _directory(run: Trained) -> Path:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from bough.context import Context, Full, Renderer, Turn, Window
 from bough.context import conversation as chat
-from bough.engine.messages import END, Messages, conversation
-from bough.tree import Kind
+from bough.engine.messages import CALL, END, Messages, answered, conversation, offered
+from bough.tree import Action, BadCall, Kind, Message, Tool, ToolCall
 
 TEXT = st.text(max_size=8)
 SAID = st.tuples(TEXT, TEXT, st.booleans())
@@ -63,3 +63,74 @@ def test_contexts_append_and_rebuild(
         assert got[:1] == [{"role": "system", "content": system}] or not system
         shown = got[1:] if system else got
         assert shown == whole[-most:]
+
+
+FIND = Tool(name="find", description="Finds.", schema={"type": "object", "properties": {}})
+GOOD = {"id": "a1", "name": "find", "arguments": '{"item": "tea"}'}
+BAD = {"id": "a2", "name": "find", "arguments": "{item: tea}"}
+
+
+def test_tools_calls_and_results_come_back_as_they_were() -> None:
+    renderer = Messages()
+    asked = Message(role="user", content="tea?")
+    written, whole = answered("I look.", [GOOD], 100, ended=True)
+    assert whole
+    assert renderer.parse(written) == Action(
+        text="I look.", calls=(ToolCall(name="find", arguments={"item": "tea"}, call_id="a1"),)
+    )
+    assert renderer.text(written).startswith("I look.\n{")
+    result = Message(role="tool", content="3", call_id="a1")
+    messages = (asked, Message(role="assistant", content="", tokens=written), result)
+    tokens = renderer.render(messages, (FIND,))
+    assert tokens == (*renderer.render((asked,), (FIND,)), *written, *renderer.extend(messages, (FIND,)))
+    assert [row["function"]["name"] for row in offered(tokens)] == ["find"]
+    assert offered(renderer.render((asked,))) == []
+    call = {"id": "a1", "type": "function", "function": {"name": "find", "arguments": '{"item": "tea"}'}}
+    assert conversation(tokens) == [
+        {"role": "user", "content": "tea?"},
+        {"role": "assistant", "content": "I look.", "tool_calls": [call]},
+        {"role": "tool", "content": "3", "tool_call_id": "a1"},
+    ]
+
+
+def test_a_call_without_json_is_text_and_its_result_the_users() -> None:
+    renderer = Messages()
+    written, _ = answered("", [BAD, GOOD], 200, ended=True)
+    bad, _ = renderer.parse(written).calls
+    assert isinstance(bad, BadCall)
+    assert "need a JSON object" in bad.problem
+    results = (Message(role="tool", content="error"), Message(role="tool", content="3", call_id="a1"))
+    tokens = renderer.render(
+        (Message(role="user", content="?"), Message(role="assistant", content="", tokens=written), *results)
+    )
+    _, sent, first, second = conversation(tokens)
+    assert (sent["content"], len(sent["tool_calls"])) == ("find({item: tea})", 1)
+    assert first == {"role": "tool", "content": "3", "tool_call_id": "a1"}
+    assert second == {"role": "user", "content": "error"}
+    orphan = renderer.render((results[1], Message(role="user", content="?")))
+    assert [row["role"] for row in conversation(orphan)] == ["user", "user"]
+
+
+@pytest.mark.parametrize("arguments", ["[1]", "null", "{", '{"a": NaN}', "[" * 100_000])
+def test_arguments_that_are_no_json_object_are_bad(arguments: str) -> None:
+    written, _ = answered("", [{**GOOD, "arguments": arguments}], 200_000, ended=True)
+    (call,) = Messages().parse(written).calls
+    assert isinstance(call, BadCall)
+
+
+@given(text=TEXT, calls=st.lists(st.tuples(TEXT, st.dictionaries(TEXT, TEXT, max_size=2)), max_size=3))
+def test_actions_of_a_teacher_are_read_as_written(text: str, calls: list[tuple[str, dict[str, str]]]) -> None:
+    action = Action(text=text, calls=tuple(ToolCall(name=f"f{name}", arguments=given) for name, given in calls))
+    assert Messages().parse(Messages().write(action)) == action
+
+
+@given(text=TEXT, most=st.integers(1, 80))
+def test_a_long_answer_is_cut_after_a_whole_character(text: str, most: int) -> None:
+    tokens, whole = answered(text, [GOOD], most, ended=True)
+    assert len(tokens) <= most
+    assert whole == (tokens[-1:] == (END,))
+    read = Messages().parse(tokens)
+    assert text.startswith(read.text)
+    assert [type(call) for call in read.calls] in ([], [BadCall], [ToolCall])
+    assert [*map(type, read.calls)] == [ToolCall] or not whole
+    assert len(read.calls) == tokens.count(CALL)

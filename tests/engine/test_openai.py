@@ -17,7 +17,8 @@ from toys import ask, run
 from bough.config.config import dump, load
 from bough.context import Context, Full, Plain, Window
 from bough.engine import Completion, Engine, EngineFault, FinishReason, OpenAi, Request, Sampling
-from bough.engine.openai import OpenAiEngine, Usage
+from bough.engine.openai import OpenAiEngine
+from bough.engine.usage import Usage
 from bough.env import InProcessHost
 from bough.explore import Chains
 from bough.rollout import Agent, Deadlines, Limits, RolloutRunner
@@ -160,7 +161,7 @@ def test_how_a_chat_ends(said: Say, tokens: Sequence[int], finish: FinishReason)
 
 def test_a_chat_that_only_thought_is_a_fault() -> None:
     faults(lambda _: chat("", "length"), "m wrote no text within 8 tokens; .* OpenAi.extra={'max_tokens': 4096}")
-    faults(lambda _: chat("a", "tool_calls"), "got finish_reason 'tool_calls' from .*; need one of")
+    faults(lambda _: chat("a", "eos"), "got finish_reason 'eos' from .*; need one of")
 
 
 def test_a_completion_is_no_longer_than_it_may_be() -> None:

@@ -65,15 +65,36 @@ def resume(
 @app.command("eval")
 @explained
 def evaluate(
-    directory: Annotated[Path, typer.Argument(help="A run directory.")],
+    target: Annotated[str | None, typer.Argument(help="A run directory; none with --on.")] = None,
     changes: Changes = None,
+    on: On = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(help="The agent in place of the run's: 'OpenAi(model=..., base_url=...)', a model"),
+    ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
 ) -> None:
-    """Measure a trained agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ..."""
+    """Measure an agent on held-out tasks: evaluation.tasks.count=500 evaluation.temperature=0 ...
+
+    bough eval runs/a
+
+    bough eval runs/a --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")'
+
+    bough eval --on shop --policy 'OpenAi(model=m, base_url="http://localhost:8000/v1")' evaluation.tasks.count=50
+    """
+    from bough.cli.find import evaluated, split_target
     from bough.evaluate import evaluate as measure
     from bough.evaluate import sentence
+    from bough.view import counter
 
-    typer.echo(sentence(measure(directory, step=step, changes=changes or [])))
+    place, edits = split_target(target, changes or [])
+    found, preset = evaluated(place, on, policy)
+    if preset is None:
+        typer.echo(sentence(measure(found, step=step, changes=edits)))
+        return
+    with counter("held-out tasks") as tell:
+        result = measure(found, policy=preset, step=step, changes=edits, on_progress=tell)
+    typer.echo(sentence(result))
 
 
 @app.command("search")
@@ -107,15 +128,17 @@ def export_trees(
     directory: Annotated[Path, typer.Argument(help="The run directory whose trees are exported.")],
     out: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
     changes: Changes = None,
-    what: Annotated[str, typer.Option(help="pairs, examples, values, steps, or revisions.")] = "pairs",
+    what: Annotated[str, typer.Option(help="pairs, examples, values, steps, revisions, or conversations.")] = "pairs",
     messages: Annotated[
         bool, typer.Option(help="Lists of messages instead of text with chat template tokens.")
     ] = False,
     edits: Annotated[int, typer.Option(help="Minimum edit distance in characters of the sides of a pair.")] = 0,
     overlap: Annotated[float, typer.Option(help="Maximum overlap (ROUGE-L of words) of the sides of a pair.")] = 1.0,
-    trees: Annotated[Path | None, typer.Option(help="Other trees: a file or a folder.")] = None,
+    trees: Annotated[
+        Path | None, typer.Option(help="Other trees: a file, a folder, or JSONL of conversations.")
+    ] = None,
 ) -> None:
-    """Export trees as JSONL for TRL: pairs, examples, values, steps, revisions.
+    """Export trees as JSONL: pairs, examples, values, steps, revisions for TRL; conversations as of OpenAI.
 
     Credit, filters and pairs are the run's, or as changed:
 
@@ -126,6 +149,8 @@ def export_trees(
     bough export runs/a values.jsonl --what values credit='RestMcts(head=value)' --trees found/trees
 
     bough export runs/a back.jsonl --what revisions demonstrations.revise='Revise(gap=.5)'
+
+    bough export runs/a chats.jsonl --what conversations
     """
     from bough.export import PairFilter, export
 
@@ -155,6 +180,35 @@ def serve_policy(
         typer.echo(f"serving {name} at {url}")
 
     serve(target, host=host, port=port, key=key, step=step, ready=ready)
+
+
+@app.command("chat")
+@explained
+def chat_with_agent(
+    target: Annotated[
+        str | None, typer.Argument(help="A run directory; or a folder or GGUF file of a model; none with --on.")
+    ] = None,
+    changes: Changes = None,
+    on: On = None,
+    policy: Annotated[str | None, typer.Option(help="The agent in place of the run's, as of `bough eval`.")] = None,
+    task: Annotated[int, typer.Option(help="Number of the first held-out task, from 0.")] = 0,
+    split: Annotated[str | None, typer.Option(help="Split of the tasks: train, dev, test; the run's if none.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the samples; the run's if not given.")] = None,
+    system: Annotated[str, typer.Option(help="System prompt of a chat with a model alone.")] = "",
+    step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the trees, which ends in .safetensors.")] = None,
+) -> None:
+    """Watch and steer an agent in its environment, or talk to a model; /help shows what a line can do.
+
+    bough chat runs/a --task 3
+
+    bough chat path/to/model --system 'Answer in one line.' temperature=0.7
+    """
+    from bough.cli.find import split_target
+    from bough.cli.start_chat import start_chat
+
+    place, edits = split_target(target, changes or [])
+    start_chat(place, edits, on=on, policy=policy, task=task, split=split, seed=seed, system=system, step=step, out=out)
 
 
 @app.command("list")

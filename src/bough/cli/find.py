@@ -3,16 +3,22 @@
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import bough.engine
 from bough.config import ConfigError, unknown
 from bough.config.naming import import_file
 from bough.config.override import PIECE, make, split_arguments
+from bough.engine import OpenAi
+from bough.engine.own_model import has_own_model
+from bough.evaluate.agent import Preset
 from bough.nearest import close
+from bough.policies.server import server
 from bough.policy.folder import similar_folder
 from bough.train import Run, World
 from bough.usercode.origin import describe, place
@@ -97,10 +103,10 @@ def find_run(target: str | Callable[..., Run], on: World | str | None = None, po
                 f"--on {on}: {function.name} has a world of its own; need a method, see `bough list methods`"
             )
         run: Run = function(Run)
-        return run if policy is None else run.replace(world=find_policy(policy, run.world))
+        return run if policy is None else run.replace(world=find_policy(policy)(run.world))
     world = on if isinstance(on, World) else find_world(on)
     if policy is not None:
-        world = find_policy(policy, world)
+        world = find_policy(policy)(world)
     made: Run = function(Run, world)
     return made.replace(name=f"{function.name}_{world.name}") if made.name == world.name else made
 
@@ -114,8 +120,12 @@ def find_world(on: str | None) -> World:
     return _function(WORLD if on is None else on, ("worlds",), "world", "--on")(World)
 
 
-def find_policy(policy: str, world: World) -> World:
-    """The world with another policy, and the settings that depend on it.
+def find_policy(policy: str) -> Preset:
+    """The preset of a policy: a function that sets a world's policy, and the settings that depend on it.
+
+    Args:
+        policy: A preset, `smollm2`; a folder of a model or a GGUF file; `OpenAi(...)`, the model of a server; or
+            `path/to/file.py:function` (`policy` without a function).
 
     Raises:
         ConfigError: when there is no such preset or folder.
@@ -124,11 +134,54 @@ def find_policy(policy: str, world: World) -> World:
         policy = f"pretrained(path={policy!r})"
     written, known = PIECE.match(policy), list(names("policies"))
     name = written["name"] if written else policy
-    if written is None or (not written["file"] and name not in known and not close(name, known)):
+    if written and not written["file"] and has_own_model(vars(bough.engine).get(name)):
+        policy = f"server(engine={policy})"
+    elif written is None or (not written["file"] and name not in known and not close(name, known)):
         preset = "a preset's name (`bough list policies`), a folder of a model, a GGUF file or path/to/file.py:function"
         hint = similar_folder(policy) or f"; a hub id in the local cache is 'pretrained(path={policy})'"
         raise ConfigError(f"--policy {policy!r}: got a folder that does not exist; need {preset}{hint}")
-    return _function(policy, ("policies",), "policy", "--policy")(World, world)
+    return partial(_function(policy, ("policies",), "policy", "--policy"), World)
+
+
+def evaluated(
+    target: Run | Path | None, on: World | str | None, policy: Preset | OpenAi | str | None
+) -> tuple[Run | Path, Preset | None]:
+    """The target of an evaluation, and the policy in place of the run's.
+
+    Args:
+        target: A run or its directory; None with a world.
+        on: A world, as in `find_run`.
+        policy: As in `find_policy`; or the preset; or a server. Required with a world.
+
+    Raises:
+        ConfigError: when there is neither a run nor a world, or both, or no policy for a world.
+    """
+    if (target is None) == (on is None):
+        got = "neither a run nor a world" if target is None else "a run and a world (--on)"
+        raise ConfigError(f"got {got}; need one of the two: a run directory, or --on WORLD --policy POLICY")
+    if on is not None and policy is None:
+        raise ConfigError(f"--on {on}: got a world without a policy; need --policy, such as 'OpenAi(...)' or a model")
+    if isinstance(policy, str):
+        # A run's own paths are relative to the folder in which it started.
+        there = Path(policy).expanduser()
+        policy = find_policy(str(there.absolute()) if there.exists() else policy)
+    elif isinstance(policy, OpenAi):
+        policy = partial(server, engine=policy)
+    if target is None:
+        target = (on if isinstance(on, World) else find_world(on)).run()
+    return target, policy
+
+
+def is_run_directory(path: Path) -> bool:
+    """Whether a folder holds a run, rather than a model."""
+    return (path / "config.json").is_file() and (path / "policy").is_dir()
+
+
+def split_target(target: str | None, changes: Sequence[str]) -> tuple[Path | None, list[str]]:
+    """The directory of a command whose first argument may be a change, `field=value`, and all changes."""
+    if target is not None and "=" in target and not Path(target).exists():
+        return None, [target, *changes]
+    return None if target is None else Path(target), [*changes]
 
 
 def run_or_directory(target: str, on: str | None = None) -> Run | Path:

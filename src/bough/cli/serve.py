@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bough.cli.find import is_run_directory
 from bough.config.config import ConfigError
 from bough.engine import Local, Sampling
 from bough.store import Checkpoints, RunDirectory, StoreError
@@ -48,8 +49,7 @@ def serve_policy(
         check_address(host, key)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    is_run = (target / "config.json").is_file() and (target / "policy").is_dir()
-    policy, recipe, sampling, name = _of_run(target, step) if is_run else _of_model(target)
+    policy, recipe, sampling, name = _of_run(target, step) if is_run_directory(target) else _of_model(target)
     asyncio.run(_serve(policy, recipe, sampling, name, host=host, port=port, key=key, ready=ready))
 
 

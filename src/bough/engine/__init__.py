@@ -3,7 +3,7 @@
 from bough.engine.engine import Caching, Completion, Engine, EngineFault, FinishReason, Request, Sampling
 from bough.engine.local import Local
 from bough.engine.openai import OpenAi
-from bough.engine.own_model import OwnModel
+from bough.engine.own_model import OwnModel, Remote
 from bough.engine.scripted import InjectedFault, Scripted
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "InjectedFault",
     "OpenAi",
     "OwnModel",
+    "Remote",
     "Request",
     "Sampling",
     "Scripted",

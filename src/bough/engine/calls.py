@@ -12,13 +12,31 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import BaseModel, Field, ValidationError
 
 from bough.engine.engine import EngineFault
-from bough.engine.openai import OpenAi, Usage
+from bough.engine.openai import OpenAi
+from bough.engine.usage import Usage
 
 PASSING = (408, 409, 429)
 """Transient HTTP statuses, besides 500 and above."""
 
+CHECK_S = 20.0
+"""The deadline of a check."""
+
 SHOWN = 300
 """Most characters of a server's error text in an error message."""
+
+
+class Function(BaseModel):
+    """The function of a call; the arguments are text, which need not be JSON."""
+
+    name: str = ""
+    arguments: str = ""
+
+
+class ServerCall(BaseModel):
+    """A call of a tool."""
+
+    id: str | None = None
+    function: Function
 
 
 class Message(BaseModel):
@@ -26,6 +44,15 @@ class Message(BaseModel):
 
     content: str | None = None
     refusal: str | None = None
+    tool_calls: list[ServerCall] | None = None
+
+    @property
+    def rows(self) -> list[dict[str, str]]:
+        """Id, name and arguments of each call."""
+        calls = self.tool_calls or []
+        return [
+            {"id": call.id or "", "name": call.function.name, "arguments": call.function.arguments} for call in calls
+        ]
 
 
 class Logprobs(BaseModel):
@@ -43,6 +70,11 @@ class Choice(BaseModel):
     message: Message | None = None
     token_ids: list[int] | None = None
     logprobs: Logprobs | None = None
+
+    @property
+    def said(self) -> Message:
+        """The message; an empty one where the server sent none."""
+        return self.message or Message()
 
 
 class Counts(BaseModel):
@@ -114,6 +146,24 @@ class OpenAiClient:
         finally:
             self._running.discard(task)
 
+    async def check(self) -> None:
+        """List the server's models: checks the address and the key. A server without such a list passes.
+
+        Raises:
+            EngineFault: when nothing answers at the address, or the server refuses the key.
+        """
+        config = self._config
+        try:
+            async with asyncio.timeout(min(CHECK_S, config.deadline_s)):
+                await self._client.get("/models", cast_to=str)
+        except TimeoutError:
+            raise EngineFault(f"{config.base_url}: no answer within {CHECK_S:g} s; check OpenAi.base_url") from None
+        except APIStatusError as error:
+            if error.status_code in (401, 403):
+                raise EngineFault(f"{config.base_url}: {self._refused(error)}") from None
+        except APIConnectionError as error:
+            raise EngineFault(f"{config.base_url}: {_broken(error)}") from None
+
     async def close(self) -> None:
         """Cancel the calls in flight and close the connections. Safe to call twice."""
         self._closed = True
@@ -149,10 +199,7 @@ class OpenAiClient:
         except APIStatusError as error:
             raise self._refused(error) from None
         except APIConnectionError as error:
-            cause = error.__cause__ or error
-            raise RequestError(
-                f"the connection broke ({type(cause).__name__}: {cause}); check that the server runs there"
-            ) from None
+            raise RequestError(_broken(error)) from None
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"])) or "answer"
@@ -204,6 +251,11 @@ class OpenAiClient:
         if "context" in said.lower() or status == 413:
             return "the prompt is too long for the server's model: lower OpenAi.context_tokens, or read less"
         return "change or leave out what the server does not take, with OpenAi.extra ({'seed': None}) or OpenAi.limit"
+
+
+def _broken(error: APIConnectionError) -> str:
+    cause = error.__cause__ or error
+    return f"the connection broke ({type(cause).__name__}: {cause}); check that the server runs there"
 
 
 def _retry_after_s(header: str) -> float:

@@ -6,15 +6,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from bough.engine.engine import Completion, EngineFault, FinishReason, Request
-from bough.engine.messages import END, Messages, conversation
+from bough.engine.messages import END, Messages, answered, conversation, offered
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from bough.engine.calls import Choice, OpenAiClient
+    from bough.engine.usage import Usage
 
 FINISHES = {
     "stop": FinishReason.STOP,
+    "tool_calls": FinishReason.STOP,
     "length": FinishReason.LENGTH,
     "content_filter": FinishReason.ABORTED,
     "abort": FinishReason.ABORTED,
@@ -35,11 +37,12 @@ class OpenAi:
 
     With `api="completions"` requests and responses are token ids (vLLM from 0.10.2, SGLang from July 2026), with
     log-probabilities: the completions can be trained on. With `api="chat"`, which every server supports, requests are
-    messages and responses are text without log-probabilities: they can be searched and imitated, not reinforced.
+    messages and tools, and responses are text and calls without log-probabilities: they can be evaluated, searched and
+    imitated, not reinforced.
 
     In the chat the agent uses the engine's own `renderer`, in which a token is a byte of text or a mark around a
-    message. `context_tokens`, `Sampling.max_tokens` and every budget count these tokens. A request limits the server
-    to the same number of its own tokens; longer text is cut off. A reasoning model needs more
+    message or a call. `context_tokens`, `Sampling.max_tokens` and every budget count these tokens. A request limits
+    the server to the same number of its own tokens; longer text is cut off. A reasoning model needs more
     (`extra={"max_tokens": 4096}`).
 
     A transient failure (a broken connection, a timeout, a malformed response, status 408, 409, 429 or 5xx) is retried
@@ -138,25 +141,6 @@ class OpenAi:
         return OpenAiEngine(self, OpenAiClient(self, key))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Total usage of a server.
-
-    Attributes:
-        requests: Calls; retries do not count.
-        retries: Retries of all calls.
-        prompt_tokens: Prompt tokens, as counted by the server.
-        completion_tokens: Completion tokens, as counted by the server.
-        price: Their price; None without `OpenAi.price_per_million`.
-    """
-
-    requests: int = 0
-    retries: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    price: float | None = None
-
-
 class OpenAiEngine:
     """An engine that calls a server. Belongs to the event loop of its first call."""
 
@@ -174,7 +158,7 @@ class OpenAiEngine:
         return self._config.context_tokens
 
     @property
-    def usage(self) -> Usage:
+    def usage(self) -> "Usage":
         """Total usage so far."""
         return self._calls.usage
 
@@ -213,6 +197,10 @@ class OpenAiEngine:
         if self._config.api == "chat":
             return await self._chat(request)
         return await self._complete(request)
+
+    async def check(self) -> None:
+        """See `Remote.check`."""
+        await self._calls.check()
 
     async def score(
         self, prompt_tokens: tuple[int, ...], continuation_tokens: tuple[int, ...], temperature: float = 1.0
@@ -283,7 +271,7 @@ class OpenAiEngine:
         await self._calls.close()
 
     async def _chat(self, request: Request) -> Completion:
-        """Complete by the chat API: the request has messages, the response text."""
+        """Complete by the chat API: the request has messages and tools, the response text and calls."""
         if request.stop_tokens != (END,):
             raise ValueError(
                 f"generate: got stop tokens {request.stop_tokens}; need {(END,)}, the end of a message: take the "
@@ -293,23 +281,20 @@ class OpenAiEngine:
         most = self._most(request)
         asked: dict[str, object] = {
             "messages": conversation(request.prompt_tokens),
+            "tools": offered(request.prompt_tokens) or None,
             self._config.limit: most,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "seed": request.seed % SEEDS,
         }
         choice = await self._calls.ask("chat/completions", self._body(asked), seed=request.seed)
-        finish = self._finish(choice)
-        said = choice.message
-        text = "" if said is None else said.content or said.refusal or ""
-        tokens = tuple(text.encode("utf-8", "replace"))
+        finish, said = self._finish(choice), choice.said
         if finish is FinishReason.ABORTED:
-            tokens = ()
-        elif finish is FinishReason.STOP and len(tokens) < most:
-            tokens = (*tokens, END)
-        elif len(tokens) >= most:
-            # Cut at the last whole character.
-            tokens, finish = tuple(bytes(tokens[:most]).decode("utf-8", "ignore").encode()), FinishReason.LENGTH
+            tokens: tuple[int, ...] = ()
+        else:
+            text = said.content or said.refusal or ""
+            tokens, whole = answered(text, said.rows, most, ended=finish is FinishReason.STOP)
+            finish = FinishReason.STOP if whole else FinishReason.LENGTH
         if finish is FinishReason.LENGTH and not tokens:
             raise EngineFault(
                 f"{self._config.model} wrote no text within {most} tokens; a reasoning model needs "

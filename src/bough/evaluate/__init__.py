@@ -1,13 +1,13 @@
-"""Evaluation: the success rate of a trained agent with its confidence interval, with or without search.
+"""Evaluation: the success rate of an agent with its confidence interval, with or without search.
 
 The package is also a function, `bough.evaluate(result)`: see `bough.api`.
 """
 
-from bough.evaluate.checkpoint import CheckpointResult, evaluate, sentence
 from bough.evaluate.failed import AllFailed
+from bough.evaluate.policy import PolicyResult, evaluate, sentence
 from bough.evaluate.search import SearchResult, search, summary
 from bough.lazy import make_callable
 
-__all__ = ["AllFailed", "CheckpointResult", "SearchResult", "evaluate", "search", "sentence", "summary"]
+__all__ = ["AllFailed", "PolicyResult", "SearchResult", "evaluate", "search", "sentence", "summary"]
 
 make_callable(__name__)

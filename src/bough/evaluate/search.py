@@ -1,34 +1,32 @@
 """Evaluates an agent by search: the share of tasks that it solves with an explorer."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import cast
 
 import numpy as np
 
 from bough.config import dump, override
 from bough.engine import OwnModel
+from bough.evaluate.agent import checkpoint_of
 from bough.evaluate.failed import require_some
-from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, Rollouts
-from bough.store import Checkpoints, PartialTrees, RunDirectory, StoreError, write_json
+from bough.evaluate.progress import CountedTrees, OnProgress
+from bough.evaluate.server import server_agent
+from bough.rollout import Deadlines, RolloutRunner, Rollouts
+from bough.store import PartialTrees, RunDirectory, StoreError, write_json
 from bough.store.atomic import explain_unwritable
 from bough.train import Run, load_run
 from bough.train.check import check
 from bough.train.event_loop import run_coroutine
-from bough.train.models import role_model
-from bough.train.opening import TimedHost, draw_tasks
 from bough.train.watchdog import Watchdog
-from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, counted, derive, leaves
+from bough.tree import ActionCounts, Outcome, RolloutCounts, Task, Ternary, Tree, count_actions, derive, leaves
 from bough.view import cut_note, failed_note, invalid_note, wilson
 
 AT_ONCE = 64
 """Maximum number of concurrent searches."""
-
-OnProgress: TypeAlias = Callable[[int, int], None]
-"""Called with the number of finished tasks and of all tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,10 +117,7 @@ async def _local(
     run: Run, directory: RunDirectory, deadlines: Deadlines, step: int | None, out: Path | None, tell: OnProgress | None
 ) -> Rollouts:
     """Search with a checkpoint."""
-    checkpoints = Checkpoints(directory=directory.checkpoints)
-    checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
-    if checkpoint is None:
-        raise StoreError(f"{directory.path}: got no whole checkpoint; need a run that has saved one")
+    checkpoint = checkpoint_of(directory, step)
     folder = _folder(run, out, f"step {checkpoint.step}")
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.train.runtime import Runtime
@@ -138,71 +133,24 @@ async def _local(
 
 async def _remote(run: Run, deadlines: Deadlines, out: Path | None, tell: OnProgress | None) -> Rollouts:
     """Search with the model of a server."""
-    world, settings = run.world, run.world.execution.engine
+    settings = run.world.execution.engine
     if not isinstance(settings, OwnModel):
         raise StoreError(
             f"{run.name}: got a run without weights, with the engine {type(settings).__name__}; need the directory of "
             "a trained run, or an engine with a model of its own: engine=OpenAi(model=..., base_url=...)"
         )
     folder = _folder(run, out, settings.model)
-    from bough.train.runtime import make_host
-
-    engine = settings.build()
-    renderer = settings.renderer or world.policy.build(()).renderer
-    own = RoleModel(engine=engine, renderer=renderer)
-    models = {role: role_model(source, None, own) for role, source in run.models.items()}
-    host = make_host(run)
-    agent = Agent(
-        engine=engine,
-        models=models,
-        renderer=renderer,
-        context=run.world.context,
-        parser=run.world.parser,
-        sampling=run.world.sampling,
-    )
-    runner = RolloutRunner(
-        agent=agent, host=host, instructions=world.env.instructions, limits=world.limits, deadlines=deadlines
-    )
-    try:
-        timed = TimedHost(host=host, deadlines=deadlines, deadline_s=run.world.limits.env_deadline_s)
-        return await _grow(run, runner, await draw_tasks(run, run.world.evaluation.tasks, timed), folder, tell)
-    finally:
-        await host.close()
-        for model in (own, *models.values()):
-            await model.engine.close()
+    async with server_agent(run, settings, deadlines) as served:
+        return await _grow(run, served.runner, served.tasks, folder, tell)
 
 
 async def _grow(
     run: Run, runner: RolloutRunner, tasks: Sequence[Task], folder: PartialTrees | None, tell: OnProgress | None
 ) -> Rollouts:
     """One tree for each task."""
-    shelf = _Counted(folder, tell, len(tasks))
+    shelf = CountedTrees(folder, tell, len(tasks))
     wide = replace(runner, max_concurrent=AT_ONCE)
     return await wide.run(run.method.explorer, tasks, seed=derive(run.seed, "search"), shelf=shelf)
-
-
-class _Counted:
-    """Stores finished trees and reports the progress; without a folder it stores nothing."""
-
-    def __init__(self, folder: PartialTrees | None, tell: OnProgress | None, of: int) -> None:
-        self._folder, self._tell = folder, tell
-        self._done, self._of = 0, of
-
-    def get(self, place: int, task: Task) -> Tree | None:
-        tree = None if self._folder is None else self._folder.get(place, task)
-        if tree is not None:
-            self._count()
-        return tree
-
-    def put(self, place: int, tree: Tree) -> None:
-        if self._folder is not None and len(counted(tree)):
-            self._folder.put(place, tree)
-        self._count()
-
-    def _count(self) -> None:
-        self._done += 1
-        if self._tell is not None:
-            self._tell(self._done, self._of)
 
 
 def _folder(run: Run, out: Path | None, agent: str) -> PartialTrees | None:

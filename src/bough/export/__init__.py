@@ -1,6 +1,7 @@
-"""Data sets for other libraries: pairs, examples, values, step labels and revisions from trees."""
+"""Data sets for other libraries: pairs, examples, values, step labels, revisions and conversations."""
 
 from bough.export.export import Exported, export
 from bough.export.pair_filter import PairFilter
+from bough.export.sources import read_message_log
 
-__all__ = ["PairFilter", "Exported", "export"]
+__all__ = ["Exported", "PairFilter", "export", "read_message_log"]

@@ -14,18 +14,19 @@ from bough.config import unknown
 from bough.config.config import ConfigError
 from bough.config.override import override
 from bough.credit import compute_credit
+from bough.export.conversations import conversations
 from bough.export.pair_filter import ANY, PairFilter
+from bough.export.sources import policy_renderer, rewarded_trees, tree_files
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
 from bough.objective import LossInputs, Normalizer, Pairs
 from bough.objective.pairs import PreferencePairs, TurnSets
-from bough.store import RunDirectory, StoreError, read_trees
+from bough.store import RunDirectory
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
-from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
-from bough.tree import Credited, Ints, Source, Tree, path_view, text_start, token_node, turn_start
+from bough.tree import Credited, Ints, Rewarded, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.tree.needs import pieces
 from bough.usercode.origin import place
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
 Row: TypeAlias = dict[str, Any]
 """A line of JSON."""
+
+CONVERSATIONS = "conversations"
+"""The kind that needs no credit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +90,7 @@ def export(
         values      {"prompt", "value", "head"}                     targets of value heads
         steps       {"prompt", "completions", "labels", "scores"}   paths, and whether each turn's advantage is above 0
         revisions   {"prompt", "completion", "gap"}                 mistakes revised by `Revise`; the run's, if any
+        conversations   {"messages", "tools", "reward", "success"}  whole paths in OpenAI's form, without credit
 
     Turns are exact: the tokens of the prompt, and the sampled tokens. Sides of several turns include the observations
     in between. Bough's losses mask them, other libraries may not: use pairs of turns where that matters. Completions of
@@ -95,10 +100,11 @@ def export(
     Args:
         target: The run directory, whose tokenizer made the tokens.
         changes: Fields of the run to change first: `credit=Searched()`, `objective=Dpo(pairs=Pairs(unit=turn))`.
-        what: One of the five.
+        what: One of the six.
         messages: Whether prompts, completions and sides are lists of messages; steps are always text.
         apart: Required difference of the sides of pairs, applied after the minimum value difference (`Pairs.gap`).
-        trees: A file of trees, or a folder; the run's own if None. Trees without rewards get the run's.
+        trees: A file of trees, a folder, or JSON lines of conversations; the run's own trees if None. Trees without
+            rewards get the run's.
         out: A JSONL file; it is written completely or not at all.
 
     Raises:
@@ -106,19 +112,17 @@ def export(
         ConfigError: when the rule needs data that files of trees do not contain, or the run has nothing of the kind.
         ValueError: when there are no rows; has the reasons.
     """
-    if what not in _KINDS:
-        raise ConfigError(f"what: {unknown(what, _KINDS)}")
+    if what not in (*_KINDS, CONVERSATIONS):
+        raise ConfigError(f"what: {unknown(what, (*_KINDS, CONVERSATIONS))}")
     if apart.filters and what != "pairs":
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
-    files = _files(trees or RunDirectory.open(target).trees)
+    files = tree_files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         run = override(load_run(directory), changes)
-        transcriber = Transcriber(renderer=_renderer(run, directory), messages=messages and what != "steps")
+        transcriber = Transcriber(renderer=policy_renderer(run, directory), messages=messages and what != "steps")
         collector = _Collector(transcriber=transcriber, apart=apart)
         for file in files:
-            kept, dropped = _filtered(run, file)
-            collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
-            _KINDS[what](collector, kept, run)
+            _collect(collector, what, run, file)
     if not collector.rows:
         reasons = "; ".join(f"{count} left out: {reason}" for reason, count in collector.left_out.items())
         remedy = "another credit, other pairs, or other trees" if what == "pairs" else "another credit, or other trees"
@@ -128,34 +132,24 @@ def export(
     return Exported(rows=tuple(collector.rows), left_out=dict(collector.left_out))
 
 
-def _renderer(run: Run, directory: RunDirectory) -> Any:
-    recipe = run.world.policy
-    if isinstance(recipe, RendererRecipe):
-        return recipe.renderer(directory.policy)
-    return recipe.build((), directory.policy).renderer
+def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:
+    """Add the rows of a file of trees."""
+    rewarded = rewarded_trees(run, file, collector.transcriber.renderer)
+    if what == CONVERSATIONS:
+        collector.rows += [row for each in rewarded for row in conversations(each)]
+        return
+    kept, dropped = _filtered(run, file, rewarded)
+    collector.left_out.update({f"dropped group: {reason}": count for reason, count in dropped.items() if count})
+    _KINDS[what](collector, kept, run)
 
 
-def _files(place: Path) -> list[Path]:
-    place = place.absolute()
-    found = sorted(place.glob("*.safetensors")) if place.is_dir() else [place]
-    if not found or not place.exists():
-        raise StoreError(
-            f"{place}: got no files of trees; set checkpointing.trees_every in the run, or name other trees by --trees"
-        )
-    return found
-
-
-def _filtered(run: Run, file: Path) -> tuple[list[Credited], dict[str, int]]:
-    """The credited trees of a file that pass the run's filters, and the number of dropped groups by reason."""
+def _filtered(run: Run, file: Path, rewarded: Sequence[Rewarded]) -> tuple[list[Credited], dict[str, int]]:
+    """The credited trees that pass the run's filters, and the number of dropped groups by reason."""
     # Imported here because it imports torch; wrong arguments are reported earlier.
     from bough.curate import apply_filters
-    from bough.reward import reward_trees
 
-    stages = read_trees(file)
-    bare = reward_trees([each for each in stages if isinstance(each, Tree)], run.world.rewards)
-    rewarded = [each.rewarded if isinstance(each, Credited) else each for each in stages if not isinstance(each, Tree)]
     try:
-        credited = compute_credit(run.method.credit, [*rewarded, *bare])
+        credited = compute_credit(run.method.credit, rewarded)
     except ValueError as error:
         if place(error):
             raise

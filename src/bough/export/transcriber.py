@@ -10,19 +10,17 @@ from bough.context import Turn, conversation
 from bough.policy.chat import ChatRenderer
 from bough.tree import (
     AgentAction,
-    BadCall,
     Kind,
     Message,
     Observation,
     Source,
-    ToolCall,
     Tree,
     action_in,
     calls_in,
     context,
     instructions_in,
     observation_in,
-    openai_messages,
+    openai_conversation,
     path,
     text_in,
     text_start,
@@ -94,7 +92,8 @@ class Transcriber:
         if after[: len(before)] != before:
             raise NotRepresentable("its context is rebuilt on the path")
         if calls_in(tree.info[last]):
-            *_, answer = openai_messages([*_conversation(*_past(tree, int(begin[last]))), _message(tree, last)])
+            said = action_in(tree.info[last])
+            *_, answer = openai_conversation([*_conversation(*_past(tree, int(begin[last]))), said])
         else:
             answer = {"role": "assistant", "content": self.renderer.text(_whole(tree, last)).strip()}
         return [*after[len(before) :], answer]
@@ -126,7 +125,7 @@ class Transcriber:
                 plain = not tools and all(isinstance(turn.action, str) for turn in shown)
                 if plain and isinstance(observation, str):
                     return self.renderer.messages(messages)
-                return openai_messages(_conversation(system, shown, observation))
+                return openai_conversation(_conversation(system, shown, observation))
         raise NotRepresentable("its context is no plain chat of its last turns")
 
 
@@ -150,23 +149,10 @@ def _past(tree: Tree, node: int) -> tuple[str, list[Turn], Observation]:
     return instructions_in(tree.info[0]), past, observation
 
 
-def _conversation(system: str, past: Sequence[Turn], observation: Observation) -> list[Message]:
-    """The messages of a context, with the parsed text and calls of sampled messages."""
-    written = iter([_message(turn.action) for turn in past])
+def _conversation(system: str, past: Sequence[Turn], observation: Observation) -> list[Message | AgentAction]:
+    """The messages of a context, with the parsed actions in place of sampled messages."""
+    written = iter([turn.action for turn in past])
     return [next(written) if each.tokens else each for each in conversation(system, past, observation)]
-
-
-def _message(action: AgentAction) -> Message:
-    """An action as an assistant's message; bad calls stay in its text."""
-    if isinstance(action, str):
-        return Message(role="assistant", content=action)
-    good = tuple(call for call in action.calls if isinstance(call, ToolCall))
-    bad = [call.text for call in action.calls if isinstance(call, BadCall)]
-    return Message(role="assistant", content="\n".join([*filter(None, [action.text]), *bad]), tool_calls=good)
-
-
-def _message(tree: Tree, node: int) -> Message:
-    return _message(action_in(tree.info[node]))
 
 
 def _whole(tree: Tree, node: int) -> list[int]:

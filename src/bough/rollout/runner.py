@@ -158,28 +158,31 @@ class RolloutRunner:
         # Concurrent branches fail for one reason. Raised outside of `except`, it keeps its own cause and context.
         raise error
 
+    def rollout(self, task: Task, seed: int) -> Rollout:
+        """The rollout of a task, before its start."""
+        return Rollout(
+            TreeBuilder(task, tuple(self.seats)),
+            self.agent,
+            self.host,
+            instructions=self.instructions,
+            limits=self.limits,
+            seed=seed,
+            deadlines=self.deadlines,
+            seats=self.seats,
+        )
+
     async def _one(self, explorer: Explorer, task: Task, seed: int) -> Tree | str:
         """A tree, or the text of the fault when the task did not start."""
         fault = ""
         for _ in range(self.start_retries + 1):
-            builder = TreeBuilder(task, tuple(self.seats))
-            rollout = Rollout(
-                builder,
-                self.agent,
-                self.host,
-                instructions=self.instructions,
-                limits=self.limits,
-                seed=seed,
-                deadlines=self.deadlines,
-                seats=self.seats,
-            )
+            rollout = self.rollout(task, seed)
             try:
                 await explorer(rollout)
             except EnvFault as error:
                 fault = str(error)
                 continue
             rollout.finish()
-            return builder.done()
+            return rollout.builder.done()
         return fault
 
 

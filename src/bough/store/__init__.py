@@ -4,6 +4,7 @@ from bough.store.atomic import StoreError, digest, write_json
 from bough.store.checkpoint import Checkpoint, Checkpoints, Latest
 from bough.store.lock import owned
 from bough.store.manifest import describe
+from bough.store.message_log import Conversation, read_conversations
 from bough.store.metrics import Metrics, read_metrics
 from bough.store.partial_trees import PartialTrees
 from bough.store.rundir import RunDirectory
@@ -13,6 +14,7 @@ from bough.store.trees import read_trees, write_trees
 __all__ = [
     "Checkpoint",
     "Checkpoints",
+    "Conversation",
     "Latest",
     "Metrics",
     "RunDirectory",
@@ -22,6 +24,7 @@ __all__ = [
     "digest",
     "digest_tasks",
     "owned",
+    "read_conversations",
     "read_metrics",
     "read_tasks",
     "read_trees",

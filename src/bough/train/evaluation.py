@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from bough.explore import Chains
-from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner
+from bough.rollout import Agent, Evaluates, Explorer, RolloutRunner, TreeStore
 from bough.train.summary import cut_by_context
 from bough.tree import ActionCounts, Task, Ternary, Tree, count_actions, counted, turns
 
@@ -42,7 +42,14 @@ class HeldoutResult:
 
 
 async def measure(
-    runner: RolloutRunner, explorer: Explorer, tasks: Sequence[Task], *, temperature: float, seed: int, seat: str = ""
+    runner: RolloutRunner,
+    explorer: Explorer,
+    tasks: Sequence[Task],
+    *,
+    temperature: float,
+    seed: int,
+    seat: str = "",
+    shelf: TreeStore | None = None,
 ) -> HeldoutResult:
     """Play one episode of every task at a temperature: a chain, or the explorer's own kind of episode.
 
@@ -53,16 +60,11 @@ async def measure(
         temperature: Of the policies in training; models of automatic seats keep their own.
         seed: Seed of the episodes.
         seat: The seat whose success is measured; "" for that of the environment.
+        shelf: Receives the finished trees.
     """
     single = explorer.single() if isinstance(explorer, Evaluates) else Chains(n=1)
-    seats = {
-        name: replace(each, agent=_at(each.agent, temperature)) if isinstance(each.agent, Agent) else each
-        for name, each in runner.seats.items()
-        if not each.automatic
-    }
-    agent = _at(runner.agent, temperature)
-    changed = replace(runner, agent=agent, seats={**runner.seats, **seats}, max_concurrent=AT_ONCE)
-    grown = await changed.run(single, tasks, seed=seed)
+    changed = replace(at_temperature(runner, temperature), max_concurrent=AT_ONCE)
+    grown = await changed.run(single, tasks, seed=seed, shelf=shelf)
     successes: dict[str, bool] = {}
     lengths: list[int] = []
     for tree in grown.trees:
@@ -77,6 +79,16 @@ async def measure(
         actions=count_actions(grown.trees),
         trees=grown.trees,
     )
+
+
+def at_temperature(runner: RolloutRunner, temperature: float) -> RolloutRunner:
+    """A runner whose policies in training sample at a temperature; models of automatic seats keep their own."""
+    seats = {
+        name: replace(each, agent=_at(each.agent, temperature)) if isinstance(each.agent, Agent) else each
+        for name, each in runner.seats.items()
+        if not each.automatic
+    }
+    return replace(runner, agent=_at(runner.agent, temperature), seats={**runner.seats, **seats})
 
 
 def _at(agent: Agent, temperature: float) -> Agent:

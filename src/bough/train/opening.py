@@ -1,7 +1,7 @@
 """Before the policy exists: draws tasks, a first state, and texts for the tokenizer from the environment."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -10,7 +10,7 @@ from bough.config.config import ConfigError
 from bough.context import full_instructions
 from bough.env import Branching, EnvFault, EnvHost, Split, State, Step, seats_of
 from bough.rollout import Deadlines
-from bough.store import read_tasks
+from bough.store import Conversation, read_conversations, read_tasks
 from bough.train.resolve import check_state
 from bough.train.run import Run, Tasks
 from bough.train.texts import collect
@@ -98,6 +98,7 @@ class Opening:
         left_out: Number of tasks without texts, because all retries failed.
         faults: Number of failed episodes and calls, including those retried with success.
         last_fault: The text of the newest fault; "" without any.
+        conversations: The conversations of files of demonstrations, by the field with the file.
     """
 
     train_tasks: list[Task]
@@ -107,6 +108,7 @@ class Opening:
     left_out: int
     faults: int
     last_fault: str
+    conversations: Mapping[str, list[Conversation]]
 
     @property
     def line(self) -> str:
@@ -127,11 +129,13 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
         ConfigError: when the first state lacks something that the run's pieces need.
         ValueError: when there are too few tasks.
     """
+    conversations = _conversations(run)
     train_tasks = await draw_tasks(run, run.world.tasks, host)
     heldout_tasks = await draw_tasks(run, run.world.evaluation.tasks, host)
     first = await _first_state(train_tasks[: run.world.schedule.batch_tasks], host)
     check_state(run, first)
     texts, left_out = await _texts(run, train_tasks[:TEXT_TASKS], host)
+    texts += [each.content for rows in conversations.values() for row in rows for each in row.messages]
     texts += [run.method.demonstrations.revise.thought] if run.method.demonstrations.revise else []
     return Opening(
         train_tasks=train_tasks,
@@ -141,7 +145,31 @@ async def open_run(run: Run, host: TimedHost) -> Opening:
         left_out=left_out,
         faults=len(host.faults),
         last_fault=host.faults[-1] if host.faults else "",
+        conversations=conversations,
     )
+
+
+def _conversations(run: Run) -> dict[str, list[Conversation]]:
+    """The conversations of files of demonstrations, without failed ones.
+
+    Raises:
+        ConfigError: when a file cannot be read, or has a broken line; names the field.
+    """
+    files = {"warmup.file": run.world.warmup.file, "demonstrations.file": run.method.demonstrations.file}
+    found: dict[str, list[Conversation]] = {}
+    for name, file in files.items():
+        if file is None:
+            continue
+        if seats_of(run.world.env):
+            raise ConfigError(f"{name}: got a file and an environment with seats; need an environment for one agent")
+        try:
+            rows = read_conversations(Path(file))
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{name}: cannot read {file}: {error}") from error
+        found[name] = [row for row in rows if row.success is not False]
+        if not found[name]:
+            raise ConfigError(f"{name}: got {len(rows)} conversations in {file}, all with success=false; need others")
+    return found
 
 
 async def draw_tasks(run: Run, tasks: Tasks, host: TimedHost) -> list[Task]:

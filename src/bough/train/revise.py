@@ -18,6 +18,7 @@ from bough.tree import (
     Outcome,
     Rewarded,
     Source,
+    Task,
     Ternary,
     Tool,
     Tree,
@@ -32,7 +33,7 @@ from bough.tree import (
 )
 from bough.tree.needs import needs_of
 
-_Seen: TypeAlias = tuple[Observation, tuple[Tool, ...]]
+Seen: TypeAlias = tuple[Observation, tuple[Tool, ...]]
 """An observation, and the tools with it."""
 
 ROUNDING = 1e-9
@@ -206,7 +207,7 @@ class _Path:
     leaf: int
     turns: list[tuple[int, ...]]
     credit: list[float]
-    seen: list[_Seen]
+    seen: list[Seen]
     value: float
 
 
@@ -237,19 +238,31 @@ def _first_difference(one: _Path, other: _Path) -> int | None:
     return None
 
 
-class _PathBuilder:
+class PathBuilder:
     """Builds a tree of one path."""
 
-    def __init__(self, tree: Tree, reader: Reader) -> None:
-        self.builder = TreeBuilder(tree.task)
-        self.longest = self._length = len(tree.tokens_of(0))
-        self._tree, self._reader = tree, reader
-        self._past: list[Turn] = []
-        self._system = instructions_in(tree.info[0])
-        info = {**_info((observation_in(tree.info[0]), tools_at(tree, 0))), "instructions": self._system}
-        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tree.tokens_of(0).tolist(), info=info))
+    def __init__(
+        self, task: Task, system: str, first: Seen, reader: Reader, prompt: Sequence[int] | None = None
+    ) -> None:
+        """Start at the root.
 
-    def turn(self, seen: _Seen, tokens: Sequence[int], source: Source) -> NodeDraft:
+        Args:
+            task: The task.
+            system: The instructions.
+            first: The first observation, and the tools with it.
+            reader: The policy's formats.
+            prompt: The tokens of the root; None for the rendering of the context.
+        """
+        self.builder = TreeBuilder(task)
+        self._reader, self._system = reader, system
+        self._past: list[Turn] = []
+        if prompt is None:
+            prompt = reader.context.extend(reader.renderer, system, (), *first).tokens
+        self.longest = self._length = len(prompt)
+        info = {**_info(first), "instructions": system}
+        self.builder.add(NodeDraft(parent=-1, kind=Kind.PROMPT, tokens=tuple(prompt), info=info))
+
+    def turn(self, seen: Seen, tokens: Sequence[int], source: Source) -> NodeDraft:
         """Add an action after an observation; returns its node."""
         renderer, (observation, tools) = self._reader.renderer, seen
         if self._past:
@@ -271,8 +284,8 @@ class _PathBuilder:
             )
         )
 
-    def end(self, seen: _Seen, success: bool | None, outcome: Outcome) -> None:
-        """Add the final observation, which no action follows."""
+    def end(self, seen: Seen, success: bool | None, outcome: Outcome) -> None:
+        """Add the final observation, after which there is no action."""
         self._add(NodeDraft(parent=0, kind=Kind.OBSERVATION, outcome=outcome, success=success, info=_info(seen)))
 
     def _add(self, node: NodeDraft) -> NodeDraft:
@@ -281,7 +294,7 @@ class _PathBuilder:
         return node
 
 
-def _info(seen: _Seen) -> dict[str, object]:
+def _info(seen: Seen) -> dict[str, object]:
     observation, tools = seen
     return {"text": plain_text(observation), **observation_info(observation, tools or None)}
 
@@ -289,7 +302,8 @@ def _info(seen: _Seen) -> dict[str, object]:
 def _revised(tree: Tree, mistake: _Mistake, rule: Revise, reader: Reader) -> Tree | None:
     """The path with the mistake and its correction; None when it exceeds the maximum length."""
     bad, good = mistake.bad, mistake.good
-    path = _PathBuilder(tree, reader)
+    first = observation_in(tree.info[0]), tools_at(tree, 0)
+    path = PathBuilder(tree.task, instructions_in(tree.info[0]), first, reader, tree.tokens_of(0).tolist())
     for turn in range(mistake.wrong + 1):
         path.turn(bad.seen[turn], bad.turns[turn], Source.FORCED)
     last = path.turn(bad.seen[mistake.wrong + 1], reader.renderer.write(rule.thought), Source.TEACHER)

@@ -43,7 +43,7 @@ def panels(run: Run, directory: RunDirectory) -> tuple[Panel, ...]:
     if not results:
         return ()
     first, last = min(results), max(results)
-    named = {first: "after warm-up" if run.world.warmup.demonstrations else "before training"}
+    named = {first: "after warm-up" if run.world.warmup.imitates else "before training"}
     if last != first:
         named[last] = "after training" if last == run.warmup_steps + run.world.schedule.steps else f"after step {last}"
     return tuple(

@@ -20,6 +20,7 @@ from bough.train.check import refuse_overlap
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
+from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, ModelSource, role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.recorder import Checkpointable
@@ -201,7 +202,25 @@ class Runtime:
     async def show(self) -> list[Tree]:
         """The demonstrations that are mixed into batches."""
         count = self.run.method.demonstrations.count
-        return await self.demonstrate(count, "demonstrations.count") if count else []
+        shown = await self.demonstrate(count, "demonstrations.count") if count else []
+        return [*shown, *self.logged("demonstrations.file")]
+
+    def logged(self, field: str) -> list[Tree]:
+        """The demonstrations of a file that fit the model's context; none without a file.
+
+        Args:
+            field: The setting with the file.
+
+        Raises:
+            ValueError: when none fits, or a conversation does not fit the run's parser.
+        """
+        conversations = self.opening.conversations.get(field, [])
+        found = message_trees(conversations, self.main.reader)
+        if found.too_long:
+            self.notify(f"{field}: {found.too_long} of {len(conversations)} exceed the context and are left out")
+        if conversations and not found.trees:
+            raise ValueError(f"{field}: got conversations that all exceed the model's context; need shorter ones")
+        return list(found.trees)
 
     async def demonstrate(self, count: int, field: str) -> list[Tree]:
         """The oracle's demonstrations of the first training tasks, without the tasks that fail in all retries.

@@ -88,10 +88,12 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warmup:
-    """Imitation of oracle demonstrations before reinforcement learning.
+    """Imitation of demonstrations before reinforcement learning.
 
     Attributes:
-        demonstrations: Number of training tasks that the oracle demonstrates; 0 for no warm-up.
+        demonstrations: Number of training tasks that the oracle demonstrates.
+        file: JSON lines of conversations in OpenAI's form, which are imitated as well; see `read_conversations`. Rows
+            with "success": false are left out. Without demonstrations and file there is no warm-up.
         epochs: Passes over the demonstrations.
         learning_rate: Peak learning rate; falls to zero linearly.
         batch_tokens: Approximate number of tokens of one optimizer step.
@@ -101,6 +103,7 @@ class Warmup:
     epochs: int = 10
     learning_rate: float = 1e-3
     batch_tokens: int = 8192
+    file: str | None = None
 
     def __post_init__(self) -> None:
         if self.demonstrations < 0 or self.epochs < 1 or self.batch_tokens < 1 or not 0 < self.learning_rate < math.inf:
@@ -108,6 +111,11 @@ class Warmup:
                 f"Warmup: got demonstrations={self.demonstrations}, epochs={self.epochs}, batch_tokens="
                 f"{self.batch_tokens}, learning_rate={self.learning_rate}; need 0 or more, 1 or more, 1 or more, > 0"
             )
+
+    @property
+    def imitates(self) -> bool:
+        """Whether there is a warm-up."""
+        return self.demonstrations > 0 or self.file is not None
 
     @property
     def needs(self) -> frozenset[Need]:
@@ -165,12 +173,14 @@ class Demonstrations:
         from_trees: Whether successful turns of a teacher in the step's trees are demonstrations too, for explorers
             with a teacher (`Guided`, `Correct`).
         revise: Makes demonstrations from the step's trees: mistakes, and recoveries from them.
+        file: JSON lines of conversations, as `Warmup.file`; their trees are demonstrations too.
     """
 
     count: int = 0
     per_step: int = 8
     from_trees: bool = False
     revise: Revise | None = None
+    file: str | None = None
 
     def __post_init__(self) -> None:
         if self.count < 0 or self.per_step < 1:
@@ -181,14 +191,15 @@ class Demonstrations:
     @property
     def needs(self) -> frozenset[Need]:
         """An objective for each used source of demonstrations, and an oracle for `count`."""
-        sources = {SEPARATE_DEMONSTRATIONS: self.count, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
+        separate = self.count or self.file is not None
+        sources = {SEPARATE_DEMONSTRATIONS: separate, TEACHER_TURNS: self.from_trees, REVISED_PATHS: self.revise}
         oracle = {ORACLE.or_else("demonstrations.count=0"): self.count}
         return frozenset(need for need, used in (sources | oracle).items() if used)
 
     @property
     def gives(self) -> frozenset[Need]:
         """Demonstrations beside samples, where there are any."""
-        return frozenset({DEMONSTRATIONS} if self.count or self.from_trees or self.revise else ())
+        return frozenset({DEMONSTRATIONS} if self.count or self.from_trees or self.revise or self.file else ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -183,11 +183,14 @@ class TrainedPolicy:
 
     def revise(self, rewarded: Sequence[Rewarded]) -> list[Tree]:
         """What is made of the mistakes in some trees, if anything is to be."""
-        rule, world = self.run.method.demonstrations.revise, self.run.world
-        reader = Reader(
-            renderer=self.policy.renderer, context=world.context, parser=world.parser, room=self.policy.context_tokens
-        )
-        return [] if rule is None else [each.tree for each in rule(rewarded, reader)]
+        rule = self.run.method.demonstrations.revise
+        return [] if rule is None else [each.tree for each in rule(rewarded, self.reader)]
+
+    @property
+    def reader(self) -> Reader:
+        """The policy's formats."""
+        world, room = self.run.world, self.policy.context_tokens
+        return Reader(renderer=self.policy.renderer, context=world.context, parser=world.parser, room=room)
 
     def add_estimates(self, rewarded: Sequence[Rewarded], seed: int) -> list[Rewarded]:
         """Trees for credit, with the critic's values and reference log-probabilities where the rule needs them.

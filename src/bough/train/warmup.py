@@ -1,4 +1,4 @@
-"""The warm-up: imitates oracle demonstrations before reinforcement learning."""
+"""The warm-up: imitates demonstrations before reinforcement learning."""
 
 import asyncio
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from bough.tree import Tree, derive
 
 
 async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
-    """Behaviour cloning on the run's first training tasks.
+    """Behaviour cloning of the oracle on the run's first training tasks, and of a file of conversations.
 
     The warm-up has its own optimizer, and reinforcement starts with fresh moments. The first evaluation completes the
     row of the last epoch.
@@ -28,7 +28,9 @@ async def warm_up(runtime: Runtime, recorder: RunRecorder) -> None:
     run, watch = runtime.run, Stopwatch()
     settings = run.world.warmup
     with watch("grow"):
-        trees = await runtime.demonstrate(settings.demonstrations, "warmup.demonstrations")
+        count = settings.demonstrations
+        trees = await runtime.demonstrate(count, "warmup.demonstrations") if count else []
+        trees += runtime.logged("warmup.file")
     lessons = [_Imitation(each, trees, settings) for each in runtime.trained]
     for epoch in range(1, settings.epochs + 1):
         for each in lessons:

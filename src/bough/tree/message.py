@@ -123,3 +123,13 @@ def _call_text(call: ToolCall | BadCall) -> str:
     if isinstance(call, BadCall):
         return call.text
     return f"{call.name}({json.dumps(dict(call.arguments), ensure_ascii=False)})"
+
+
+def assistant_message(action: AgentAction) -> Message:
+    """An action as an assistant's message; bad calls are part of its text."""
+    if isinstance(action, str):
+        return Message(role="assistant", content=action)
+    good = tuple(call for call in action.calls if isinstance(call, ToolCall))
+    bad = tuple(call for call in action.calls if isinstance(call, BadCall))
+    content = action_text(Action(text=action.text, calls=bad))
+    return Message(role="assistant", content=content, tool_calls=good)

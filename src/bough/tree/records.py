@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from bough.tree.message import Action, AgentAction, BadCall, Message, Tool, ToolCall
+from bough.tree.message import Action, AgentAction, BadCall, Message, Tool, ToolCall, assistant_message
 
 
 def action_record(action: AgentAction) -> object:
@@ -86,3 +86,64 @@ def openai_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
             row["tool_call_id"] = message.call_id or next_id
         rows.append(row)
     return rows
+
+
+def openai_conversation(entries: Sequence[Message | AgentAction]) -> list[dict[str, Any]]:
+    """Returns messages and an agent's actions in OpenAI's form, as servers accept them.
+
+    Servers refuse calls without a JSON object as arguments, and results of no call. So a malformed call is part of the
+    text, and its result a user's message after the other results; so is a result whose call is not in the conversation.
+
+    Args:
+        entries: In order. The results of an action's calls follow it, one for each call, in their order.
+    """
+    shown: list[Message] = []
+    refused: list[Message] = []
+    waiting: list[ToolCall | BadCall] = []
+    for entry in entries:
+        if isinstance(entry, Message) and entry.role == "tool":
+            call = waiting.pop(0) if waiting else None
+            good = isinstance(call, ToolCall)
+            (shown if good else refused).append(entry if good else Message(role="user", content=entry.content))
+            continue
+        shown += refused
+        refused = []
+        calls = entry.tool_calls if isinstance(entry, Message) else () if isinstance(entry, str) else entry.calls
+        waiting = [*calls]
+        shown.append(entry if isinstance(entry, Message) else assistant_message(entry))
+    return openai_messages([*shown, *refused])
+
+
+def read_openai_message(row: Mapping[str, Any]) -> Message:
+    """Returns a message in OpenAI's form as a value; a developer's message is the system's.
+
+    Raises:
+        ValueError: when it is no such message; has the reason.
+    """
+    role = "system" if row.get("role") == "developer" else row.get("role")
+    if role not in ("system", "user", "assistant", "tool"):
+        raise ValueError(f"got the role {row.get('role')!r}; need system, developer, user, assistant or tool")
+    content = row.get("content") or ""
+    if isinstance(content, list):
+        parts = cast("list[Mapping[str, Any]]", content)
+        if not all(part.get("type") == "text" for part in parts):
+            raise ValueError("got content with parts that are no text; need text alone")
+        content = "".join(part["text"] for part in parts)
+    if not isinstance(content, str):
+        raise ValueError(f"got content of type {type(content).__name__}; need text")
+    calls = tuple(map(_read_openai_call, cast("list[Mapping[str, Any]]", row.get("tool_calls") or [])))
+    return Message(role=role, content=content, tool_calls=calls, call_id=str(row.get("tool_call_id") or ""))
+
+
+def _read_openai_call(row: Mapping[str, Any]) -> ToolCall:
+    function = cast("Mapping[str, Any]", row.get("function") or {})
+    name, written = function.get("name"), function.get("arguments")
+    if not isinstance(name, str) or not name:
+        raise ValueError("got a call without the name of a function; need function.name")
+    try:
+        arguments: object = json.loads(written or "{}") if isinstance(written, str | None) else written
+    except ValueError as error:
+        raise ValueError(f"got arguments of {name} that are no JSON ({error}); need an object") from None
+    if not isinstance(arguments, dict):
+        raise ValueError(f"got arguments of {name} that are no JSON object; need one")
+    return ToolCall(name=name, arguments=cast("Mapping[str, object]", arguments), call_id=str(row.get("id") or ""))

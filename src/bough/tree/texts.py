@@ -31,6 +31,12 @@ def needed_tokens_in(info: Info) -> int:
     return needed if isinstance(needed, int) else 0
 
 
+def written_in(info: Info) -> str:
+    """Returns the whole text of an action whose parsed text is another; "" where they are the same."""
+    raw = info.get("raw")
+    return raw if isinstance(raw, str) else ""
+
+
 def observation_info(observation: Observation, tools: Sequence[Tool] | None) -> dict[str, object]:
     """Returns what the info of a node holds of an observation besides its text: messages, and tools if given.
 

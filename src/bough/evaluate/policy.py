@@ -1,0 +1,111 @@
+"""Evaluates a policy on held-out tasks: a checkpoint of a run, or another policy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from bough.engine import Remote
+from bough.engine.usage import Usage
+from bough.evaluate.agent import EvaluationTarget, Preset, evaluation_target
+from bough.evaluate.failed import require_some
+from bough.evaluate.progress import CountedTrees, OnProgress
+from bough.rollout import Deadlines
+from bough.train import HeldoutResult, Run, measure
+from bough.train.event_loop import run_coroutine
+from bough.train.watchdog import Watchdog
+from bough.tree import derive
+from bough.view import cut_note, failed_note, invalid_note, wilson
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyResult:
+    """A policy's result.
+
+    Attributes:
+        agent: "step 24" for a checkpoint; the model of a server; the class of another policy.
+        step: The checkpoint's; None for another policy.
+        score: Task by task.
+        low: Lower end of the 95 % interval of the success rate (Wilson).
+        high: Upper end.
+        usage: The usage of a server; None for a model in this process.
+    """
+
+    agent: str
+    step: int | None
+    score: HeldoutResult
+    low: float
+    high: float
+    usage: Usage | None = None
+
+    def __str__(self) -> str:
+        return sentence(self)
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
+
+
+def evaluate(
+    target: Path | Run,
+    *,
+    policy: Preset | None = None,
+    step: int | None = None,
+    changes: Sequence[str] = (),
+    on_progress: OnProgress | None = None,
+) -> PolicyResult:
+    """Sample one path for every held-out task of a run.
+
+    Args:
+        target: A run directory, nothing in which is changed; or a run without weights, whose policy is as built, or a
+            server's (`engine=OpenAi(...)`).
+        policy: The policy in place of the run's.
+        step: The checkpoint of a run directory; the newest complete one if None.
+        changes: Fields of the run to change first, as on the command line: other tasks, another temperature.
+        on_progress: Called with the progress.
+
+    Raises:
+        StoreError: when there is no such run or checkpoint.
+        ConfigError: when a change is not one of the run's fields, or pieces do not fit together.
+        EngineFault: when a server does not answer, or refuses the key.
+        AllFailed: when every task failed; has the most frequent cause.
+    """
+    deadlines = Deadlines()
+    with (
+        evaluation_target(target, policy=policy, step=step, changes=changes) as found,
+        Watchdog(deadlines, grace_s=found.run.health.stuck_s),
+    ):
+        return run_coroutine(_measured(found, deadlines, on_progress))
+
+
+async def _measured(target: EvaluationTarget, deadlines: Deadlines, tell: OnProgress | None) -> PolicyResult:
+    run = target.run
+    async with target.open(deadlines) as agent:
+        score = await measure(
+            agent.runner,
+            run.method.explorer,
+            agent.tasks,
+            temperature=run.world.evaluation.temperature,
+            seed=derive(run.seed, "heldout"),
+            seat=agent.seat,
+            shelf=CountedTrees(None, tell, len(agent.tasks)),
+        )
+        engine = agent.runner.agent.engine
+        usage = engine.usage if isinstance(engine, Remote) else None
+    require_some(score.successes, score.failures)
+    low, high = wilson(sum(score.successes.values()), len(score.successes))
+    step = None if target.checkpoint is None else target.checkpoint.step
+    return PolicyResult(agent=agent.name, step=step, score=score, low=low, high=high, usage=usage)
+
+
+def sentence(evaluation: PolicyResult) -> str:
+    """The result in one line, and one line each for failed tasks, truncated paths, cut and invalid actions, usage."""
+    score = evaluation.score
+    outgrown = score.truncated_context
+    cut = f"{outgrown} paths exceeded the context and were truncated" if outgrown else ""
+    used = "" if evaluation.usage is None else f"the server: {evaluation.usage}"
+    notes = (failed_note(score.failures), cut, cut_note(score.actions), invalid_note(score.actions), used)
+    result = (
+        f"{evaluation.agent}: success {score.rate:.1%} of {len(score.successes)} held-out tasks "
+        f"(95 % interval {evaluation.low:.1%} to {evaluation.high:.1%}), {score.turns:.1f} turns a path"
+    )
+    return "\n".join([result, *(note for note in notes if note)])

@@ -1,0 +1,88 @@
+"""The model of a server as the agent of a run's held-out tasks."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bough.engine import OwnModel, Remote
+from bough.env import seats_of
+from bough.env.script import Script
+from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner
+from bough.rollout.seats import SeatAgent
+from bough.train import Run
+from bough.train.models import role_model
+from bough.train.opening import TimedHost, draw_tasks
+from bough.tree import Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAgent:
+    """What an evaluation with a server needs.
+
+    Attributes:
+        runner: Grows trees; its agent is the server's model.
+        tasks: The held-out tasks.
+    """
+
+    runner: RolloutRunner
+    tasks: list[Task]
+
+
+@asynccontextmanager
+async def server_agent(
+    run: Run, settings: OwnModel, deadlines: Deadlines, assets: Path | None = None
+) -> AsyncGenerator[ServerAgent]:
+    """Build the agent, check the connection, and draw the tasks; closes the host and all engines at the end.
+
+    Args:
+        run: The run.
+        settings: Its engine.
+        deadlines: The register of pending awaits.
+        assets: The folder with the files of the run's policy, whose renderer an engine without one uses.
+
+    Raises:
+        EngineFault: when the server does not answer, or refuses the key.
+    """
+    # Imported here because it imports torch; wrong arguments are reported earlier.
+    from bough.train.runtime import make_host
+
+    engine, world = settings.build(), run.world
+    renderer = settings.renderer or world.policy.build((), assets).renderer
+    own = RoleModel(engine=engine, renderer=renderer)
+    models = {role: role_model(source, None, own) for role, source in run.models.items()}
+    host = make_host(run)
+    agent = Agent(
+        engine=engine,
+        models=models,
+        renderer=renderer,
+        context=world.context,
+        parser=world.parser,
+        sampling=world.sampling,
+    )
+    seats = {seat: _seat(run, seat, instructions, agent) for seat, instructions in seats_of(world.env).items()}
+    runner = RolloutRunner(
+        agent=agent,
+        host=host,
+        instructions=world.env.instructions,
+        limits=world.limits,
+        deadlines=deadlines,
+        seats=seats,
+    )
+    try:
+        if isinstance(engine, Remote):
+            await engine.check()
+        timed = TimedHost(host=host, deadlines=deadlines, deadline_s=world.limits.env_deadline_s)
+        yield ServerAgent(runner=runner, tasks=await draw_tasks(run, world.evaluation.tasks, timed))
+    finally:
+        await host.close()
+        for model in (own, *models.values()):
+            await model.engine.close()
+
+
+def _seat(run: Run, seat: str, instructions: str, agent: Agent) -> SeatAgent:
+    """The agent of a seat: the run's script if it has one, else the server's model."""
+    policy = run.policies.get(seat)
+    if isinstance(policy, Script):
+        return SeatAgent(instructions=instructions, agent=policy, automatic=True)
+    return SeatAgent(instructions=instructions, agent=agent)

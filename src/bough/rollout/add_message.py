@@ -1,0 +1,41 @@
+"""Adds a message to an observation, as a person does who steers an episode."""
+
+from dataclasses import replace
+
+from bough.rollout.builder import NodeDraft
+from bough.rollout.cursor import Cursor
+from bough.rollout.rollout import Rollout
+from bough.tree import Kind, Message, instructions_in, messages, observation_info, plain_text
+
+
+def add_message(rollout: Rollout, cursor: Cursor, message: Message, *, branch: int = 0) -> Cursor:
+    """A cursor with one more message in its observation, below an `EDIT`; other branches from `cursor` do not change.
+
+    The state's key becomes unknown, because the observation shows more than the environment's state.
+
+    Args:
+        rollout: The rollout.
+        cursor: Where the message is added.
+        message: The message.
+        branch: Orders the node among its siblings.
+
+    Raises:
+        ValueError: when the prompt does not fit the model's context.
+    """
+    agent, state = rollout.agent, cursor.state
+    system = instructions_in(rollout.builder.nodes[0].info)
+    longer = replace(state, observation=(*messages(state.observation), message), key="")
+    old, new = (
+        agent.context.extend(agent.renderer, system, cursor.past, each.observation, each.tools)
+        for each in (state, longer)
+    )
+    before = () if new.kind is Kind.EDIT else cursor.text[: len(cursor.text) - len(old.tokens)]
+    text = (*before, *new.tokens)
+    if len(text) >= agent.engine.context_tokens:
+        raise ValueError(
+            f"got a prompt of {len(text)} tokens; need fewer than the {agent.engine.context_tokens} of the model's "
+            "context; write less, or begin a new episode"
+        )
+    info = {"text": plain_text(longer.observation), **observation_info(longer.observation, None)}
+    node = rollout.builder.add(NodeDraft(parent=cursor.node, kind=Kind.EDIT, branch=branch, tokens=text, info=info))
+    return replace(cursor, node=node, state=longer, text=text)

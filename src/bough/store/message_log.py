@@ -1,0 +1,82 @@
+"""Conversations in OpenAI's form, from JSON lines."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from bough.tree import Message, Tool, read_openai_message, read_tool
+
+EXAMPLE = '{"messages": [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "5"}]}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """A row of a log.
+
+    Attributes:
+        messages: The messages, with at least one of the assistant.
+        learned: For each message whether it is an example: assistants' messages, without those of "weight" 0.
+        tools: The tools.
+        task: The name of the task; "" where the row has none.
+        reward: The reward of the whole; None where the row has none.
+        success: Whether the task is solved; None where it is unknown.
+    """
+
+    messages: tuple[Message, ...]
+    learned: tuple[bool, ...]
+    tools: tuple[Tool, ...] = ()
+    task: str = ""
+    reward: float | None = None
+    success: bool | None = None
+
+
+def read_conversations(path: Path) -> list[Conversation]:
+    """The conversations of a file, in order; empty lines are skipped.
+
+    A row is `{"messages": [...], "tools": [...], "task": ..., "reward": ..., "success": ...}`, as for fine-tuning at
+    OpenAI, or TRL's `{"prompt": [...], "completion": [...]}`, whose prompt is no example. All but the messages are
+    optional.
+
+    Raises:
+        FileNotFoundError: when there is no such file.
+        ValueError: when a line is no conversation, or there is none at all; names the line.
+    """
+    found: list[Conversation] = []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if line.strip():
+            try:
+                found.append(_conversation(json.loads(line)))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                why = str(error) if isinstance(error, ValueError) else "got no conversation"
+                raise ValueError(f"{path}, line {number}: {why}; a row is such as {EXAMPLE}") from error
+    if not found:
+        raise ValueError(f"{path}: got no conversation; need one a line, such as {EXAMPLE}")
+    return found
+
+
+def _conversation(row: Mapping[str, Any]) -> Conversation:
+    given = cast("list[Mapping[str, Any]]", [*row.get("prompt", ()), *row.get("completion", ())])
+    rows = cast("list[Mapping[str, Any]]", row["messages"]) if "messages" in row else given
+    messages = tuple(map(read_openai_message, rows))
+    context = 0 if "messages" in row else len(row.get("prompt", ()))
+    learned = tuple(
+        each.role == "assistant" and place >= context and rows[place].get("weight") != 0
+        for place, each in enumerate(messages)
+    )
+    if not any(each.role == "assistant" for each in messages):
+        raise ValueError("got no message of the assistant; need one at least")
+    if messages[0].role == "assistant":
+        raise ValueError("got a message of the assistant first; need one to which it answers")
+    reward, success = row.get("reward"), row.get("success")
+    if not isinstance(success, bool | None) or not isinstance(reward, int | float | None):
+        raise ValueError(f"got reward={reward!r}, success={success!r}; need a number, and true or false")
+    return Conversation(
+        messages=messages,
+        learned=learned,
+        tools=tuple(map(read_tool, row.get("tools") or ())),
+        task=str(row.get("task") or ""),
+        reward=None if reward is None else float(reward),
+        success=success,
+    )
