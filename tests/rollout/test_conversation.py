@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import pytest
 from tests.explore.stage import runner
-from tests.policy import families, folders
+from tests.policy import families
 
 from bough.context import ToolCalls
 from bough.engine import Scripted
@@ -79,7 +79,7 @@ class Prices:
 
 @pytest.fixture(scope="module")
 def renderer() -> ChatRenderer:
-    return ChatRenderer(folders.tokenizer(families.QWEN25, special=families.MARKS), template={})
+    return ChatRenderer(families.tokenizer("qwen2.5"), template={})
 
 
 def played(renderer: ChatRenderer, *texts: str) -> RolloutRunner:
