@@ -146,6 +146,7 @@ class _Connection:
     task: "asyncio.Task[None] | None" = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     session: Any = None
+    hung: bool = False
 
     async def start(self) -> tuple[Tool, ...]:
         ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
@@ -165,9 +166,11 @@ class _Connection:
         try:
             async with AsyncExitStack() as stack:
                 read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
-                self.session = await stack.enter_async_context(ClientSession(read, write))
-                await self.session.initialize()
-                ready.set_result(await self._list())
+                session = await stack.enter_async_context(ClientSession(read, write))
+                await session.initialize()
+                tools = await _list(session)
+                self.session = session
+                ready.set_result(tools)
                 await self.stop.wait()
         except (Exception, asyncio.CancelledError, BaseExceptionGroup) as broken:
             self.fault = f": {_reason(broken)}"
@@ -177,28 +180,20 @@ class _Connection:
         finally:
             self.ended = True
 
-    async def _list(self) -> tuple[Tool, ...]:
-        found: list[Tool] = []
-        cursor: str | None = None
-        while True:
-            page = _record(await (self.session.list_tools(**_page(cursor)) if cursor else self.session.list_tools()))
-            found += [
-                Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
-                for each in page["tools"]
-            ]
-            cursor = page.get("nextCursor")
-            if not cursor:
-                return tuple(found)
-
     async def call(self, name: str, arguments: dict[str, object]) -> tuple[str, bool]:
         where = f"MCP server {self.server.name}, tool {name}"
-        if self.ended:
+        if self.ended or self.task is None:
             raise EnvFault(f"{where}: the server's session has ended{self.fault}")
+        work = asyncio.ensure_future(self.session.call_tool(name, arguments))
+        # Version 1 of the SDK lets a call wait after the connection broke.
+        await asyncio.wait({work, self.task}, timeout=self.server.deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.cancel()
+            self.hung = not self.ended
+            late = f"no result within {self.server.deadline_s:g} s"
+            raise EnvFault(f"{where}: the server's session has ended{self.fault}" if self.ended else f"{where}: {late}")
         try:
-            async with asyncio.timeout(self.server.deadline_s):
-                result = _record(await self.session.call_tool(name, arguments))
-        except TimeoutError:
-            raise EnvFault(f"{where}: no result within {self.server.deadline_s:g} s") from None
+            result = _record(work.result())
         except Exception as broken:
             if _code(broken) == INVALID_PARAMS:
                 return str(broken), True
@@ -209,10 +204,25 @@ class _Connection:
         self.stop.set()
         if self.task is None:
             return
-        await asyncio.wait({self.task}, timeout=0 if self.session is None else END_S)
-        if not self.task.done():  # still starting, or a server that does not end
+        await asyncio.wait({self.task}, timeout=0 if self.session is None or self.hung else END_S)
+        if not self.task.done():  # still starting, or a server that does not respond
             self.task.cancel()
             await asyncio.wait({self.task}, timeout=END_S)
+
+
+async def _list(session: Any) -> tuple[Tool, ...]:
+    """All tools of a server, which may list them in pages."""
+    found: list[Tool] = []
+    cursor: str | None = None
+    while True:
+        page = _record(await (session.list_tools(**_page(cursor)) if cursor else session.list_tools()))
+        found += [
+            Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
+            for each in page["tools"]
+        ]
+        cursor = page.get("nextCursor")
+        if not cursor:
+            return tuple(found)
 
 
 def _page(cursor: str) -> dict[str, Any]:
@@ -238,7 +248,7 @@ def _code(error: Exception) -> int | None:
 
     # Its name is McpError in version 1.
     known = vars(exceptions).get("MCPError") or vars(exceptions)["McpError"]
-    return error.error.code if isinstance(error, known) else None
+    return cast("Any", error).error.code if isinstance(error, known) else None
 
 
 def _reason(error: BaseException) -> str:
