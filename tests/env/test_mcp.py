@@ -7,7 +7,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from play import is_running
+from tests.env.mcp_http import SERVER, end, free_port, serve, wait
 
 from bough.config import dump, load
 from bough.env import (
@@ -34,7 +34,6 @@ from bough.env import (
 from bough.tree import Action
 
 pytest.importorskip("mcp")
-SERVER = str(Path(__file__).with_name("mcp_server.py"))
 SDK1 = Path(sys.prefix) / "mcp1"
 PATHS = {1: str(SDK1), 2: ""}
 """The path of a server's process, by the version of the SDK that it uses."""
@@ -78,31 +77,18 @@ def ends(process: int) -> bool:
     return not is_running(process)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @pytest.fixture(scope="module", params=PATHS)
 def http(request: pytest.FixtureRequest) -> Iterator[Callable[..., ToolsEnv | Replay]]:
     port = free_port()
-    command, environment = [sys.executable, SERVER], {"PORT": str(port), "PYTHONPATH": PATHS[request.param]}
-    process = subprocess.Popen(command, env={**os.environ, **environment}, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
+    process = serve(port, PATHS[request.param])
+    wait(port)
 
     def env(**settings: Any) -> ToolsEnv | Replay:
         server = McpHttp(url=f"http://127.0.0.1:{port}/mcp", **settings)
         return tools_env(tools=[double], servers=[server], tasks=rows, reward=counted)
 
     yield env
-    process.kill()
-    process.wait()
+    end(process)
 
 
 @pytest.mark.parametrize("sdk", PATHS)

@@ -21,6 +21,9 @@ INVALID_PARAMS = -32602
 END_S = 10.0
 """Maximum seconds for the end of a session; the SDK kills a process that does not end by itself after 2 to 4 s."""
 
+RETRY_S = 0.2
+"""Seconds between tries to reach a server again."""
+
 Result = TypeVar("Result")
 
 
@@ -30,6 +33,7 @@ class McpSession:
     Args:
         server: The server.
         values: The values of its placeholders.
+        again: Whether it had a session before: one with an address may be starting again, and is tried for `startup_s`.
 
     Attributes:
         tools: The tools that the server lists.
@@ -40,11 +44,11 @@ class McpSession:
         ImportError: without the package mcp.
     """
 
-    def __init__(self, server: McpServer, values: Mapping[str, object]) -> None:
+    def __init__(self, server: McpServer, values: Mapping[str, object], *, again: bool = False) -> None:
         if find_spec("mcp") is None:
             raise ImportError("got an MCP server without the package mcp; need it: pip install 'bough[mcp]'")
         self._server = server
-        self._connection = _Connection(server=server, values=values)
+        self._connection = _Connection(server=server, values=values, retries=again and not server.is_process)
         self._finalizer = weakref.finalize(self, _end, self._connection)
         try:
             self.tools = _wait(self._connection.start(), server.startup_s + END_S)
@@ -127,7 +131,7 @@ class McpSessions:
             if unused is not None and (started_for != values or not unused.alive):
                 unused.close()
                 unused = None
-            sessions[number] = unused or McpSession(server, values)
+            sessions[number] = unused or McpSession(server, values, again=number in self._listed)
             self._open.add(sessions[number])
         return sessions[number]
 
@@ -147,18 +151,31 @@ class _Connection:
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     session: Any = None
     hung: bool = False
+    retries: bool = False
 
     async def start(self) -> tuple[Tool, ...]:
-        ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
-        self.task = asyncio.create_task(self._live(ready))
+        fault: EnvFault | None = None
         try:
             async with asyncio.timeout(self.server.startup_s):
-                return await asyncio.shield(ready)
+                while True:
+                    try:
+                        return await self._open()
+                    except EnvFault as error:
+                        if not self.retries:
+                            raise
+                        fault = error
+                    await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise EnvFault(
+            raise fault or EnvFault(
                 f"MCP server {self.server.name}: got no list of tools within {self.server.startup_s:g} s; need a "
                 "server that starts sooner, or a larger startup_s"
             ) from None
+
+    async def _open(self) -> tuple[Tool, ...]:
+        ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
+        self.ended = False
+        self.task = asyncio.create_task(self._live(ready))
+        return await asyncio.shield(ready)
 
     async def _live(self, ready: "asyncio.Future[tuple[Tool, ...]]") -> None:
         from mcp import ClientSession
