@@ -1,15 +1,23 @@
 """Conversations with tools in the templates of model families."""
 
+import asyncio
+import copy
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
+import torch
 from tests.policy import families, folders
 from tests.policy.families import FORMATS, tokenizer
+from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
+from bough.engine import Local, Request, Sampling
+from bough.policy import Pretrained
 from bough.policy.chat import ChatRenderer
-from bough.tree import Action, Message, Tool, ToolCall, tool_record
+from bough.tree import Action, BadCall, Message, Tool, ToolCall, tool_record
 
 TOOLS = (
     Tool(
@@ -245,3 +253,66 @@ def test_an_action_after_an_opened_thinking_begins_within_it() -> None:
     assert len(chat.parse(chat.write(f"Tea? {call}\n</think>\n{call}")).calls) == 1
     assert chat.parse(chat.write(f"Tea? {call.replace('</think>', '')}")).calls == ()
     assert len(renderer("qwen3").parse(renderer("qwen3").write(call)).calls) == 1
+
+
+CONFIGS = {
+    "qwen2.5": Qwen2Config(**folders.SIZES, tie_word_embeddings=True),
+    "qwen3": Qwen3Config(**folders.SIZES, tie_word_embeddings=True, head_dim=16),
+    "llama3.2": LlamaConfig(**folders.SIZES),
+    "mistral-7b": MistralConfig(**folders.SIZES),
+    "mistral-v13": MistralConfig(**folders.SIZES),
+    "smollm2": LlamaConfig(**folders.SIZES),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_small_model_of_the_family_reads_what_it_sampled(name: str, tmp_path: Path) -> None:
+    config = copy.deepcopy(CONFIGS[name])
+    config.max_position_embeddings = 16384
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer(name).save_pretrained(tmp_path)
+    policy = Pretrained(path=str(tmp_path), device="cpu").build()
+    engine = Local(slots=1).build(policy.replica())
+    chat = policy.renderer
+    assert chat.stop_tokens[0] == renderer(name).stop_tokens[0]
+
+    async def eight_turns() -> None:
+        messages: tuple[Message, ...] = (SYSTEM, USER)
+        read = chat.render(messages, TOOLS)
+        assert read == renderer(name).render(messages, TOOLS)
+        for turn in range(8):
+            sampling = Sampling(max_tokens=12)
+            request = Request(prompt_tokens=read, sampling=sampling, stop_tokens=chat.stop_tokens, seed=turn)
+            tokens = (await engine.generate(request)).tokens
+            messages = (*messages, Message(role="assistant", content="", tokens=tokens), result(f"{turn}"))
+            added, whole = chat.extend(messages, TOOLS), chat.render(messages, TOOLS)
+            assert holds(whole, tokens) >= 1
+            assert added is None or (*read, *tokens, *added) == whole
+            assert added is not None or (turn == 0 and name == "mistral-7b")
+            read = whole
+        await engine.close()
+
+    asyncio.run(eight_turns())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_any_sampled_tokens_are_kept_or_rewritten(name: str) -> None:
+    """Empty messages, halves of letters and marks in the wrong place, cut off or ended."""
+    chat, rng = renderer(name), random.Random(0)
+    special = [token for token in tokenizer(name).added_tokens_decoder if token not in chat.stop_tokens]
+    plain = [token for token in range(len(tokenizer(name))) if token not in (*special, *chat.stop_tokens)]
+    for _ in range(12):
+        messages: tuple[Message, ...] = (SYSTEM, USER)
+        read = chat.render(messages, TOOLS)
+        for _ in range(3):
+            drawn = [rng.choice(rng.choice((plain, plain, special))) for _ in range(rng.choice((0, 1, 8)))]
+            tokens = (*drawn, *rng.choice(((), chat.stop_tokens[:1])))
+            assert all(isinstance(call, ToolCall | BadCall) for call in chat.parse(tokens).calls)
+            after = rng.choice((result("3"), Message(role="user", content="Buy!")))
+            messages = (*messages, Message(role="assistant", content="", tokens=tokens), after)
+            added, whole = chat.extend(messages, TOOLS), chat.render(messages, TOOLS)
+            assert added is None or whole == (*read, *tokens, *added)
+            assert added is not None or name == "qwen3" or (name.startswith("mistral") and name != "mistral-v13")
+            assert name == "qwen3" or holds(whole, tokens)
+            read = whole

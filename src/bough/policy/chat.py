@@ -77,10 +77,10 @@ class ChatRenderer:
         """Render a whole context, up to the generation prompt."""
         entries, shown = self._hidden(messages), self._tools(tools)
         sampled = [(entry.content, each.tokens) for entry, each in zip(entries, messages, strict=True) if entry.sampled]
-        frame = self._template.frame(entries, shown)
-        if not self._template.takes_raw_calls and frame is not None:
+        frame, texts = self._template.frame(entries, shown), self._texts(shown, entries)
+        if texts is None and frame is not None:
             return self._spliced([tokens for _, tokens in sampled], frame)
-        text = self._template.text(entries, shown)
+        text = texts[0] if texts else self._template.text(entries, shown)
         if frame is None or not text.startswith(frame[0]):
             return self._encoder.encode(text)
         read: list[int] = []
@@ -105,11 +105,12 @@ class ChatRenderer:
         entries, shown = self._hidden(messages), self._tools(tools)
         last = max(place for place, entry in enumerate(entries) if entry.role == "assistant")
         tokens = messages[last].tokens
-        if not self._template.takes_raw_calls:
+        texts = self._texts(shown, entries[:last], entries)
+        if texts is None:
             before, after = (self._template.frame(part, shown) for part in (entries[:last], entries))
             appends = entries[last].sampled and before and after and after[: len(before)] == before
             return self._follow(tokens, after[-1]) if appends and after else None
-        read, text = self._template.text(entries[:last], shown), self._template.text(entries, shown)
+        read, text = texts
         if not text.startswith(read):
             return None
         added, words = text[len(read) :].removeprefix(self._template.lead), entries[last].content
@@ -148,7 +149,8 @@ class ChatRenderer:
         return self._template.entries([self._entry(message) for message in messages], "")[0]
 
     def _entry(self, message: Message) -> Entry:
-        if message.tokens:
+        empty = message.role == "assistant" and not message.content and not message.tool_calls
+        if message.tokens or empty:
             return Entry(message.role, self._spoken(message.tokens), sampled=True)
         rows = [call_record(call) for call in message.tool_calls]
         calls = json.dumps(rows, ensure_ascii=False) if rows else ""
@@ -169,6 +171,15 @@ class ChatRenderer:
         for mark, placeholder in self._marks:
             content = content.replace(placeholder, mark)
         return entry._replace(content=content)
+
+    def _texts(self, tools: str, *conversations: tuple[Entry, ...]) -> list[str] | None:
+        """The template's texts of conversations; None where it refuses calls as text, or empty messages."""
+        if not self._template.takes_raw_calls:
+            return None
+        try:
+            return [self._template.text(entries, tools) for entries in conversations]
+        except ValueError:
+            return None
 
     def _tools(self, tools: Sequence[Tool]) -> str:
         """The tools as JSON, with placeholders; "" without any."""
