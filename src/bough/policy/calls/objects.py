@@ -6,7 +6,7 @@ from typing import cast
 
 from bough.tree import BadCall, ToolCall
 
-MAX_LEVELS = 100
+MAX_LEVELS = 64
 """Maximum depth of nested arguments: deeper ones fail in validators and files, which recurse."""
 
 MAX_DIGITS = 300
