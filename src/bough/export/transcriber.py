@@ -94,7 +94,9 @@ class Transcriber:
         if after[: len(before)] != before:
             raise NotRepresentable("its context is rebuilt on the path")
         if calls_in(tree.info[last]):
-            *_, answer = openai_messages([*_conversation(*_past(tree, int(begin[last]))), _message(tree, last)])
+            *_, answer = openai_messages(
+                [*_conversation(*_past(tree, int(begin[last]))), _message(action_in(tree.info[last]))]
+            )
         else:
             answer = {"role": "assistant", "content": self.renderer.text(_whole(tree, last)).strip()}
         return [*after[len(before) :], answer]
@@ -163,10 +165,6 @@ def _message(action: AgentAction) -> Message:
     good = tuple(call for call in action.calls if isinstance(call, ToolCall))
     bad = [call.text for call in action.calls if isinstance(call, BadCall)]
     return Message(role="assistant", content="\n".join([*filter(None, [action.text]), *bad]), tool_calls=good)
-
-
-def _message(tree: Tree, node: int) -> Message:
-    return _message(action_in(tree.info[node]))
 
 
 def _whole(tree: Tree, node: int) -> list[int]:
