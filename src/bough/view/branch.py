@@ -8,6 +8,7 @@ import numpy as np
 
 from bough.tree import (
     Action,
+    BadCall,
     Bools,
     Credited,
     Floats,
@@ -17,14 +18,19 @@ from bough.tree import (
     Outcome,
     Source,
     Ternary,
+    ToolCall,
+    action_in,
     action_text,
     begins_turn,
+    calls_in,
     instructions_in,
     messages_in,
     sum_to_root,
     text_in,
+    tools_at,
     trained,
 )
+from bough.view.calls import call_line, tool_line
 
 ENDS = {
     Outcome.OPEN: "open",
@@ -44,7 +50,10 @@ class Turn:
         written: The assistant's message; differs from `action` where the parser extracts a part of it.
         source: Source of the action: "sampled", "forced", "teacher", "replayed".
         valid: Whether the environment accepted the action.
+        said: The text of the action besides its calls.
+        calls: The calls of the action, with malformed ones.
         answer: The response; "" without one.
+        messages: The messages of the response; () where only its number of tokens is known.
         rebuilt: The new context, when it was rebuilt after this turn; else "".
         rewards: The reward of each channel with a non-zero reward.
         positive: Mean positive advantage of the trained tokens, >= 0.
@@ -57,13 +66,21 @@ class Turn:
     written: str
     source: str
     valid: bool
+    said: str
+    calls: tuple[ToolCall | BadCall, ...]
     answer: str
+    messages: tuple[Message, ...]
     rebuilt: str
     rewards: Mapping[str, float]
     positive: float
     negative: float
     logprob: float | None
     entropy: float | None
+
+    @property
+    def label(self) -> str:
+        """The action on one line, its calls as `get(name="ann")`."""
+        return " ".join(" ".join([self.said, *map(call_line, self.calls)]).split()) or "(empty)"
 
     @property
     def advantage(self) -> float:
@@ -133,6 +150,11 @@ def instructions(credited: Credited) -> str:
     return instructions_in(credited.tree.info[0])
 
 
+def tools(credited: Credited) -> str:
+    """The tools at the prompt, a line each; "" without any."""
+    return "\n".join(map(tool_line, tools_at(credited.tree, 0)))
+
+
 def branches(credited: Credited) -> tuple[Branch, ...]:
     """The branches from the prompt."""
     tree = credited.tree
@@ -179,6 +201,7 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> 
     entropy = tree.entropy[tokens][~np.isnan(tree.entropy[tokens])]
     paid = {name: float(channel[nodes].sum()) for name, channel in credited.rewarded.channels.items()}
     action = text_of(credited, last) if acts else None
+    calls = calls_in(tree.info[last]) if acts else ()
     texts = {kind: [text_of(credited, node) for node in nodes if tree.kind[node] == kind] for kind in Kind}
     positive, negative = (float(side[tokens][learns].mean()) if learns.any() else 0.0 for side in sides)
     return Turn(
@@ -186,6 +209,11 @@ def _turn(credited: Credited, nodes: list[int], learn: Bools, sides: _Sides) -> 
         written=str(tree.info[last].get("raw", action or "")),
         source=Source(int(tree.source[last])).name.lower(),
         valid=bool(tree.valid[last] != Ternary.NO),
+        said=action_in(tree.info[last]).text if calls else action or "",
+        calls=calls,
+        messages=tuple(
+            message for node in nodes if tree.kind[node] == Kind.OBSERVATION for message in messages_in(tree.info[node])
+        ),
         answer="\n".join(texts[Kind.OBSERVATION]),
         rebuilt="\n".join(texts[Kind.EDIT]),
         rewards={name: value for name, value in paid.items() if value},

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from html import escape
 
-from bough.view.branch import Branch, Turn, branches, instructions, text_of
+from bough.tree import BadCall, Message, ToolCall
+from bough.view.branch import Branch, Turn, branches, instructions, text_of, tools
+from bough.view.calls import call_line
 from bough.view.choose import Group, returns, successes
 from bough.view.numbers import short, signed, typeset
 
@@ -16,8 +18,9 @@ def outline(name: str, why: str, group: Group) -> str:
     values, solved = returns(group), successes(group)
     grown = [branch for credited in group for branch in branches(credited)]
     strongest = max((abs(turn.advantage) for branch in grown for turn in _all_turns(branch)), default=0.0)
-    shown = dict.fromkeys((instructions(credited), text_of(credited, 0)) for credited in group)
-    prompt = "".join(_message(*message) for texts in shown for message in zip(("system", "user"), texts, strict=True))
+    shown = dict.fromkeys((instructions(credited), tools(credited), text_of(credited, 0)) for credited in group)
+    roles = ("system", "tools", "user")
+    prompt = "".join(_message(*message) for texts in shown for message in zip(roles, texts, strict=True))
     facts = f"{sum(solved)} of {len(values)} paths solved · mean return {typeset(short(sum(values) / len(values)))}"
     return (
         f'<article class="group"><header><h3>{escape(name)}</h3><p>{escape(group[0].tree.task.id)} · {facts}'
@@ -63,7 +66,7 @@ def _tint(turn: Turn, strongest: float) -> str:
 
 
 def _chip(turn: Turn, strongest: float) -> str:
-    action = " ".join((turn.action or "").split()) or "(empty)"
+    action = turn.label
     clipped = action if len(action) <= CHIP_LETTERS else f"{action[: CHIP_LETTERS - 1]}\u2026"
     return f"<code class={_tint(turn, strongest)}>{escape(clipped)}</code>"
 
@@ -82,11 +85,12 @@ def _table(turns: tuple[Turn, ...], done: int, strongest: float) -> str:
 def _row(at: int, turn: Turn, strongest: float) -> str:
     tags = [] if turn.valid else ["invalid"]
     tags += [] if turn.source == "sampled" or turn.action is None else [turn.source]
-    tags += [] if turn.written.strip() == (turn.action or "") else [f"action: {turn.action or '(empty)'}"]
+    parsed = turn.calls or turn.written.strip() == (turn.action or "")
+    tags += [] if parsed else [f"action: {turn.action or '(empty)'}"]
     marks = "".join(f'<span class="tag">{_text(tag)}</span>' for tag in tags)
-    action = "" if turn.action is None else f'<pre class="said">{_text(turn.written)}</pre>{marks}'
+    action = "" if turn.action is None else f"{_action(turn)}{marks}"
     rebuilt = f'<p class="tag">context rebuilt</p><pre>{_text(turn.rebuilt)}</pre>' if turn.rebuilt else ""
-    answer = f"<pre>{_text(turn.answer)}</pre>" if turn.answer else ""
+    answer = "".join(map(_answer, turn.messages)) or (f"<pre>{_text(turn.answer)}</pre>" if turn.answer else "")
     paid = "".join(f"<div>{escape(name)} {typeset(signed(value))}</div>" for name, value in turn.rewards.items())
     # Opposite advantages at shared tokens are shown separately: their mean may be 0.
     sides = (
@@ -99,6 +103,34 @@ def _row(at: int, turn: Turn, strongest: float) -> str:
     return (
         f"<tr><td>{at}</td><td>{action}</td><td>{answer}{rebuilt}</td><td>{paid}</td><td>{advantage}{sides}</td>"
         f"<td>{_nats(turn.logprob)}</td><td>{_nats(turn.entropy)}</td></tr>"
+    )
+
+
+def _action(turn: Turn) -> str:
+    """The text of an action and its calls; with calls the model's own text is folded."""
+    if not turn.calls:
+        return f'<pre class="said">{_text(turn.written)}</pre>'
+    said = f'<pre class="said">{_text(turn.said)}</pre>' if turn.said else ""
+    raw = f'<details class="raw"><summary>as written</summary><pre>{_text(turn.written)}</pre></details>'
+    return f"{said}{''.join(map(_call, turn.calls))}{raw}"
+
+
+def _call(call: ToolCall | BadCall) -> str:
+    if isinstance(call, BadCall):
+        problem = f'<span class="tag">malformed call: {_text(call.problem)}</span>'
+        return f'<pre class="call bad">{_text(call.text)}</pre>{problem}'
+    return f'<pre class="call">{_text(call_line(call))}</pre>'
+
+
+def _answer(message: Message) -> str:
+    """A message of the response; a label shows a role other than the user's."""
+    role = {"tool": "result", "user": ""}.get(message.role, message.role)
+    label = f'<p class="role">{escape(role)}</p>' if role else ""
+    calls = "".join(map(_call, message.tool_calls))
+    return (
+        f'{label}<pre class="{escape(message.role)}">{_text(message.content)}</pre>{calls}'
+        if message.content or calls
+        else ""
     )
 
 

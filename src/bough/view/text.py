@@ -41,7 +41,7 @@ def _forest(grown: list[Branch]) -> Iterator[str]:
 
 
 def _turn(turn: Turn) -> str:
-    action = " ".join((turn.action if turn.action is not None else "...").split())
+    action = "..." if turn.action is None else turn.label
     clipped = action if len(action) <= ACTION_LETTERS else f"{action[: ACTION_LETTERS - 3]}..."
     paid = f"  reward {short(sum(turn.rewards.values()))}" if turn.rewards else ""
     return f"{clipped:20}  {signed(turn.advantage):>5}{paid}{'' if turn.valid else '  invalid'}"

@@ -1,10 +1,10 @@
 """Renders an episode in a terminal: instructions, observations, actions, calls and results."""
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bough.tree import Action, AgentAction, BadCall, Message, Observation, Outcome, Tool, ToolCall, messages
+from bough.view.calls import call_line, tool_line
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -20,9 +20,7 @@ def show_instructions(instructions: str, tools: Sequence[Tool]) -> "Text":
     """The system prompt, and a line for each tool."""
     text = _part("system", instructions.strip()) if instructions.strip() else _styled()
     for tool in tools:
-        names = ", ".join(cast("Mapping[str, object]", tool.schema.get("properties", {})))
-        first = tool.description.strip().splitlines()[:1]
-        text.append_text(_part("tool", f"{tool.name}({names})  {' '.join(first)}", label="tool"))
+        text.append_text(_part("tool", tool_line(tool), label="tool"))
     return text
 
 
@@ -71,8 +69,7 @@ def _call(call: ToolCall | BadCall, by: str) -> "Text":
     if isinstance(call, BadCall):
         text = _part("assistant", call.text, label=f"{by} malformed call")
         return text.append_text(_styled(f"  {call.problem}\n", "bold red"))
-    arguments = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items())
-    return _part("assistant", f"{call.name}({arguments})", label=f"{by} calls")
+    return _part("assistant", call_line(call), label=f"{by} calls")
 
 
 def _part(role: str, content: str, label: str = "") -> "Text":
