@@ -21,6 +21,7 @@ from bough.config import override
 from bough.config.config import ConfigError, dump
 from bough.config.config import load as load_config
 from bough.env import RandomAction
+from bough.export import export
 from bough.store import read_trees
 from bough.train import (
     CurrentPolicy,
@@ -206,3 +207,13 @@ def test_policies_are_changed_by_text_and_come_back_from_the_configuration(tmp_p
     assert load_config(json.loads(json.dumps(dump(run)))) == run
     directory = start(seats.own().replace(steps=1), tmp_path)
     assert load(directory.path) is not None
+
+
+def test_the_trees_of_a_seat_are_exported_with_its_own_tokenizer(tmp_path: Path) -> None:
+    directory = start(seats.own().replace(steps=2), tmp_path)
+    own = [export(directory.path, what="conversations", seat=seat).rows for seat in ("", "second")]
+    texts = [" ".join(str(message["content"]) for row in rows for message in row["messages"]) for rows in own]
+    assert ["apple" in text for text in texts] == [True, False]
+    assert ["zebra" in text for text in texts] == [False, True]
+    with pytest.raises(ConfigError, match=r"seat: got 'first'; need a seat with weights of its own: \['second'\]"):
+        export(directory.path, what="conversations", seat="first")

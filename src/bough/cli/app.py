@@ -137,6 +137,7 @@ def export_trees(
     trees: Annotated[
         Path | None, typer.Option(help="Other trees: a file, a folder, or JSONL of conversations.")
     ] = None,
+    seat: Annotated[str, typer.Option(help="A seat with weights of its own; the policy's seats if not given.")] = "",
 ) -> None:
     """Export trees as JSONL: pairs, examples, values, steps, revisions for TRL; conversations as of OpenAI.
 
@@ -155,7 +156,7 @@ def export_trees(
     from bough.export import PairFilter, export
 
     apart = PairFilter(edits=edits, overlap=overlap)
-    found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, out=out)
+    found = export(directory, changes or [], what=what, messages=messages, apart=apart, trees=trees, seat=seat, out=out)
     for reason, count in found.left_out.items():
         typer.echo(f"{count} left out: {reason}")
     typer.echo(f"{what}: {len(found.rows)} in {out}")
@@ -172,6 +173,7 @@ def serve_policy(
         typer.Option(help="The key of the clients; the environment variable BOUGH_SERVE_KEY if not given."),
     ] = None,
     step: Annotated[int | None, typer.Option(help="Checkpoint to load; the newest if not given.")] = None,
+    seat: Annotated[str, typer.Option(help="A seat with weights of its own; the run's policy if not given.")] = "",
 ) -> None:
     """Serve a trained policy or a model over OpenAI's API, until Ctrl-C."""
     from bough.cli.serve import serve_policy as serve
@@ -179,7 +181,7 @@ def serve_policy(
     def ready(url: str, name: str) -> None:
         typer.echo(f"serving {name} at {url}")
 
-    serve(target, host=host, port=port, key=key, step=step, ready=ready)
+    serve(target, host=host, port=port, key=key, step=step, ready=ready, seat=seat)
 
 
 @app.command("chat")

@@ -11,6 +11,7 @@ from bough.config.config import ConfigError
 from bough.engine import Local, Sampling
 from bough.store import Checkpoints, RunDirectory, StoreError
 from bough.train import EngineRecipe, load_run
+from bough.train.seats import seat_run
 
 if TYPE_CHECKING:
     from bough.policy.policy import Policy
@@ -23,7 +24,14 @@ MOST_TOKENS = 1024
 
 
 def serve_policy(
-    target: Path, *, host: str, port: int, key: str | None, step: int | None, ready: Callable[[str, str], None]
+    target: Path,
+    *,
+    host: str,
+    port: int,
+    key: str | None,
+    step: int | None,
+    ready: Callable[[str, str], None],
+    seat: str = "",
 ) -> None:
     """Serve until the process is interrupted.
 
@@ -34,6 +42,7 @@ def serve_policy(
         key: The server's key; None takes the environment variable, "" needs none.
         step: The run's checkpoint; None for the newest.
         ready: Called with the base URL and the model's name.
+        seat: A seat with weights of its own, in a run with several; "" for the run's `policy`.
 
     Raises:
         ConfigError: when other machines reach the address and there is no key, or `target` is no run and no model.
@@ -49,7 +58,7 @@ def serve_policy(
         check_address(host, key)
     except ValueError as error:
         raise ConfigError(str(error)) from error
-    policy, recipe, sampling, name = _of_run(target, step) if is_run_directory(target) else _of_model(target)
+    policy, recipe, sampling, name = _of_run(target, step, seat) if is_run_directory(target) else _of_model(target)
     asyncio.run(_serve(policy, recipe, sampling, name, host=host, port=port, key=key, ready=ready))
 
 
@@ -77,17 +86,18 @@ async def _serve(
         await engine.close()
 
 
-def _of_run(path: Path, step: int | None) -> "tuple[Policy, EngineRecipe, Sampling, str]":
+def _of_run(path: Path, step: int | None, seat: str) -> "tuple[Policy, EngineRecipe, Sampling, str]":
     """The policy of a run with the weights of a checkpoint, its engine, its sampling settings and its name."""
     with RunDirectory.open(path).in_its_folder() as directory:
-        run = load_run(directory)
+        run = seat_run(load_run(directory), seat)
         checkpoints = Checkpoints(directory=directory.checkpoints)
         checkpoint = checkpoints.latest().checkpoint if step is None else checkpoints.at(step)
         if checkpoint is None:
             raise StoreError(f"{path}: got no whole checkpoint; need a run that has saved one")
-        policy = run.world.policy.build((), directory.policy)
-        policy.load_state(checkpoint.tensors("policy"))
-    return policy, run.world.execution.engine, run.world.sampling, run.name
+        policy = run.world.policy.build((), directory.policy_of(seat))
+        policy.load_state(checkpoint.tensors(f"policy-{seat}" if seat else "policy"))
+    name = f"{run.name}-{seat}" if seat else run.name
+    return policy, run.world.execution.engine, run.world.sampling, name
 
 
 def _of_model(path: Path) -> "tuple[Policy, EngineRecipe, Sampling, str]":

@@ -16,7 +16,7 @@ from bough.config.override import override
 from bough.credit import compute_credit
 from bough.export.conversations import conversations
 from bough.export.pair_filter import ANY, PairFilter
-from bough.export.sources import policy_renderer, rewarded_trees, tree_files
+from bough.export.sources import of_seats, policy_renderer, rewarded_trees, tree_files
 from bough.export.transcriber import NotRepresentable, Transcriber
 from bough.lazy import torch
 from bough.objective import LossInputs, Normalizer, Pairs
@@ -25,6 +25,7 @@ from bough.store import RunDirectory
 from bough.store.atomic import write_bytes
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Run
+from bough.train.seats import own_seats, seat_run
 from bough.train.start import load_run
 from bough.tree import Credited, Ints, Rewarded, Source, Tree, path_view, text_start, token_node, turn_start
 from bough.tree.needs import pieces
@@ -59,6 +60,7 @@ class _Collector:
 
     transcriber: Transcriber
     apart: PairFilter
+    seats: Sequence[str]
     rows: list[Row] = field(default_factory=list[Row])
     left_out: Counter[str] = field(default_factory=Counter[str])
 
@@ -78,6 +80,7 @@ def export(
     messages: bool = False,
     apart: PairFilter = ANY,
     trees: Path | None = None,
+    seat: str = "",
     out: Path | None = None,
 ) -> Exported:
     """Export the trees of a run. Each file of trees is a batch: credited and filtered as in the run, or as changed.
@@ -105,6 +108,7 @@ def export(
         apart: Required difference of the sides of pairs, applied after the minimum value difference (`Pairs.gap`).
         trees: A file of trees, a folder, or JSON lines of conversations; the run's own trees if None. Trees without
             rewards get the run's.
+        seat: A seat with weights of its own, in a run with several; "" for the seats of the run's `policy`.
         out: A JSONL file; it is written completely or not at all.
 
     Raises:
@@ -118,9 +122,14 @@ def export(
         raise ConfigError(f"apart: got {apart} and {what}; need pairs, which have two sides")
     files = tree_files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
-        run = override(load_run(directory), changes)
-        transcriber = Transcriber(renderer=policy_renderer(run, directory), messages=messages and what != "steps")
-        collector = _Collector(transcriber=transcriber, apart=apart)
+        whole = override(load_run(directory), changes)
+        run = seat_run(whole, seat)
+        renderer = policy_renderer(run, directory.policy_of(seat))
+        collector = _Collector(
+            transcriber=Transcriber(renderer=renderer, messages=messages and what != "steps"),
+            apart=apart,
+            seats=(seat,) if seat else own_seats(whole),
+        )
         for file in files:
             _collect(collector, what, run, file)
     if not collector.rows:
@@ -134,7 +143,7 @@ def export(
 
 def _collect(collector: _Collector, what: str, run: Run, file: Path) -> None:
     """Add the rows of a file of trees."""
-    rewarded = rewarded_trees(run, file, collector.transcriber.renderer)
+    rewarded = of_seats(rewarded_trees(run, file, collector.transcriber.renderer), collector.seats)
     if what == CONVERSATIONS:
         collector.rows += [row for each in rewarded for row in conversations(each)]
         return

@@ -1,5 +1,6 @@
 """The trees of an export: files of trees, or logged conversations."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from bough.policy.chat import ChatRenderer
@@ -9,7 +10,7 @@ from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.train.settings import RendererRecipe
 from bough.train.start import load_run
-from bough.tree import Credited, Rewarded, Tree
+from bough.tree import Credited, Rewarded, Tree, seat_in
 
 TREES = ".safetensors"
 
@@ -71,12 +72,15 @@ def read_message_log(target: Path, file: Path) -> list[Tree]:
     file = file.absolute()
     with RunDirectory.open(target).in_its_folder() as directory:
         run = load_run(directory)
-        return logged_trees(run, file, policy_renderer(run, directory))
+        return logged_trees(run, file, policy_renderer(run, directory.policy))
 
 
-def policy_renderer(run: Run, directory: RunDirectory) -> ChatRenderer:
-    """The renderer of a run's policy, without the model where that is possible."""
+def policy_renderer(run: Run, assets: Path) -> ChatRenderer:
+    """The renderer of a run's policy with its files in `assets`, without the model where that is possible."""
     recipe = run.world.policy
-    if isinstance(recipe, RendererRecipe):
-        return recipe.renderer(directory.policy)
-    return recipe.build((), directory.policy).renderer
+    return recipe.renderer(assets) if isinstance(recipe, RendererRecipe) else recipe.build((), assets).renderer
+
+
+def of_seats(rewarded: Sequence[Rewarded], seats: Sequence[str]) -> list[Rewarded]:
+    """The trees of some seats; all trees of an environment for one agent."""
+    return [each for each in rewarded if not seats or seat_in(each.tree.task.id) in (*seats, "")]

@@ -132,6 +132,10 @@ class RunDirectory:
         """The trained policy; exists once the run ends or a health check stops it."""
         return self.path / "final"
 
+    def policy_of(self, seat: str) -> Path:
+        """The configuration and tokenizer of a seat with weights of its own; `policy` for ""."""
+        return self.policy / seat if seat else self.policy
+
     def final_of(self, seat: str) -> Path:
         """The trained policy of a seat with weights of its own; `final` for ""."""
         return self.path / f"final-{seat}" if seat else self.final

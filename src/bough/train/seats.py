@@ -90,6 +90,21 @@ def own_seats(run: "Run") -> tuple[str, ...]:
     return tuple(name for name in seats_of(run.world.env) if name not in run.policies)
 
 
+def seat_run(run: "Run", seat: str) -> "Run":
+    """The run with the settings of a seat that has weights of its own; the run itself for "".
+
+    Raises:
+        ConfigError: when the run trains no weights for this seat alone.
+    """
+    if not seat:
+        return run
+    policy = run.policies.get(seat)
+    if isinstance(policy, OwnPolicy):
+        return policy.settings(run)
+    own = [name for name, each in run.policies.items() if isinstance(each, OwnPolicy)]
+    raise ConfigError(f"seat: got {seat!r}; need a seat with weights of its own: {own or 'this run has none'}")
+
+
 def check_seats(run: "Run") -> None:
     """Refuse policies that do not fit the environment's seats.
 
