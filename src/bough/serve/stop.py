@@ -1,4 +1,4 @@
-"""Stop strings: the answer ends before the first one; what was sampled after it is left out."""
+"""Stop strings: the answer ends before the first one in its text."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
