@@ -23,11 +23,15 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_environment_in_the_readme_is_the_example() -> None:
-    example = (ROOT / "examples" / "own_environment.py").read_text(encoding="utf-8")
-    assert example.partition('"""\n\n')[2] in (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_tools_in_the_guide_are_the_example() -> None:
-    example = (ROOT / "examples" / "tools_env.py").read_text(encoding="utf-8")
-    assert example.partition('"""\n\n')[2] in (ROOT / "docs" / "environments.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("page", "example"),
+    [
+        ("README.md", "tools_env"),
+        ("docs/environments.md", "tools_env"),
+        ("docs/environments.md", "own_environment"),
+        ("docs/seats.md", "nim"),
+    ],
+)
+def test_an_example_in_a_page_is_the_file(page: str, example: str) -> None:
+    code = (ROOT / "examples" / f"{example}.py").read_text(encoding="utf-8")
+    assert code.partition('"""\n\n')[2] in (ROOT / page).read_text(encoding="utf-8")

@@ -1,11 +1,19 @@
-"""A real MCP server: a counter. Over standard input and output, or over HTTP with a port as argument."""
+"""A real MCP server, with version 1 or 2 of the SDK: a counter. Over standard input and output, or HTTP at `PORT`."""
 
 import os
 import sys
 import time
 
-from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+try:
+    from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    VERSION = 2
+except ImportError:
+    from mcp.server.fastmcp import FastMCP as MCPServer
+    from mcp.server.fastmcp.exceptions import ToolError
+
+    VERSION = 1
 
 server = MCPServer("counter", log_level="ERROR")
 total = [int(os.environ.get("BEGIN", "0"))]
@@ -39,13 +47,16 @@ def die() -> str:
 
 @server.tool()
 def process() -> str:
-    """The number of the process, and its first argument."""
-    return f"{os.getpid()} {sys.argv[1:]}"
+    """The number of the process, its arguments, and the version of the SDK."""
+    return f"{os.getpid()} {sys.argv[1:]} SDK {VERSION}"
 
 
 if __name__ == "__main__":
     port = os.environ.get("PORT")
-    if port:
+    if port and VERSION == 1:
+        server.settings.port = int(port)
+        server.run(transport="streamable-http")
+    elif port:
         server.run(transport="streamable-http", port=int(port))
     else:
         time.sleep(float(os.environ.get("SLEEP", "0")))

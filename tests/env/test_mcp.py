@@ -1,10 +1,12 @@
-"""MCP servers as tools: real servers, over standard input and output and over HTTP."""
+"""MCP servers as tools: real servers, over standard input and output and over HTTP.
+
+`test_mcp_sdk1.py` runs this file again with version 1 of the SDK as the client.
+"""
 
 # ruff: noqa: ARG001
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ from typing import Any
 
 import pytest
 from play import is_running
+from tests.env.mcp_http import SERVER, end, free_port, serve, wait
 
 from bough.config import dump, load
 from bough.env import (
@@ -31,7 +34,9 @@ from bough.env import (
 from bough.tree import Action
 
 pytest.importorskip("mcp")
-SERVER = str(Path(__file__).with_name("mcp_server.py"))
+SDK1 = Path(sys.prefix) / "mcp1"
+PATHS = {1: str(SDK1), 2: ""}
+"""The path of a server's process, by the version of the SDK that it uses."""
 
 
 def rows() -> list[dict[str, Any]]:
@@ -72,35 +77,23 @@ def ends(process: int) -> bool:
     return not is_running(process)
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-@pytest.fixture(scope="module")
-def http() -> Iterator[Callable[..., ToolsEnv | Replay]]:
+@pytest.fixture(scope="module", params=PATHS)
+def http(request: pytest.FixtureRequest) -> Iterator[Callable[..., ToolsEnv | Replay]]:
     port = free_port()
-    command = [sys.executable, SERVER]
-    process = subprocess.Popen(command, env={**os.environ, "PORT": str(port)}, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.05)
+    process = serve(port, PATHS[request.param])
+    wait(port)
 
     def env(**settings: Any) -> ToolsEnv | Replay:
         server = McpHttp(url=f"http://127.0.0.1:{port}/mcp", **settings)
         return tools_env(tools=[double], servers=[server], tasks=rows, reward=counted)
 
     yield env
-    process.kill()
-    process.wait()
+    end(process)
 
 
-def test_tools_of_a_process_are_listed_called_and_checked_beside_functions() -> None:
-    env = stdio()
+@pytest.mark.parametrize("sdk", PATHS)
+def test_tools_of_a_process_are_listed_called_and_checked_beside_functions(sdk: int) -> None:
+    env = stdio(env={"PYTHONPATH": PATHS[sdk]})
     assert env.branching is Branching.NONE
     state = first(env)
     assert [tool.name for tool in state.tools] == ["double", "add", "refuse", "hang", "die", "process"]
@@ -120,9 +113,10 @@ def test_tools_of_a_process_are_listed_called_and_checked_beside_functions() -> 
     assert seen[2][0].startswith("error: ")
     assert "not today" in seen[2][0]
     assert seen[3:] == [("8", True), ("7", True)]
-    server = pid(env.step(state, call("process")))
+    step = env.step(state, call("process"))
+    assert f"SDK {sdk}" in text(step)
     env.close()
-    assert ends(server)
+    assert ends(pid(step))
 
 
 def test_each_episode_has_a_process_that_ends_with_it() -> None:
@@ -132,7 +126,7 @@ def test_each_episode_has_a_process_that_ends_with_it() -> None:
     start = env.start(task)
     one, two = env.step(start, call("process")), env.step(start, call("process"))
     assert pid(one) != pid(two)
-    assert text(one).endswith(str([str(goal), os.environ["HOME"], "{other}"]))
+    assert str([str(goal), os.environ["HOME"], "{other}"]) in text(one)
     assert text(env.step(one.state, call("add", amount=1))) == str(int(str(goal)) + 1)
     end = env.step(two.state, Action(text=str(goal)))
     assert end.success
@@ -142,17 +136,31 @@ def test_each_episode_has_a_process_that_ends_with_it() -> None:
     assert ends(server), "nothing holds the state"
 
 
-def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one() -> None:
-    env = stdio()
+@pytest.mark.parametrize("sdk", PATHS)
+def test_a_killed_server_is_a_fault_and_the_episode_starts_again_on_a_fresh_one(sdk: int) -> None:
+    env = stdio(env={"PYTHONPATH": PATHS[sdk]})
     start = first(env)
     step = env.step(start, call("process"))
     os.kill(pid(step), signal.SIGKILL)
+    begin = time.monotonic()
     with pytest.raises(EnvFault, match=r"MCP server .*mcp_server\.py, tool add: "):
         env.step(step.state, call("add", amount=1))
+    assert time.monotonic() - begin < 15, "no wait for the deadline of a call"
     with pytest.raises(EnvFault, match="tool die: "):
         env.step(start, call("die"))
     assert text(env.step(start, call("add", amount=2))) == "2", "a retry from the first state has a new server"
     env.close()
+
+
+@pytest.mark.parametrize("sdk", PATHS)
+def test_a_hung_server_is_a_fault_and_ends(sdk: int) -> None:
+    env = stdio(env={"PYTHONPATH": PATHS[sdk]}, deadline_s=0.5)
+    step = env.step(first(env), call("process"))
+    begin = time.monotonic()
+    with pytest.raises(EnvFault, match=r"tool hang: no result within 0\.5 s"):
+        env.step(step.state, call("hang"))
+    assert time.monotonic() - begin < 8
+    assert ends(pid(step))
 
 
 def test_a_stateless_server_serves_all_episodes_and_is_restarted() -> None:
@@ -200,10 +208,18 @@ def test_tools_over_http(http: Callable[..., ToolsEnv | Replay]) -> None:
     start = first(env)
     before = int(text(env.step(start, call("add", amount=0))))
     assert text(env.step(start, call("add", amount=3))) == str(before + 3)
+    assert "not today" in text(env.step(start, call("refuse")))
+    env.close()
+
+
+@pytest.mark.parametrize("http", [2], indirect=True)
+def test_a_server_that_hangs_over_http_is_a_fault(http: Callable[..., ToolsEnv | Replay]) -> None:
     slow = http(deadline_s=0.5)
     with pytest.raises(EnvFault, match=r"tool hang: no result within 0\.5 s"):
         slow.step(first(slow), call("hang"))
-    env.close()
+
+
+def test_no_server_at_an_address_is_a_fault() -> None:
     nowhere = tools_env(servers=[McpHttp(url="http://127.0.0.1:9/mcp")], tasks=rows, reward=counted)
     with pytest.raises(EnvFault, match="did not start"):
         first(nowhere)

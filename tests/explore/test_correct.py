@@ -1,23 +1,24 @@
 """Failures put right: where they went wrong, what goes on from there, and what is learned from it."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies
-from tests.engines import Late
-from tests.explore.stage import World, grow, runner, scripted
+from tests.engines import Front, Late, Recorder
+from tests.explore.stage import Letters, World, grow, runner, scripted
 from tests.explore.test_quality import LAKE
 from tests.rollout.test_builder import columns
 from tests.rollout.test_writing import play
 
 from bough.batch import pack
 from bough.credit import Grpo
-from bough.engine import Engine, InjectedFault, Request, Scripted
+from bough.engine import Completion, Engine, EngineFault, InjectedFault, Request, Scripted
 from bough.env import FrozenLake, InProcessHost
-from bough.explore import Correct, FirstOracleMistake
+from bough.explore import Correct, FirstInvalid, FirstOracleMistake
 from bough.reward import Success
-from bough.rollout import Attempt, Limits, Rollout
+from bough.rollout import Attempt, Limits, RoleModel, Rollout
 from bough.rollout.attempt import attempt
 from bough.train.teacher_paths import teacher_paths
 from bough.tree import Kind, Outcome, Rewarded, Source, Ternary, Tree, counted, leaves, path
@@ -150,3 +151,39 @@ def test_faults_are_tried_again() -> None:
 def test_ranges(fields: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=r"Correct: got .*; need n >= 1"):
         Correct(**fields)
+
+
+def test_a_model_of_a_role_corrects_in_place_of_the_oracle() -> None:
+    """The policy writes a, then what is invalid; the teacher's model reads the conversation and writes a."""
+    teacher = Recorder(scripted(lambda _: "a"))
+    place = runner(writes("axxxx"), InProcessHost(env=World(length=5)))
+    agent = replace(place.agent, models={"teacher": RoleModel(engine=teacher, renderer=Letters())})
+    explorer = Correct(n=1, blame=FirstInvalid(), teacher="teacher")
+    (tree,) = grow(replace(place, agent=agent), explorer).trees
+    failed, righted = counted(tree).tolist()
+    assert "".join(str(tree.info[node]["text"]) for node in acts(tree, failed)) == "axxxx"
+    assert "".join(str(tree.info[node]["text"]) for node in acts(tree, righted)) == "aaaaa"
+    assert [int(tree.source[node]) for node in acts(tree, righted)] == [Source.SAMPLED] + [Source.TEACHER] * 4
+    assert (tree.success[failed], tree.success[righted]) == (Ternary.NO, Ternary.YES)
+    read = ["".join(map(chr, request.prompt_tokens)) for request, _ in teacher.heard]
+    assert [text.endswith("}") and "x" not in text for text in read] == [True] * 4
+    assert len({request.seed for request, _ in teacher.heard}) == 4
+
+
+def test_a_correction_by_a_model_needs_the_role_and_no_oracle() -> None:
+    assert {need.text for need in Correct(teacher="teacher").needs} == {
+        "an environment that steps a state more than once",
+        "a model for the role 'teacher'",
+    }
+
+
+def test_a_teacher_that_breaks_ends_the_correction() -> None:
+    class Broken(Front):
+        async def generate(self, request: Request) -> Completion:
+            raise EngineFault(f"no teacher for {len(request.prompt_tokens)} tokens")
+
+    place = runner(writes("bbbbb"), InProcessHost(env=World(length=5)))
+    agent = replace(place.agent, models={"teacher": RoleModel(engine=Broken(writes("a")), renderer=Letters())})
+    (tree,) = grow(replace(place, agent=agent), Correct(n=1, teacher="teacher", blame=FirstInvalid())).trees
+    assert int((tree.success == Ternary.YES).sum()) == 0
+    assert len(counted(tree)) >= 1

@@ -15,7 +15,7 @@ from bough.cli.catalogue import misfits
 from bough.cli.find import find_run, find_world, names
 from bough.config import ConfigError
 from bough.context import Turn
-from bough.env import Branching, InProcessHost, Sokoban
+from bough.env import Branching, InProcessHost, PlannerExecutor, Sokoban
 from bough.objective import Kl
 from bough.reward import EnvReward
 from bough.rollout import Explorer
@@ -61,7 +61,8 @@ def test_a_method_keeps_what_belongs_to_the_world(method: str) -> None:
     """Environment, policy, warm-up, engine and held-out tasks stay the world's."""
     world = replace(find_world("sokoban"), name="other", env=Sokoban(size=7))
     run = find_run(method, world)
-    assert (run.world.env, run.world.policy, run.world.warmup) == (world.env, world.policy, world.warmup)
+    env = run.world.env.env if isinstance(run.world.env, PlannerExecutor) else run.world.env
+    assert (env, run.world.policy, run.world.warmup) == (world.env, world.policy, world.warmup)
     assert (run.world.execution, run.world.evaluation.tasks) == (world.execution, world.evaluation.tasks)
     assert {type(each) for each in world.rewards} <= {type(each) for each in run.world.rewards}
 

@@ -7,7 +7,10 @@ import pytest
 from bough.policy.calls import CallFormat, Hermes, Llama, Mistral, Pythonic
 from bough.tree import Action, BadCall, ToolCall
 
-FORMATS: tuple[CallFormat, ...] = (Hermes(), Llama(), Mistral(), Pythonic())
+FORMATS: tuple[CallFormat, ...] = (
+    *(Hermes(), Llama(), Mistral(), Mistral(named=True), Mistral(named=True, ids=True)),
+    *(Pythonic(), Pythonic(start="<|tool_call_start|>", end="<|tool_call_end|>")),
+)
 ARGUMENTS = {"item": 'a "b" </tool_call>\n]', "count": 2, "exact": True, "tags": ["x", None, 1.5], "at": {"k": "é"}}
 
 
@@ -46,6 +49,33 @@ MALFORMED = [
     (Pythonic(), "[find(item=open('x'))]", "no text, number"),
     (Pythonic(), "[find(item={1, 2})]", "no text, number"),
     (Pythonic(), "[find(item=", "no Python list"),
+    # A key twice, values that fail later, and arguments in a text.
+    (Hermes(), '<tool_call>{"name": "find", "name": "buy"}</tool_call>', 'the key "name" twice'),
+    (Hermes(), '<tool_call>{"name": "find", "args": {"item": "tea"}}</tool_call>', "a call with name, args"),
+    (
+        Hermes(),
+        '<tool_call>{"name": "a", "arguments": {}, "parameters": {}}</tool_call>',
+        "arguments, parameters",
+    ),
+    (Hermes(), '<tool_call>{"name": "a", "arguments": "{\\"item\\": 1}"}</tool_call>', "that is no JSON object"),
+    (Hermes(), f'<tool_call>{{"name": "a", "arguments": {{"n": {"9" * 400}}}}}</tool_call>', "than 300 digits"),
+    (Hermes(), f'<tool_call>{{"name": "a", "arguments": {{"n": {"9" * 5000}}}}}</tool_call>', "than 300 digits"),
+    (Hermes(), f'<tool_call>{{"name": "a", "arguments": {{"n": {"[" * 200 + "]" * 200}}}}}</tool_call>', "levels"),
+    (Hermes(), '<tool_call>{"name": "a", "arguments": {"n": 1e999}}</tool_call>', "Out of range float"),
+    (Llama(), '{"name": "a", "parameters": {"n": -Infinity}}', "Out of range float"),
+    (Mistral(), '[TOOL_CALLS] [{"name": "find"}', "no ] after the calls"),
+    (Mistral(), "[TOOL_CALLS] []", "no JSON"),
+    (Mistral(), "[TOOL_CALLS]find[ARGS]tea", "no JSON"),
+    (Mistral(), '[TOOL_CALLS]find[ARGS]["tea"]', "no JSON object"),
+    (Mistral(), '[TOOL_CALLS]find[ARGS]{"item": "te', "no JSON"),
+    (Pythonic(), "[find(item=1, item=2)]", "an argument twice"),
+    (Pythonic(), "[find(item={'a': 1, 'a': 2})]", "no text, number"),
+    (Pythonic(), f"[find(item={'9' * 400})]", "no text, number"),
+    (Pythonic(), f"[find(item={'[' * 200 + ']' * 200})]", "no text, number"),
+    (Pythonic(), "[find(item=1e999)]", "no text, number"),
+    (Pythonic(), "[find(item='tea)]", "no Python list"),
+    (Pythonic(), "[find(item=[1)]", "no Python list"),
+    (Pythonic(start="<|tool_call_start|>", end="<|tool_call_end|>"), "<|tool_call_start|>find()", "no Python list"),
 ]
 
 
@@ -81,15 +111,96 @@ def test_mistrals_ids_have_nine_characters() -> None:
 
 
 @pytest.mark.parametrize("form", FORMATS)
+def test_thinking_anywhere_has_no_calls(form: CallFormat) -> None:
+    written = form.write(Action(calls=(ToolCall(name="find", arguments={"item": "</think>"}),)))
+    for text in (written, f"<think>One.</think>\n{written}", f"<think>{written}\nOne.</think>{written}"):
+        found = form.parse(text).calls
+        assert [call.arguments for call in found if isinstance(call, ToolCall)] == [{"item": "</think>"}]
+    thinking = f"<think>One.</think> Two.\n<think>{written.replace('</think>', '')}"
+    assert form.parse(thinking) == Action(text=thinking)
+    assert form.parse(f"One.\n{written}", begin=len(f"One.\n{written}")).calls == ()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_text_after_a_call_is_text(form: CallFormat) -> None:
+    written = form.write(Action(text="I look.", calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
+    read = form.parse(f"{written}\nThen [1] I buy {{it}}.")
+    assert [type(call) for call in read.calls] == [ToolCall]
+    assert read.text.split() == ["I", "look.", "Then", "[1]", "I", "buy", "{it}."]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_call_cut_at_the_limit_leaves_the_one_before(form: CallFormat) -> None:
+    whole = form.write(Action(calls=tuple(ToolCall(name=name, arguments=ARGUMENTS) for name in ("find", "buy"))))
+    begin = whole.rindex("buy")
+    read = form.parse(whole[: begin + 40])
+    # A list of Python calls is one expression.
+    kinds = [BadCall] if isinstance(form, Pythonic) else [ToolCall, BadCall]
+    assert [type(call) for call in read.calls] == kinds
+    for end in range(begin):
+        assert "buy" not in [call.name for call in form.parse(whole[:end]).calls if isinstance(call, ToolCall)]
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        (Llama(), '{"name": "find", "parameters": {}}; {"name": "find", "parameters": {]'),
+        (Llama(), '{"name": "find"}\n<|python_tag|>{"nome": "find"}'),
+        (Mistral(), '[TOOL_CALLS] [{"name": "find", "arguments": {}}, {"name": ]'),
+        (Mistral(), "[TOOL_CALLS]find[ARGS]{}[TOOL_CALLS]find[ARGS]{]"),
+        (Pythonic(), "[find(), find('tea')]"),
+        (Pythonic(), "[find()]\nand\n[find(]"),
+    ],
+)
+def test_one_malformed_call_of_two(form: CallFormat, text: str) -> None:
+    assert [type(call) for call in form.parse(text).calls] == [ToolCall, BadCall]
+
+
+def test_a_malformed_named_call_leaves_the_one_after() -> None:
+    first, second = Mistral().parse("[TOOL_CALLS]find[ARGS]{][TOOL_CALLS]find[ARGS]{}").calls
+    assert (type(first), type(second)) == (BadCall, ToolCall)
+
+
+def test_arguments_under_the_other_familys_name() -> None:
+    (call,) = Llama().parse('{"name": "find", "arguments": {"item": "tea"}}').calls
+    assert call == ToolCall(name="find", arguments={"item": "tea"})
+    (call,) = Hermes().parse('<tool_call>{"name": "find", "parameters": {"item": "tea"}}</tool_call>').calls
+    assert call == ToolCall(name="find", arguments={"item": "tea"})
+    (call,) = Hermes().parse('<tool_call>{"type": "function", "name": "wait"}</tool_call>').calls
+    assert call == ToolCall(name="wait", arguments={})
+
+
+PYTHON = r"""[get-item.by/name(a='it\'s', b="x", c=[true, null], d=[True, None], e=-1.5, class={'k': (1, 2)},
+f='''a
+"b')]''')]"""
+
+
+def test_values_in_a_python_list_are_pythons_or_jsons() -> None:
+    (call,) = Pythonic().parse(PYTHON).calls
+    assert isinstance(call, ToolCall)
+    assert call.name == "get-item.by/name"
+    given = {"a": "it's", "b": "x", "c": [True, None], "d": [True, None], "e": -1.5, "class": {"k": [1, 2]}}
+    assert call.arguments == {**given, "f": "a\n\"b')]"}
+
+
+def test_mistrals_named_calls_have_ids_where_they_are_given() -> None:
+    text = '[TOOL_CALLS]find[CALL_ID]abcDEF123[ARGS]{"item": "tea"}'
+    first, second = Mistral(named=True).parse(f"{text}[TOOL_CALLS]buy[ARGS]{{}}").calls
+    assert first == ToolCall(name="find", arguments={"item": "tea"}, call_id="abcDEF123")
+    assert second == ToolCall(name="buy", arguments={})
+    assert Mistral(named=True, ids=True).write(Action(calls=(first,))) == text
+
+
+@pytest.mark.parametrize("form", FORMATS)
 def test_mutated_calls_are_typed(form: CallFormat) -> None:
-    """2,500 mutations for each of the four formats: no crash, and what is left is a call, a bad call or text."""
+    """10,000 mutations over all formats: no crash, and what is left is a call, a bad call or text."""
     rng = random.Random(0)
     calls = (ToolCall(name="find", arguments=ARGUMENTS), ToolCall(name="shop.buy", arguments={"n": 1}))
     whole = form.write(Action(text="I look.", calls=calls))
     pieces = [*'{}[]()"\\\0\ud800,:=é\n', "9" * 5000, "1e999", "NaN", "[" * 3000, "**a", "lambda: 0"]
-    pieces += ["<tool_call>", "</tool_call>", "</think>", "[TOOL_CALLS]", "<|python_tag|>"]
+    pieces += ["<tool_call>", "</tool_call>", "<think>", "</think>", "[TOOL_CALLS]", "[ARGS]", "<|python_tag|>"]
     kinds: dict[type, int] = {}
-    for _ in range(2500):
+    for _ in range(10_000 // len(FORMATS) + 1):
         text = whole
         for _ in range(rng.randint(1, 4)):
             begin = rng.randrange(len(text) + 1)

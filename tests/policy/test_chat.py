@@ -179,7 +179,7 @@ def test_text_that_looks_like_the_renderers_own_marks_is_just_text() -> None:
 def test_a_template_that_forgets_is_rendered_as_it_writes() -> None:
     # Keeps the last two messages alone.
     forgetful = folders.CHATML.replace("in messages -%}", "in messages[-2:] -%}")
-    with pytest.raises(ValueError, match="leaves out what the assistant said"):
+    with pytest.raises(ValueError, match="leaves out the assistant's messages"):
         ChatRenderer(folders.tokenizer(forgetful.replace("[-2:]", "[-1:]")), template={})
     chat = ChatRenderer(folders.tokenizer(forgetful), template={})
     past = [turn("a", chat.write("x")), turn("b", chat.write("y"))]

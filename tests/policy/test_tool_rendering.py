@@ -1,25 +1,23 @@
-"""Conversations with tools in the templates of five families."""
+"""Conversations with tools in the templates of model families."""
 
+import asyncio
+import copy
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
-import families
-import folders
 import pytest
-from transformers import PreTrainedTokenizerFast
+import torch
+from tests.policy import families, folders
+from tests.policy.families import FORMATS, tokenizer
+from transformers import AutoModelForCausalLM, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
-from bough.policy.calls import CallFormat, Hermes, Llama, Mistral
+from bough.engine import Local, Request, Sampling
+from bough.policy import Pretrained
 from bough.policy.chat import ChatRenderer
-from bough.tree import Action, Message, Tool, ToolCall, tool_record
-
-TEMPLATES: dict[str, tuple[str, CallFormat]] = {
-    "qwen2.5": (families.QWEN25, Hermes()),
-    "qwen3": (families.QWEN3, Hermes()),
-    "llama3.2": (families.LLAMA32, Llama()),
-    "mistral": (families.MISTRAL, Mistral()),
-}
-"""Those with a form of their own for tools; SmolLM2's ChatML has none."""
+from bough.tree import Action, BadCall, Message, Tool, ToolCall, tool_record
 
 TOOLS = (
     Tool(
@@ -32,17 +30,12 @@ TOOLS = (
 SYSTEM = Message(role="system", content="Shop well.")
 USER = Message(role="user", content="Tea, please.")
 CALL = ToolCall(name="find", arguments={"item": "tea"}, call_id="a1b2c3d4e")
+WITH_TOOLS = [name for name in FORMATS if name != "smollm2"]
 
 
 @cache
-def tokenizer(name: str) -> PreTrainedTokenizerFast:
-    template = folders.CHATML if name == "smollm2" else TEMPLATES[name][0]
-    return folders.tokenizer(template, special=families.MARKS)
-
-
-@cache
-def renderer(name: str) -> ChatRenderer:
-    return ChatRenderer(tokenizer(name), template={})
+def renderer(name: str, **settings: object) -> ChatRenderer:
+    return ChatRenderer(tokenizer(name), template=settings)
 
 
 def result(text: str) -> Message:
@@ -59,11 +52,11 @@ def for_template(message: Message) -> dict[str, object]:
     return row | ({"tool_calls": calls} if calls else {})
 
 
-@pytest.mark.parametrize("name", TEMPLATES)
+@pytest.mark.parametrize("name", WITH_TOOLS)
 @pytest.mark.parametrize("tools", [(), TOOLS])
 def test_what_was_not_sampled_equals_the_template(name: str, tools: tuple[Tool, ...]) -> None:
     messages = (
-        *(SYSTEM, USER, Message(role="assistant", content="", tool_calls=(CALL,)), result("tea: 3 euros")),
+        *(SYSTEM, USER, Message(role="assistant", content="", tool_calls=(CALL,)), result('{"tea": "3 euros"}')),
         *(Message(role="assistant", content="It costs 3 euros."), Message(role="user", content="Buy it.")),
     )
     for count in (2, 4, 6):
@@ -77,22 +70,45 @@ def test_what_was_not_sampled_equals_the_template(name: str, tools: tuple[Tool, 
         assert list(whole) == tokenizer(name).encode(text, add_special_tokens=False)
 
 
+def test_without_tools_smollm2_equals_its_template() -> None:
+    messages = (USER, Message(role="assistant", content="It costs 3 euros."), Message(role="user", content="Buy it."))
+    text = tokenizer("smollm2").apply_chat_template(
+        [for_template(each) for each in messages], tokenize=False, add_generation_prompt=True
+    )
+    assert "named SmolLM" in text
+    whole = renderer("smollm2").render(messages)
+    assert list(whole) == tokenizer("smollm2").encode(text, add_special_tokens=False)
+
+
 def sampled(name: str, text: str) -> tuple[int, ...]:
     """Tokens that the tokenizer would not choose: a byte each, but for the family's marks."""
+    marks = sorted(tokenizer(name).added_tokens_decoder.items())
     tokens: list[int] = []
-    for part in text.partition("[TOOL_CALLS]"):
-        if part == "[TOOL_CALLS]":
-            tokens.append(tokenizer(name).convert_tokens_to_ids(part))
+    while text:
+        found = next(((token, each.content) for token, each in marks if text.startswith(each.content)), None)
+        if found is None:
+            tokens += tokenizer(name).encode(text[0], add_special_tokens=False)
         else:
-            tokens += [token for letter in part for token in tokenizer(name).encode(letter, add_special_tokens=False)]
+            tokens.append(found[0])
+        text = text[len(found[1]) if found else 1 :]
     return (*tokens, renderer(name).stop_tokens[0])
 
 
 SAID = {
     "qwen2.5": 'Look:\n<tool_call>{"name":"find",  "arguments":{"item":"tea"}}</tool_call>',
     "qwen3": '<think>\nTea?\n</think>\n\n<tool_call>\n{"name":"find", "arguments": {"item":"tea"} }\n</tool_call>',
+    "qwen3-2507": 'Look:\n<tool_call>{"name":"find",  "arguments":{"item":"tea"}}</tool_call>',
+    "llama3.1": '<|python_tag|>{"name":"find","parameters" : {"item":"tea"}}',
     "llama3.2": '{"name":"find","parameters" : {"item":"tea"}}',
-    "mistral": '[TOOL_CALLS] [{"name":"find","arguments":{"item":"tea"}}]',
+    "lfm2": "Look:\n<|tool_call_start|>[ find(item =  'tea')]<|tool_call_end|>",
+    "mistral-7b": '[TOOL_CALLS] [{"name":"find","arguments":{"item":"tea"}}]',
+    "mistral-nemo": '[TOOL_CALLS][{"name":"find","arguments":{"item":"tea"}}]',
+    "mistral-v3-spm": '[TOOL_CALLS] [{"name":"find","arguments":{"item":"tea"}}]',
+    "mistral-v3": '[TOOL_CALLS][{"name":"find","arguments":{"item":"tea"}}]',
+    "mistral-v7": 'Look:[TOOL_CALLS][{"name":"find","arguments":{"item":"tea"},"id":"abcDEF123"}]',
+    "mistral-v11": '[TOOL_CALLS]find[CALL_ID]abcDEF123[ARGS]{"item":"tea"}',
+    "mistral-v13": 'Look:[TOOL_CALLS]find[ARGS] {"item":"tea"}',
+    "llama-pythonic": '[ find( item="tea" ) ]',
     "smollm2": '<tool_call>{"name":"find","arguments":{"item":"tea"}} </tool_call>',
 }
 
@@ -101,7 +117,7 @@ def holds(read: Sequence[int], tokens: Sequence[int]) -> int:
     return sum(tuple(read[at : at + len(tokens)]) == tuple(tokens) for at in range(len(read)))
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", FORMATS)
 def test_eight_turns_keep_every_sampled_token(name: str) -> None:
     chat, tokens = renderer(name), sampled(name, SAID[name])
     (call,) = chat.parse(tokens).calls
@@ -109,43 +125,85 @@ def test_eight_turns_keep_every_sampled_token(name: str) -> None:
     assert (call.name, call.arguments) == ("find", {"item": "tea"})
     messages: tuple[Message, ...] = (SYSTEM, USER)
     read = chat.render(messages, TOOLS)
+    rewritten = 0
     for turn in range(8):
-        said = Message(role="assistant", content="", tokens=tokens)
-        messages = (*messages, said, result(f"tea {turn}: 3 euros"), result("two <tool_call> <|im_end|> [TOOL_CALLS]"))
+        said = Message(role="assistant", content="", tokens=tokens, tool_calls=(call,))
+        messages = (*messages, said, replace(result(f"tea {turn}: 3 euros"), call_id=call.call_id))
         added = chat.extend(messages, TOOLS)
-        assert added is not None
-        read = (*read, *tokens, *added)
-        assert holds(read, tokens) == turn + 1
-        # What an environment writes is text, never a mark.
-        ends = {token for token, each in tokenizer(name).added_tokens_decoder.items() if each.content == "[TOOL_CALLS]"}
-        assert ends.isdisjoint(added)
-        assert chat.render(messages, TOOLS) == read
+        whole = chat.render(messages, TOOLS)
+        assert holds(whole, tokens) == turn + 1
+        if added is None:
+            rewritten += 1
+        else:
+            assert whole == (*read, *tokens, *added)
+        read = whole
+    assert rewritten == (name in HIDDEN)
 
 
-@pytest.mark.parametrize("name", SAID)
+HIDDEN = ("mistral-7b", "mistral-nemo")
+"""These do not show the system prompt after the first answer."""
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_text_with_the_familys_special_tokens_has_none(name: str) -> None:
+    added = tokenizer(name).added_tokens_decoder
+    special = {token: each.content for token, each in added.items() if each.content not in ("<think>", "</think>")}
+    marks = "".join(special.values())
+    call = replace(CALL, arguments={"item": marks})
+    counts = []
+    for text in ("tea", f"tea {marks}"):
+        tools = (replace(TOOLS[0], description=text), TOOLS[1])
+        said = Message(role="assistant", content="", tokens=sampled(name, SAID[name]))
+        asked = replace(SYSTEM, content=text), replace(USER, content=text)
+        talk = (*asked, said, result(text), Message(role="assistant", content="", tool_calls=(call,)), result(text))
+        whole = renderer(name).render(talk, tools)
+        counts.append([whole.count(token) for token in special])
+        if text != "tea":
+            assert renderer(name).verbatim(whole).count(f"tea {marks}") == (4 if name in HIDDEN else 5)
+    assert counts[0] == counts[1]
+    answered = Message(role="assistant", content="", tokens=sampled(name, SAID[name]))
+    more = [renderer(name).extend((SYSTEM, USER, answered, result(text)), TOOLS) for text in ("tea", marks)]
+    assert len({sum(token in special for token in each or ()) for each in more}) == 1
+
+
+@pytest.mark.parametrize("name", FORMATS)
 def test_another_message_of_the_user_appends_or_is_rendered_again(name: str) -> None:
     chat, tokens = renderer(name), sampled(name, SAID[name])
-    plain = sampled(name, "It costs  3." if name != "mistral" else " It costs  3.")
+    plain = sampled(name, "It costs  3." if name not in ("mistral-7b", "mistral-v3-spm") else " It costs  3.")
     messages = (
         *(SYSTEM, USER, Message(role="assistant", content="", tokens=tokens), result("3")),
         *(Message(role="assistant", content="", tokens=plain), Message(role="user", content="Buy!")),
     )
     before = (*chat.render(messages[:4], TOOLS), *plain)
     added, whole = chat.extend(messages, TOOLS), chat.render(messages, TOOLS)
-    # Qwen3's template drops the thinking, and Mistral's moves the tools.
-    assert (added is None) == (name in ("qwen3", "mistral"))
+    # Qwen3's template drops the thinking, and Mistral's moved the tools before version 13.
+    assert (added is None) == (name == "qwen3" or (name.startswith("mistral") and name != "mistral-v13"))
     assert added is None or (*before, *added) == whole
     assert holds(whole, plain) == 1
     assert holds(whole, tokens) == (0 if name == "qwen3" else 1)
 
 
-@pytest.mark.parametrize("name", SAID)
+@pytest.mark.parametrize("name", FORMATS)
 def test_a_written_action_is_parsed_back(name: str) -> None:
     chat = renderer(name)
-    given = Action(calls=(replace(CALL, arguments={"item": "<|im_end|> [TOOL_CALLS] </tool_call> é", "n": [1, None]}),))
+    item = "<|im_end|> [TOOL_CALLS] [ARGS] </tool_call> </think> <|tool_call_end|> \"é' )]"
+    given = Action(calls=(replace(CALL, arguments={"item": item, "n": [1, None, {"a": True}]}),) * 2)
     read = chat.parse(chat.write(given))
-    assert [(each.name, each.arguments) for each in read.calls] == [("find", given.calls[0].arguments)]
+    assert [(each.name, each.arguments) for each in read.calls] == [("find", given.calls[0].arguments)] * 2
     assert chat.write(given).count(chat.stop_tokens[0]) == 1
+
+
+@pytest.mark.parametrize("name", WITH_TOOLS)
+def test_a_written_call_is_the_templates(name: str) -> None:
+    calls = (replace(CALL, arguments={"item": "tea", "count": 2}),)
+    asked = (USER, Message(role="assistant", content="", tool_calls=calls))
+    text = tokenizer(name).apply_chat_template(
+        [for_template(each) for each in asked], tools=[tool_record(tool) for tool in TOOLS], tokenize=False
+    )
+    # The end of the message may have a line's end after it, and Qwen3 begins the last message with no thoughts.
+    begin = renderer(name).verbatim(renderer(name).render((USER,), TOOLS))
+    written = renderer(name).verbatim(renderer(name).write(Action(calls=calls)))
+    assert text.removeprefix(begin).removeprefix("<think>\n\n</think>\n\n").rstrip("\n") == written
 
 
 def test_a_template_without_tools_gets_them_in_the_system_prompt() -> None:
@@ -162,15 +220,99 @@ def test_a_template_without_tools_gets_them_in_the_system_prompt() -> None:
     assert "user\n<tool_response>\na\n</tool_response>\n<tool_response>\nb\n</tool_response><|im_end|>" in rest
 
 
-@pytest.mark.parametrize(
-    ("name", "form"), [*((name, form) for name, (_, form) in TEMPLATES.items()), ("smollm2", Hermes())]
-)
-def test_the_format_is_found_from_the_template(name: str, form: CallFormat) -> None:
-    assert renderer(name)._template.format == form  # pyright: ignore[reportPrivateUsage]
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_format_is_found_from_the_template(name: str) -> None:
+    assert renderer(name)._template.format == FORMATS[name]  # pyright: ignore[reportPrivateUsage]
     assert renderer(name)._template.takes_tools == (name != "smollm2")  # pyright: ignore[reportPrivateUsage]
 
 
 def test_a_template_that_refuses_two_user_messages_gets_one() -> None:
-    chat = ChatRenderer(folders.tokenizer(families.MISTRAL, special=families.MARKS), template={})
+    chat = renderer("mistral-7b")
     text = chat.verbatim(chat.render((USER, Message(role="user", content="Now."))))
     assert text == "<|begin_of_text|>[INST] Tea, please.\n\nNow.[/INST]"
+
+
+@pytest.mark.parametrize("between", ["\n", "", "\n\n\n"])
+def test_blanks_around_thinking_do_not_count_as_rewriting(between: str) -> None:
+    chat = renderer("qwen3")
+    tokens = sampled("qwen3", f"<think>Tea?</think>{between}{SAID['qwen2.5']}")
+    messages = (SYSTEM, USER, Message(role="assistant", content="", tokens=tokens), result("3"))
+    added = chat.extend(messages, TOOLS)
+    assert added is not None
+    whole = (*chat.render(messages[:2], TOOLS), *tokens, *added)
+    assert chat.render(messages, TOOLS) == whole
+    later = (*messages, Message(role="assistant", content="", tokens=tokens), result("4"))
+    assert chat.render(later, TOOLS) == (*whole, *tokens, *(chat.extend(later, TOOLS) or ()))
+
+
+def test_an_action_after_an_opened_thinking_begins_within_it() -> None:
+    prompt = "<|im_start|>assistant\\n' }}\n    {%- if enable"
+    template = families.trl("qwen3").replace(prompt, prompt.replace("\\n", "\\n<think>\\n"))
+    chat = ChatRenderer(folders.tokenizer(template), template={})
+    call = '<tool_call>{"name": "find", "arguments": {"item": "</think>"}}</tool_call>'
+    assert len(chat.parse(chat.write(f"Tea? {call}\n</think>\n{call}")).calls) == 1
+    assert chat.parse(chat.write(f"Tea? {call.replace('</think>', '')}")).calls == ()
+    assert len(renderer("qwen3").parse(renderer("qwen3").write(call)).calls) == 1
+
+
+CONFIGS = {
+    "qwen2.5": Qwen2Config(**folders.SIZES, tie_word_embeddings=True),
+    "qwen3": Qwen3Config(**folders.SIZES, tie_word_embeddings=True, head_dim=16),
+    "llama3.2": LlamaConfig(**folders.SIZES),
+    "mistral-7b": MistralConfig(**folders.SIZES),
+    "mistral-v13": MistralConfig(**folders.SIZES),
+    "smollm2": LlamaConfig(**folders.SIZES),
+}
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_small_model_of_the_family_reads_what_it_sampled(name: str, tmp_path: Path) -> None:
+    config = copy.deepcopy(CONFIGS[name])
+    config.max_position_embeddings = 16384
+    torch.manual_seed(0)
+    AutoModelForCausalLM.from_config(config).save_pretrained(tmp_path)
+    tokenizer(name).save_pretrained(tmp_path)
+    policy = Pretrained(path=str(tmp_path), device="cpu").build()
+    engine = Local(slots=1).build(policy.replica())
+    chat = policy.renderer
+    assert chat.stop_tokens[0] == renderer(name).stop_tokens[0]
+
+    async def eight_turns() -> None:
+        messages: tuple[Message, ...] = (SYSTEM, USER)
+        read = chat.render(messages, TOOLS)
+        assert read == renderer(name).render(messages, TOOLS)
+        for turn in range(8):
+            sampling = Sampling(max_tokens=12)
+            request = Request(prompt_tokens=read, sampling=sampling, stop_tokens=chat.stop_tokens, seed=turn)
+            tokens = (await engine.generate(request)).tokens
+            messages = (*messages, Message(role="assistant", content="", tokens=tokens), result(f"{turn}"))
+            added, whole = chat.extend(messages, TOOLS), chat.render(messages, TOOLS)
+            assert holds(whole, tokens) >= 1
+            assert added is None or (*read, *tokens, *added) == whole
+            assert added is not None or (turn == 0 and name == "mistral-7b")
+            read = whole
+        await engine.close()
+
+    asyncio.run(eight_turns())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_any_sampled_tokens_are_kept_or_rewritten(name: str) -> None:
+    """Empty messages, halves of letters and marks in the wrong place, cut off or ended."""
+    chat, rng = renderer(name), random.Random(0)
+    special = [token for token in tokenizer(name).added_tokens_decoder if token not in chat.stop_tokens]
+    plain = [token for token in range(len(tokenizer(name))) if token not in (*special, *chat.stop_tokens)]
+    for _ in range(12):
+        messages: tuple[Message, ...] = (SYSTEM, USER)
+        read = chat.render(messages, TOOLS)
+        for _ in range(3):
+            drawn = [rng.choice(rng.choice((plain, plain, special))) for _ in range(rng.choice((0, 1, 8)))]
+            tokens = (*drawn, *rng.choice(((), chat.stop_tokens[:1])))
+            assert all(isinstance(call, ToolCall | BadCall) for call in chat.parse(tokens).calls)
+            after = rng.choice((result("3"), Message(role="user", content="Buy!")))
+            messages = (*messages, Message(role="assistant", content="", tokens=tokens), after)
+            added, whole = chat.extend(messages, TOOLS), chat.render(messages, TOOLS)
+            assert added is None or whole == (*read, *tokens, *added)
+            assert added is not None or name == "qwen3" or (name.startswith("mistral") and name != "mistral-v13")
+            assert name == "qwen3" or holds(whole, tokens)
+            read = whole

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import pytest
 from tests.explore.stage import runner
-from tests.policy import families, folders
+from tests.policy import families
 
 from bough.context import ToolCalls
 from bough.engine import Scripted
 from bough.env import Branching, Env, InProcessHost, Oracle, Split, State, Step, check_call
 from bough.env.env import env_gives
 from bough.explore import Chains, Demonstration
+from bough.policy.calls import Hermes
 from bough.policy.chat import ChatRenderer
 from bough.rollout import RolloutRunner
 from bough.store import read_trees, write_trees
@@ -79,7 +80,7 @@ class Prices:
 
 @pytest.fixture(scope="module")
 def renderer() -> ChatRenderer:
-    return ChatRenderer(folders.tokenizer(families.QWEN25, special=families.MARKS), template={})
+    return ChatRenderer(families.tokenizer("qwen2.5"), template={})
 
 
 def played(renderer: ChatRenderer, *texts: str) -> RolloutRunner:
@@ -158,6 +159,16 @@ def test_the_needs_of_environment_and_parser_meet() -> None:
 )
 def test_arguments_are_checked(arguments: Mapping[str, object], problem: str) -> None:
     assert check_call(ToolCall(name="find", arguments=arguments), (FIND,)) == problem
+
+
+def test_the_deepest_arguments_that_are_parsed_can_be_checked() -> None:
+    tool = Tool(name="put", description="", schema={"type": "object", "properties": {"a": {"$ref": "#"}}})
+    for levels, kind in ((60, ToolCall), (70, BadCall), (5000, BadCall)):
+        arguments = '{"a": ' * levels + "{}" + "}" * levels
+        text = f'<tool_call>{{"name": "put", "arguments": {arguments}}}</tool_call>'
+        (call,) = Hermes().parse(text).calls
+        assert type(call) is kind
+        assert bool(check_call(call, (tool,))) == (kind is BadCall)
 
 
 def test_an_unknown_tool_is_named() -> None:

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from bough.tree import AgentAction, Observation, Outcome, Task, Tool
-from bough.tree.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, Gives, Need, gives_of, needs_of
+from bough.tree.needs import CALLS, CALLS_TAKEN, FORKS, ORACLE, SEATS, Gives, Need, gives_of, needs_of
 
 Split: TypeAlias = Literal["train", "dev", "test"]
 
@@ -150,7 +150,8 @@ def env_gives(env: Env) -> frozenset[Need]:
     forks = frozenset[Need](() if env.branching is Branching.NONE else {FORKS})
     oracle = frozenset[Need]({ORACLE} if isinstance(env, Oracle) and not isinstance(env, Gives) else ())
     calls = frozenset[Need]({CALLS_TAKEN} if CALLS in needs_of(env) else ())
-    return declared | forks | oracle | calls
+    seats = frozenset[Need]({SEATS} if seats_of(env) else ())
+    return declared | forks | oracle | calls | seats
 
 
 @runtime_checkable

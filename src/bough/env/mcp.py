@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,7 @@ class McpStdio:
             be replayed.
         startup_s: Maximum seconds until it has listed its tools.
         deadline_s: Maximum seconds for one call.
+        is_process: Whether Bough starts the server.
     """
 
     command: str
@@ -37,6 +38,7 @@ class McpStdio:
     deterministic: bool = False
     startup_s: float = 30.0
     deadline_s: float = 30.0
+    is_process: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_seconds(self)
@@ -76,8 +78,9 @@ class McpHttp:
         headers: Headers of every request.
         stateless: As in `McpStdio`, with sessions in the place of processes.
         deterministic: As in `McpStdio`.
-        startup_s: Maximum seconds until it has listed its tools.
+        startup_s: Maximum seconds until it has listed its tools. A server that was there before is tried until then.
         deadline_s: Maximum seconds for one call.
+        is_process: Whether Bough starts the server.
     """
 
     url: str
@@ -86,6 +89,7 @@ class McpHttp:
     deterministic: bool = False
     startup_s: float = 30.0
     deadline_s: float = 30.0
+    is_process: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         _check_seconds(self)

@@ -21,6 +21,9 @@ INVALID_PARAMS = -32602
 END_S = 10.0
 """Maximum seconds for the end of a session; the SDK kills a process that does not end by itself after 2 to 4 s."""
 
+RETRY_S = 0.2
+"""Seconds between tries to reach a server again."""
+
 Result = TypeVar("Result")
 
 
@@ -30,6 +33,7 @@ class McpSession:
     Args:
         server: The server.
         values: The values of its placeholders.
+        again: Whether it had a session before: one with an address may be starting again, and is tried for `startup_s`.
 
     Attributes:
         tools: The tools that the server lists.
@@ -40,11 +44,11 @@ class McpSession:
         ImportError: without the package mcp.
     """
 
-    def __init__(self, server: McpServer, values: Mapping[str, object]) -> None:
+    def __init__(self, server: McpServer, values: Mapping[str, object], *, again: bool = False) -> None:
         if find_spec("mcp") is None:
             raise ImportError("got an MCP server without the package mcp; need it: pip install 'bough[mcp]'")
         self._server = server
-        self._connection = _Connection(server=server, values=values)
+        self._connection = _Connection(server=server, values=values, retries=again and not server.is_process)
         self._finalizer = weakref.finalize(self, _end, self._connection)
         try:
             self.tools = _wait(self._connection.start(), server.startup_s + END_S)
@@ -127,7 +131,7 @@ class McpSessions:
             if unused is not None and (started_for != values or not unused.alive):
                 unused.close()
                 unused = None
-            sessions[number] = unused or McpSession(server, values)
+            sessions[number] = unused or McpSession(server, values, again=number in self._listed)
             self._open.add(sessions[number])
         return sessions[number]
 
@@ -146,18 +150,32 @@ class _Connection:
     task: "asyncio.Task[None] | None" = None
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     session: Any = None
+    hung: bool = False
+    retries: bool = False
 
     async def start(self) -> tuple[Tool, ...]:
-        ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
-        self.task = asyncio.create_task(self._live(ready))
+        fault: EnvFault | None = None
         try:
             async with asyncio.timeout(self.server.startup_s):
-                return await asyncio.shield(ready)
+                while True:
+                    try:
+                        return await self._open()
+                    except EnvFault as error:
+                        if not self.retries:
+                            raise
+                        fault = error
+                    await asyncio.sleep(RETRY_S)
         except TimeoutError:
-            raise EnvFault(
+            raise fault or EnvFault(
                 f"MCP server {self.server.name}: got no list of tools within {self.server.startup_s:g} s; need a "
                 "server that starts sooner, or a larger startup_s"
             ) from None
+
+    async def _open(self) -> tuple[Tool, ...]:
+        ready: asyncio.Future[tuple[Tool, ...]] = asyncio.get_running_loop().create_future()
+        self.ended = False
+        self.task = asyncio.create_task(self._live(ready))
+        return await asyncio.shield(ready)
 
     async def _live(self, ready: "asyncio.Future[tuple[Tool, ...]]") -> None:
         from mcp import ClientSession
@@ -165,9 +183,11 @@ class _Connection:
         try:
             async with AsyncExitStack() as stack:
                 read, write, *_ = await stack.enter_async_context(self.server.connect(self.values))
-                self.session = await stack.enter_async_context(ClientSession(read, write))
-                await self.session.initialize()
-                ready.set_result(await self._list())
+                session = await stack.enter_async_context(ClientSession(read, write))
+                await session.initialize()
+                tools = await _list(session)
+                self.session = session
+                ready.set_result(tools)
                 await self.stop.wait()
         except (Exception, asyncio.CancelledError, BaseExceptionGroup) as broken:
             self.fault = f": {_reason(broken)}"
@@ -177,28 +197,20 @@ class _Connection:
         finally:
             self.ended = True
 
-    async def _list(self) -> tuple[Tool, ...]:
-        found: list[Tool] = []
-        cursor: str | None = None
-        while True:
-            page = _record(await (self.session.list_tools(**_page(cursor)) if cursor else self.session.list_tools()))
-            found += [
-                Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
-                for each in page["tools"]
-            ]
-            cursor = page.get("nextCursor")
-            if not cursor:
-                return tuple(found)
-
     async def call(self, name: str, arguments: dict[str, object]) -> tuple[str, bool]:
         where = f"MCP server {self.server.name}, tool {name}"
-        if self.ended:
+        if self.ended or self.task is None:
             raise EnvFault(f"{where}: the server's session has ended{self.fault}")
+        work = asyncio.ensure_future(self.session.call_tool(name, arguments))
+        # Version 1 of the SDK lets a call wait after the connection broke.
+        await asyncio.wait({work, self.task}, timeout=self.server.deadline_s, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            work.cancel()
+            self.hung = not self.ended
+            late = f"no result within {self.server.deadline_s:g} s"
+            raise EnvFault(f"{where}: the server's session has ended{self.fault}" if self.ended else f"{where}: {late}")
         try:
-            async with asyncio.timeout(self.server.deadline_s):
-                result = _record(await self.session.call_tool(name, arguments))
-        except TimeoutError:
-            raise EnvFault(f"{where}: no result within {self.server.deadline_s:g} s") from None
+            result = _record(work.result())
         except Exception as broken:
             if _code(broken) == INVALID_PARAMS:
                 return str(broken), True
@@ -209,10 +221,25 @@ class _Connection:
         self.stop.set()
         if self.task is None:
             return
-        await asyncio.wait({self.task}, timeout=0 if self.session is None else END_S)
-        if not self.task.done():  # still starting, or a server that does not end
+        await asyncio.wait({self.task}, timeout=0 if self.session is None or self.hung else END_S)
+        if not self.task.done():  # still starting, or a server that does not respond
             self.task.cancel()
             await asyncio.wait({self.task}, timeout=END_S)
+
+
+async def _list(session: Any) -> tuple[Tool, ...]:
+    """All tools of a server, which may list them in pages."""
+    found: list[Tool] = []
+    cursor: str | None = None
+    while True:
+        page = _record(await (session.list_tools(**_page(cursor)) if cursor else session.list_tools()))
+        found += [
+            Tool(name=each["name"], description=each.get("description") or "", schema=each["inputSchema"])
+            for each in page["tools"]
+        ]
+        cursor = page.get("nextCursor")
+        if not cursor:
+            return tuple(found)
 
 
 def _page(cursor: str) -> dict[str, Any]:
@@ -238,7 +265,7 @@ def _code(error: Exception) -> int | None:
 
     # Its name is McpError in version 1.
     known = vars(exceptions).get("MCPError") or vars(exceptions)["McpError"]
-    return error.error.code if isinstance(error, known) else None
+    return cast("Any", error).error.code if isinstance(error, known) else None
 
 
 def _reason(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """Explorers: the growth of trees, in training and at inference."""
 
 from bough.explore.chains import Chains
-from bough.explore.correct import Blame, Correct, FirstOracleMistake
+from bough.explore.correct import Blame, Correct, FirstInvalid, FirstOracleMistake
 from bough.explore.demonstration import Demonstration
 from bough.explore.entropy_forks import EntropyForks
 from bough.explore.ep_tree import EpTree
@@ -20,6 +20,7 @@ __all__ = [
     "DirectLlmCall",
     "Ask",
     "LlmJudge",
+    "FirstInvalid",
     "FirstOracleMistake",
     "Blame",
     "Chains",

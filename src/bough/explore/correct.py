@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
+from bough.engine import EngineFault
 from bough.env import EnvFault
 from bough.rollout.attempt import Attempt, attempt_with_retries
+from bough.rollout.budget import BudgetExceeded
 from bough.rollout.cursor import Cursor
 from bough.rollout.rollout import Rollout
+from bough.rollout.suggest import suggest
 from bough.rollout.together import together
-from bough.tree import Outcome, TruncatedBy
-from bough.tree.needs import FORKS, ORACLE, Need
+from bough.tree import AgentAction, Outcome, TruncatedBy
+from bough.tree.needs import FORKS, ORACLE, Need, roles
 
 
 @runtime_checkable
@@ -48,34 +51,45 @@ class FirstOracleMistake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FirstInvalid:
+    """The first invalid action; without one the last action, which led to the end without success."""
+
+    async def __call__(self, rollout: Rollout, lost: Attempt) -> int | None:
+        """The index of the step."""
+        valid = [rollout.builder.nodes[action].valid for action in lost.actions]
+        return valid.index(False) if False in valid else len(valid) - 1 if valid else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Correct:
-    """Experimental: SCOPE (arXiv 2602.24110): the oracle corrects failures from the first wrong step; needs an oracle.
+    """Experimental: SCOPE (arXiv 2602.24110): a teacher corrects failures from the first wrong step.
 
     `n` chains are sampled. Up to `most` of the failed ones are corrected, in order. The part before the first wrong
-    step is kept, and the environment's oracle continues from there to the end, as a branch:
+    step is kept, and the teacher continues from there to the end, as a branch. The teacher is the environment's oracle,
+    or the model of a role:
 
         a b c X d    failed, X is the first wrong step    ->    a b c t t
 
-    The oracle's actions are marked `TEACHER`. The group is mixed. With an advantage rule that compares paths, the steps
-    up to the branch get credit for the branch that succeeds. The rest of the failure gets a negative advantage. The
-    oracle's actions have no log-probabilities, so losses over samples skip them; `demonstrations.from_trees=true`
+    The teacher's actions are marked `TEACHER`. The group is mixed. With an advantage rule that compares paths, the
+    steps up to the branch get credit for the branch that succeeds. The rest of the failure gets a negative advantage.
+    The teacher's actions have no log-probabilities, so losses over samples skip them; `demonstrations.from_trees=true`
     imitates them, with an objective such as `SftMix`. Two failures with the same wrong state are corrected once.
 
-    Written from the abstract: there a process reward model finds the step and a stronger model continues; the weights
-    of the two kinds of tokens are not known.
+    Written from the abstract: there a process reward model finds the step and a stronger model continues
+    (`teacher="teacher"`); the weights of the two kinds of tokens are not known.
 
     Attributes:
         n: Number of chains.
         most: Maximum number of corrected failures.
         blame: Finds the first wrong step.
+        teacher: The role whose model continues; "" for the oracle.
         retries: How often a chain that fails by a fault is retried.
     """
-
-    needs: ClassVar[frozenset[Need]] = frozenset({FORKS, ORACLE})
 
     n: int = 8
     most: int = 2
     blame: Blame = FirstOracleMistake()
+    teacher: str = ""
     retries: int = 2
 
     def __post_init__(self) -> None:
@@ -83,6 +97,11 @@ class Correct:
             raise ValueError(
                 f"Correct: got n={self.n}, most={self.most}, retries={self.retries}; need n >= 1 and the others >= 0"
             )
+
+    @property
+    def needs(self) -> frozenset[Need]:
+        """Forks, and the teacher."""
+        return frozenset({FORKS}) | (roles(self.teacher) if self.teacher else frozenset({ORACLE}))
 
     async def __call__(self, rollout: Rollout) -> None:
         """Grow the tree."""
@@ -96,7 +115,7 @@ class Correct:
         await together(rollout, [self._continue(rollout, cursor) for cursor in places])
 
     async def _places(self, rollout: Rollout, lost: Sequence[Attempt]) -> list[Cursor]:
-        """The cursors from which the oracle continues, each once."""
+        """The cursors from which the teacher continues, each once."""
         found: dict[int, Cursor] = {}
         for each in lost:
             if len(found) >= self.most:
@@ -110,13 +129,15 @@ class Correct:
         return list(found.values())
 
     async def _continue(self, rollout: Rollout, cursor: Cursor) -> None:
-        """Execute the oracle's plan to the end, or to a state without a plan."""
+        """Execute the teacher's actions to the end, or to a state in which it has none."""
         for again in range(self.retries + 1):
             branch, here = self.n * (self.retries + 1) + again, cursor
             while isinstance(here, Cursor):
                 try:
-                    plan = await rollout.plan(here)
-                except EnvFault:
+                    plan = await self._teach(rollout, here)
+                except BudgetExceeded as short:
+                    return rollout.stop(here, short.budget)
+                except (EnvFault, EngineFault):
                     plan = None
                 if not plan:
                     return rollout.stop(here, TruncatedBy.NO_PLAN)
@@ -124,3 +145,9 @@ class Correct:
             if here is not Outcome.FAILED:
                 return None
         return None
+
+    async def _teach(self, rollout: Rollout, cursor: Cursor) -> Sequence[AgentAction] | None:
+        """The teacher's next actions; None without any."""
+        if not self.teacher:
+            return await rollout.plan(cursor)
+        return [await suggest(rollout, cursor, self.teacher)]

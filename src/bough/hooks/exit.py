@@ -3,12 +3,13 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bough.tree import AgentAction, Kind, Rewarded, Task, Tree, counted, groups, path, text_in
+from bough.tree.needs import SEATS, Need
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,8 @@ class ExIt:
         keep: Maximum number of histories, >= 1.
         chance: Probability that a task is replaced, in [0, 1].
     """
+
+    conflicts: ClassVar[frozenset[Need]] = frozenset({SEATS})
 
     keep: int = 256
     chance: float = 0.5

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bough.tree import AgentAction, Rewarded, Task
+from bough.tree import AgentAction, Rewarded, Task, action_record, read_action
 from bough.tree.needs import ORACLE, Need
 
 
@@ -132,12 +132,12 @@ class SnapshotsState:
 
     def state(self) -> Mapping[str, NDArray[Any]]:
         """The oracle's actions, as JSON, and the number of finished steps."""
-        ways = json.dumps([[task.record(), way] for task, way in self.ways])
+        ways = json.dumps([[task.record(), [*map(action_record, way)]] for task, way in self.ways])
         return {"ways": np.frombuffer(ways.encode(), dtype=np.uint8), "steps": np.asarray([self._steps])}
 
     def load_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the result of `state`, bit for bit."""
-        self.ways = [(Task.read(row), tuple(way)) for row, way in json.loads(state["ways"].tobytes())]
+        self.ways = [(Task.read(row), tuple(map(read_action, way))) for row, way in json.loads(state["ways"].tobytes())]
         self._steps = int(state["steps"][0])
 
 

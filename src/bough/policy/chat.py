@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
+from bough.policy.calls import thinking_end
 from bough.policy.literal import LiteralEncoder, Tokens
 from bough.policy.template import ChatTemplate, Entry
 from bough.tree import (
@@ -33,7 +34,7 @@ class ChatRenderer:
     Sampled tokens are never tokenised again: only the template's text around them is tokenised, and the sampled tokens
     are spliced in. The one exception is a template that rewrites earlier assistant messages (Qwen3's drops the
     thinking). Such a conversation can't be extended, only rendered again, and the rewritten messages are tokenised from
-    the template's text. Blanks that a template trims around a message do not count as rewriting.
+    the template's text. Blanks that a template adds or removes do not count as rewriting.
 
     `ChatTemplate` writes what a template lacks: a system role, tools, calls.
 
@@ -76,25 +77,24 @@ class ChatRenderer:
         """Render a whole context, up to the generation prompt."""
         entries, shown = self._hidden(messages), self._tools(tools)
         sampled = [(entry.content, each.tokens) for entry, each in zip(entries, messages, strict=True) if entry.sampled]
-        frame = self._template.frame(entries, shown)
-        if not self._template.takes_raw_calls and frame is not None:
+        frame, texts = self._template.frame(entries, shown), self._texts(shown, entries)
+        if texts is None and frame is not None:
             return self._spliced([tokens for _, tokens in sampled], frame)
-        text = self._template.text(entries, shown)
+        text = texts[0] if texts else self._template.text(entries, shown)
         if frame is None or not text.startswith(frame[0]):
             return self._encoder.encode(text)
         read: list[int] = []
         last: Tokens = ()
         pending, rest = frame[0], text[len(frame[0]) :]
         for (words, tokens), after in zip(sampled, frame[1:], strict=True):
-            added = rest.removeprefix(self._template.lead)
-            if added.startswith(words + after):
-                read += (*self._follow(last, pending), *tokens)
-                last, pending, rest = tokens, after, added[len(words + after) :]
-                continue
-            rewritten, found, rest = rest.partition(after)
+            written, found, rest = rest.partition(after)
             if not found:
                 return self._encoder.encode(text)
-            pending += rewritten + after
+            if _same(written, words):
+                read += (*self._follow(last, pending), *tokens)
+                last, pending = tokens, after
+            else:
+                pending += written + after
         return (*read, *self._follow(last, pending)) if not rest else self._encoder.encode(text)
 
     def extend(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Tokens | None:
@@ -105,14 +105,19 @@ class ChatRenderer:
         entries, shown = self._hidden(messages), self._tools(tools)
         last = max(place for place, entry in enumerate(entries) if entry.role == "assistant")
         tokens = messages[last].tokens
-        if not self._template.takes_raw_calls:
+        texts = self._texts(shown, entries[:last], entries)
+        if texts is None:
             before, after = (self._template.frame(part, shown) for part in (entries[:last], entries))
             appends = entries[last].sampled and before and after and after[: len(before)] == before
             return self._follow(tokens, after[-1]) if appends and after else None
-        read, text = self._template.text(entries[:last], shown), self._template.text(entries, shown)
-        added = text[len(read) :].removeprefix(self._template.lead)
-        extends = text.startswith(read) and added.startswith(entries[last].content)
-        return self._follow(tokens, added[len(entries[last].content) :]) if extends else None
+        read, text = texts
+        if not text.startswith(read):
+            return None
+        added, words = text[len(read) :].removeprefix(self._template.lead), entries[last].content
+        if added.startswith(words):
+            return self._follow(tokens, added[len(words) :])
+        after = (self._template.frame(entries, shown) or [text])[-1]
+        return self._follow(tokens, after) if _same(added.removesuffix(after), words) else None
 
     def write(self, action: AgentAction) -> Tokens:
         """The tokens of an action that the policy did not sample (a teacher's), with a stop token.
@@ -127,8 +132,8 @@ class ChatRenderer:
 
     def parse(self, tokens: Sequence[int]) -> Action:
         """The text and the calls of an action, in the format that the template writes; see `CallFormat`."""
-        kept = [token for token in tokens if token not in self.stop_tokens]
-        return self._template.format.parse(self.verbatim(kept))
+        text = self.verbatim([token for token in tokens if token not in self.stop_tokens])
+        return self._template.format.parse(text, thinking_end(text) if self._template.opens_thinking else 0)
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, without stop tokens and special tokens."""
@@ -144,7 +149,8 @@ class ChatRenderer:
         return self._template.entries([self._entry(message) for message in messages], "")[0]
 
     def _entry(self, message: Message) -> Entry:
-        if message.tokens:
+        empty = message.role == "assistant" and not message.content and not message.tool_calls
+        if message.tokens or empty:
             return Entry(message.role, self._spoken(message.tokens), sampled=True)
         rows = [call_record(call) for call in message.tool_calls]
         calls = json.dumps(rows, ensure_ascii=False) if rows else ""
@@ -165,6 +171,15 @@ class ChatRenderer:
         for mark, placeholder in self._marks:
             content = content.replace(placeholder, mark)
         return entry._replace(content=content)
+
+    def _texts(self, tools: str, *conversations: tuple[Entry, ...]) -> list[str] | None:
+        """The template's texts of conversations; None where it refuses calls as text, or empty messages."""
+        if not self._template.takes_raw_calls:
+            return None
+        try:
+            return [self._template.text(entries, tools) for entries in conversations]
+        except ValueError:
+            return None
 
     def _tools(self, tools: Sequence[Tool]) -> str:
         """The tools as JSON, with placeholders; "" without any."""
@@ -219,3 +234,8 @@ class ChatRenderer:
         edges = [*found[0], *[token for token in found[1] if token in added][:1], *self.stop_tokens]
         # Blanks and words may be added tokens, too.
         return {text for token in edges if (text := added.get(token, "")).strip() and not text.strip().isalnum()}
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether two texts are equal but for blanks."""
+    return one == other or "".join(one.split()) == "".join(other.split())

@@ -59,6 +59,7 @@ class ChatTemplate:
     Attributes:
         format: The form of its calls.
         takes_tools: Whether the template has a form of its own for tools, calls and results.
+        opens_thinking: Whether the generation prompt ends with `<think>`, so that an action begins within thinking.
         takes_raw_calls: Whether a sampled message with calls can stand as plain text before the results. Otherwise only
             `frame` shows how the conversation is rendered.
         lead: The blanks that the template writes between the generation prompt and an assistant's text.
@@ -84,7 +85,7 @@ class ChatTemplate:
         # A conversation is also rendered without its last turn, which is cached.
         self.text = lru_cache(maxsize=1024)(self._text)
         user, said = Entry("user", "[[user]]"), Entry("assistant", "[[said]]")
-        self._text((user,))
+        self.opens_thinking = self._text((user,)).rstrip().endswith("<think>")
         self._takes_system = "[[system]]" in self._tried(Entry("system", "[[system]]"), user)
         self._joins_users = not self._tried(user, user)
         lead = self._begin("[[said]]", user, said)

@@ -68,7 +68,7 @@ class Rollout:
         self._observer = Observer(builder=builder, writers=self._writers, limits=limits)
         self._stopped: dict[int, TruncatedBy] = {}
 
-    def _writer(self, at: Cursor | PendingAction | None = None) -> Writer:
+    def writer(self, at: Cursor | PendingAction | None = None) -> Writer:
         """The writer of the seat that acts at a position; without one, that of the first seat."""
         if at is None:
             return next(iter(self._writers.values()))
@@ -162,7 +162,7 @@ class Rollout:
         hint: str = "",
     ) -> tuple[Cursor | Outcome, int | None]:
         """One turn, as in `advance`; returns the node of the action too, None without one."""
-        writer = self._writer(cursor)
+        writer = self.writer(cursor)
         sampling = writer.agent.sampling
         max_cost = Usage() if action is not None else writer.max_cost(cursor, sampling)
         try:
@@ -214,7 +214,7 @@ class Rollout:
         """
         if isinstance(at, PendingAction) and (at.complete or hint):
             raise ValueError(f"Rollout.sample: got {at.complete=} and {hint=}; need an incomplete action, and no hint")
-        writer = self._writer(at)
+        writer = self.writer(at)
         chosen = sampling or writer.agent.sampling
         max_cost = writer.max_cost(at, chosen, most)
         async with self.budget.reserve(max_cost) as cost:
@@ -222,14 +222,14 @@ class Rollout:
 
     def force_action(self, cursor: Cursor, action: AgentAction, *, branch: int = 0) -> PendingAction:
         """Add a whole action without sampling, in the parser's form; costs nothing."""
-        return self._writer(cursor).force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
+        return self.writer(cursor).force_action(cursor, action, branch=branch, source=Source.FORCED, ahead=())
 
     def force_tokens(self, at: Cursor | PendingAction, tokens: Sequence[int], *, branch: int = 0) -> PendingAction:
         """Add a piece of an action without sampling; it has no log-probabilities and costs nothing.
 
         A piece that ends with a stop token, or reaches the maximum length of an action, completes it.
         """
-        return self._writer(at).force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
+        return self.writer(at).force_tokens(at, tokens, branch=branch, source=Source.FORCED, whole=False)
 
     def cut(self, draft: PendingAction, at: int) -> PendingAction:
         """The first `at` tokens of an action; start new branches there, with numbers other than 0.
@@ -237,7 +237,7 @@ class Rollout:
         Raises:
             ValueError: when `at` leaves no token on one of the sides.
         """
-        return self._writer(draft).cut(draft, at)
+        return self.writer(draft).cut(draft, at)
 
     async def execute(self, draft: PendingAction) -> Cursor | Outcome:
         """Execute an action: step the environment and add the observation.
@@ -270,7 +270,7 @@ class Rollout:
             cost.calls = 1
             prompt, owner = model.question(system, text), f"task {self.builder.task.id} question {name}"
             seed = derive(self._seed, "ask", *name)
-            tokens = (await self._writer().complete(prompt, chosen, seed, owner=owner, role=role)).tokens
+            tokens = (await self.writer().complete(prompt, chosen, seed, owner=owner, role=role)).tokens
             cost.tokens = len(tokens)
             return model.renderer.text(tokens)
 
@@ -283,7 +283,7 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             ValueError: when the agent has no critic.
         """
-        critic = self._writer(at).agent.critic
+        critic = self.writer(at).agent.critic
         if critic is None:
             raise ValueError("got an agent without a critic; need a policy with a value head, or another evaluator")
         text = at.text if isinstance(at, Cursor) else (*at.cursor.text, *at.tokens[:-1])
@@ -291,7 +291,7 @@ class Rollout:
             cost.calls = 1
             return await self.deadlines.until(
                 critic(text),
-                owner=self._writer(at).name(at.branches),
+                owner=self.writer(at).name(at.branches),
                 thing=f"value of {len(text)} tokens",
                 deadline_s=self.limits.engine_deadline_s,
             )
@@ -305,7 +305,7 @@ class Rollout:
             BudgetExceeded: when it does not fit the budget of calls.
             EngineFault: when the engine broke.
         """
-        writer = self._writer(item if isinstance(item, PendingAction) else None)
+        writer = self.writer(item if isinstance(item, PendingAction) else None)
         read, tokens, branches = writer.reads(item, role)
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
@@ -330,8 +330,8 @@ class Rollout:
         async with self.budget.reserve(Usage(calls=1)) as cost:
             cost.calls = 1
             return await self.deadlines.until(
-                self._writer(cursor).agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
-                owner=self._writer(cursor).name(cursor.branches),
+                self.writer(cursor).agent.engine.score_each(cursor.text, [draft.tokens for draft in drafts]),
+                owner=self.writer(cursor).name(cursor.branches),
                 thing=f"scores of {len(drafts)} actions",
                 deadline_s=self.limits.engine_deadline_s,
             )
@@ -342,7 +342,7 @@ class Rollout:
         An incomplete action that is neither continued nor stopped is not a path: its tokens count nowhere.
         """
         if isinstance(at, PendingAction) and not at.complete:
-            self._writer(at).record(at)
+            self.writer(at).record(at)
         self._stopped.setdefault(at.node, reason)
 
     def finish(self) -> None:
@@ -359,7 +359,7 @@ class Rollout:
         """Step the environment, and add the real cost to `cost`."""
         cursor, node = draft.cursor, self.builder.nodes[draft.node]
         if not draft.complete:
-            self._writer(draft).record(draft)
+            self.writer(draft).record(draft)
         cost.turns = 1
         try:
             step = await self._from_env(self._host.step(cursor.state, draft.parsed.action), "step", draft.branches)
@@ -391,5 +391,5 @@ class Rollout:
         return result
 
     async def _from_env(self, awaitable: Awaitable[Result], call: str, branches: tuple[int, ...]) -> Result:
-        owner, deadline_s = self._writer().name(branches), self.limits.env_deadline_s
+        owner, deadline_s = self.writer().name(branches), self.limits.env_deadline_s
         return await self.deadlines.until(awaitable, owner=owner, thing=f"environment {call}", deadline_s=deadline_s)

@@ -9,7 +9,14 @@ from bough.lazy import lazy_names, make_callable
 from bough.learner import Optimizer
 from bough.train.evaluation import HeldoutResult, measure
 from bough.train.health import NoLearningSignal
-from bough.train.models import CurrentPolicy, FrozenCheckpoint, FrozenModel, ModelSource, StartingWeights
+from bough.train.models import (
+    CurrentPolicy,
+    EarlierVersion,
+    FrozenCheckpoint,
+    FrozenModel,
+    ModelSource,
+    StartingWeights,
+)
 from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Method, Run, World
@@ -36,6 +43,7 @@ else:
 __all__ = [
     "NoLearningSignal",
     "CurrentPolicy",
+    "EarlierVersion",
     "FrozenCheckpoint",
     "FrozenModel",
     "FrozenPolicy",

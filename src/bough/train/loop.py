@@ -111,7 +111,11 @@ class StepData:
         """
         policy, run = self.policy, self.policy.run
         self.unstarted += len(rollouts.unstarted)
-        rewarded = reward_trees(policy.trainee.views(rollouts.trees), run.world.rewards)
+        trees = policy.trainee.views(rollouts.trees)
+        if not trees:
+            # The seats of the policy did not act.
+            return
+        rewarded = reward_trees(trees, run.world.rewards)
         self.rewarded += rewarded
         self.estimated += policy.add_estimates(rewarded, seed)
         self.credited = compute_credit(run.method.credit, self.estimated)
@@ -181,7 +185,7 @@ class _Loop:
     async def step(self, demonstrations: Sequence[Tree]) -> list[Credited]:
         """Sample, reward, credit, filter, pack, update, sync; returns the step's credited trees."""
         runtime, state, watch = self.runtime, self.state, Stopwatch()
-        runtime.reset_caches()
+        runtime.begin_step(state.step - self.first)
         if self.method.reference == "step":
             self.freeze_references()
         parts = await self.gather(watch)
@@ -196,7 +200,7 @@ class _Loop:
             data.batch = self.pack(data, demonstrations, watch)
         if ready:
             lively = sum(not each.is_zero for data in ready if data.batch is not None for each in data.kept)
-            state.health = next_health(state.health, lively=lively, success=parts[0].metrics["train/success"])
+            state.health = next_health(state.health, lively=lively, success=parts[0].metrics.get("train/success", 0.0))
         await self.update(ready, watch)
         for data in parts:
             data.metrics |= data.policy.hooks.observe(data.divergence)

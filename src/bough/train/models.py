@@ -66,6 +66,34 @@ class StartingWeights:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierVersion:
+    """The policy as it was some steps ago: it takes the policy's weights before every `every`-th step.
+
+    Attributes:
+        every: Steps of reinforcement between two versions.
+        engine: Generates the answers.
+    """
+
+    every: int = 10
+    engine: EngineRecipe = Local()
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"EarlierVersion.every: got {self.every}; need at least 1")
+
+    def open_model(self, policy: "Policy | None", own: RoleModel) -> RoleModel:
+        """A copy of the policy; `bough.train.earlier` refreshes it.
+
+        Raises:
+            ConfigError: when the agent is a server, whose weights are not here.
+        """
+        del own
+        if policy is None:
+            raise ConfigError("EarlierVersion: got a server as policy; need OpenAi(...) or a folder")
+        return _frozen(policy, self.engine, "earlier version")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenModel:
     """A model of a folder, frozen.
 

@@ -17,10 +17,11 @@ from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
+from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
 from bough.train.message_trees import message_trees
-from bough.train.models import ModelSource, role_model
+from bough.train.models import EarlierVersion, ModelSource, role_model
 from bough.train.opening import TimedHost, open_run
 from bough.train.recorder import Checkpointable
 from bough.train.run import Run
@@ -95,6 +96,26 @@ class Runtime:
             for seat, policy in run.policies.items()
             if (source := _source(policy)) is not None
         }
+        self.earlier = self._earlier()
+
+    def _earlier(self) -> dict[str, EarlierWeights]:
+        """The earlier versions of the policy among the models, by the name of their state in a checkpoint."""
+        run = self.run
+        models = {f"earlier-role-{role}": (source, self.models[role]) for role, source in run.models.items()}
+        models |= {
+            f"earlier-seat-{seat}": (_source(run.policies[seat]), each) for seat, each in self.seat_models.items()
+        }
+        return {
+            name: EarlierWeights(source.every, model.engine, self.policy)
+            for name, (source, model) in models.items()
+            if isinstance(source, EarlierVersion)
+        }
+
+    def begin_step(self, number: int) -> None:
+        """Empty the caches, and refresh earlier versions that are due, before step `number` of reinforcement."""
+        for each in self.earlier.values():
+            each.begin_step(number, self.main.learner.updates)
+        self.reset_caches()
 
     def _trained(self, assets: Path) -> tuple[TrainedPolicy, ...]:
         """The trained policies; the first is the run's `policy`, the others have seats of their own."""
@@ -171,7 +192,7 @@ class Runtime:
     @property
     def memories(self) -> Mapping[str, Checkpointable]:
         """What must outlive this process besides policies and optimizers, by the name it has in a checkpoint."""
-        return {name: memory for each in self.trained for name, memory in each.memories.items()}
+        return {name: memory for each in self.trained for name, memory in each.memories.items()} | self.earlier
 
     def load(self, checkpoint: Checkpoint) -> None:
         """Load the weights of all policies from a checkpoint."""
@@ -275,7 +296,7 @@ class Runtime:
 
     def _draw(self, first: int) -> list[Task]:
         """The next batch from the pool."""
-        weights = self.main.hooks.weigh([task.id for task in self.train_tasks])
+        weights = self.main.hooks.weigh([self.main.trainee.task_name(task.id) for task in self.train_tasks])
         if weights is not None:
             generator = np.random.default_rng(derive(self.run.seed, "draw", first))
             drawn = generator.choice(

@@ -106,7 +106,7 @@ def check_seats(run: "Run") -> None:
         raise ConfigError(f"env: got the seat {wrong[0]!r}; need a name of letters, digits, '_' and '-'")
     for name in run.policies:
         if name not in seats:
-            raise ConfigError(f"policies.{name}: {unknown(name, seats)}: the seats of {type(run.world.env).__name__}")
+            raise ConfigError(f"policies.{name}: {unknown(name, seats)}")
     if seats and not own_seats(run):
         raise ConfigError(
             f"policies: got a policy for each of the seats {[*seats]}; need at least one seat for `policy`"

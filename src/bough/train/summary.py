@@ -25,7 +25,10 @@ from bough.tree import (
 
 
 def summarize(rewarded: Sequence[Rewarded], *, unstarted: int, dropped: Mapping[str, int]) -> dict[str, float]:
-    """Success, rewards by channel, lengths, faults, entropy, of a batch with at least one counted path."""
+    """Success, rewards by channel, lengths, faults, entropy of a batch; counts alone where a seat never acted."""
+    if not rewarded:
+        counts = ("train/paths", "groups/total", "groups/dropped", "speed/sampled_tokens", "speed/actions")
+        return {**dict.fromkeys(counts, 0.0), "paths/unstarted": float(unstarted)}
     trees = [each.tree for each in rewarded]
     ends = [counted(tree) for tree in trees]
     paths = max(1, sum(map(len, ends)))

@@ -24,7 +24,7 @@ from bough.train.opening import Opening
 from bough.train.recorder import Checkpointable
 from bough.train.revise import Reader
 from bough.train.run import Run
-from bough.tree import Rewarded, Tree, derive, seat_view
+from bough.tree import Rewarded, Tree, derive, seat_view, view_name
 from bough.tree.needs import BATCH_INVARIANCE, ENTROPY, FINAL_VALUES, REFERENCE, Head, gives_of, names_of, needs_of
 
 CANARY_TOLERANCE = {torch.float64: 1e-8, torch.float32: 1e-3}
@@ -64,16 +64,15 @@ class Trainee:
         """A seed of this policy."""
         return derive(seed, "seat", self.name) if self.name else seed
 
+    def task_name(self, task: str) -> str:
+        """The id of a task in the trees of the first seat."""
+        return view_name(task, self.seat) if self.seats else task
+
     def views(self, trees: Sequence[Tree]) -> list[Tree]:
         """The trees of its seats. Those of several seats of one task are different groups."""
         if not self.seats:
             return list(trees)
-        several = len(self.seats) > 1
-        views = (
-            seat_view(tree, seat, name=f"{tree.task.id} as {seat}" if several else "")
-            for seat in self.seats
-            for tree in trees
-        )
+        views = (seat_view(tree, seat, name=view_name(tree.task.id, seat)) for seat in self.seats for tree in trees)
         return [view for view in views if view is not None]
 
 

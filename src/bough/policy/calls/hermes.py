@@ -4,10 +4,13 @@ import json
 import re
 from dataclasses import dataclass
 
-from bough.policy.calls.objects import decode_json, json_call, no_id, split_thinking
+from bough.policy.calls.objects import decode_json, json_call, no_id
+from bough.policy.calls.thinking import find_call
 from bough.tree import Action, BadCall, ToolCall
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
+MARK = re.compile(rf"{OPEN}\s*")
+CLOSED = re.compile(rf"\s*{CLOSE}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,15 +22,15 @@ class Hermes:
         Action(text='Look.', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 
-    def parse(self, text: str) -> Action:
+    def parse(self, text: str, begin: int = 0) -> Action:
         """See `CallFormat`."""
-        kept, rest = split_thinking(text)
+        kept, at = "", 0
         calls: list[ToolCall | BadCall] = []
-        while (begin := rest.find(OPEN)) >= 0:
-            kept, rest = kept + rest[:begin], rest[begin + len(OPEN) :]
-            call, rest = _call(rest)
+        while found := find_call(MARK, text, max(begin, at)):
+            kept += text[at : found.start()]
+            call, at = _call(text, found)
             calls.append(call)
-        return Action(text=(kept + rest).strip(), calls=tuple(calls))
+        return Action(text=(kept + text[at:]).strip(), calls=tuple(calls))
 
     def write(self, action: Action) -> str:
         """See `CallFormat`."""
@@ -38,24 +41,24 @@ class Hermes:
         return call_id
 
 
-def _call(text: str) -> tuple[ToolCall | BadCall, str]:
-    """The call at the beginning of a text after `OPEN`, and the text after it."""
-    begin = len(text) - len(text.lstrip())
+def _call(text: str, mark: re.Match[str]) -> tuple[ToolCall | BadCall, int]:
+    """The call after a mark, and the position after it."""
+    begin = mark.end()
     problem = f"got no {CLOSE} after the call; end each call with it"
     try:
         value, end = decode_json(text, begin)
     except ValueError as error:
         problem = f'got {error}; need {{"name": "NAME", "arguments": {{...}}}} between {OPEN} and {CLOSE}'
     else:
-        closed = re.compile(rf"\s*{CLOSE}").match(text, end)
-        if closed:
-            return json_call(value, text[begin:end], key="arguments", call_id=no_id), text[closed.end() :]
+        if closed := CLOSED.match(text, end):
+            return json_call(value, text[begin:end], key="arguments", call_id=no_id), closed.end()
         if CLOSE in text[end:].partition(OPEN)[0]:
             problem = f"got text between the JSON of a call and {CLOSE}; need the JSON alone"
     # A bad call ends at its closing tag, else before the next call.
-    inside, opened, after = text.partition(OPEN)
-    bad, closing, rest = inside.partition(CLOSE)
-    return BadCall(text=f"{OPEN}{bad}{closing}", problem=problem), rest + opened + after
+    inside = text[begin:].partition(OPEN)[0]
+    bad, closing, _ = inside.partition(CLOSE)
+    end = begin + len(bad) + len(closing)
+    return BadCall(text=text[mark.start() : end], problem=problem), end
 
 
 def _written(call: ToolCall | BadCall) -> str:

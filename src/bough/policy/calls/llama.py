@@ -4,12 +4,13 @@ import json
 import re
 from dataclasses import dataclass
 
-from bough.policy.calls.objects import decode_json, json_call, no_id, split_thinking
+from bough.policy.calls.objects import decode_json, json_call, no_id
+from bough.policy.calls.thinking import LINE, find_call
 from bough.tree import Action, BadCall, ToolCall
 
-TAG = "<|python_tag|>"
-CALL = re.compile(r'^\s*\{\s*"(?:name|type|function|parameters)"', re.MULTILINE)
-SEPARATOR = re.compile(r"[\s;,]*")
+TAG = r"<\|python_tag\|>"
+MARK = re.compile(rf'{TAG}\s*|{LINE}(?=\{{\s*"(?:name|type|function|parameters)")', re.MULTILINE)
+SEPARATOR = re.compile(rf"(?:[\s;,]|{TAG})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,16 +22,14 @@ class Llama:
         Action(text='', calls=(ToolCall(name='find', arguments={'item': 'tea'}, call_id=''),))
     """
 
-    def parse(self, text: str) -> Action:
+    def parse(self, text: str, begin: int = 0) -> Action:
         """See `CallFormat`."""
-        kept, rest = split_thinking(text)
-        before, tag, body = rest.partition(TAG)
-        if not tag:
-            found = CALL.search(rest)
-            if found is None:
-                return Action(text=text.strip())
-            before, body = rest[: found.start()], rest[found.start() :]
-        return Action(text=(kept + before).strip(), calls=tuple(_calls(body.strip())))
+        found = find_call(MARK, text, begin)
+        if found is None:
+            return Action(text=text.strip())
+        calls, end = _calls(text, found.end())
+        around = text[: found.start()].strip(), text[end:].strip()
+        return Action(text="\n".join(filter(None, around)), calls=tuple(calls))
 
     def write(self, action: Action) -> str:
         """See `CallFormat`."""
@@ -42,22 +41,19 @@ class Llama:
         return call_id
 
 
-def _calls(body: str) -> list[ToolCall | BadCall]:
+def _calls(text: str, at: int) -> tuple[list[ToolCall | BadCall], int]:
+    """The calls at a position, and the position after them; what follows and is no object is text."""
     calls: list[ToolCall | BadCall] = []
-    at = 0
-    while at < len(body) or not calls:
+    while not calls or text.startswith("{", at):
         try:
-            value, end = decode_json(body, at)
+            value, end = decode_json(text, at)
         except ValueError as error:
             problem = f'got {error}; need {{"name": "NAME", "parameters": {{...}}}}, with a semicolon between calls'
-            return [*calls, BadCall(text=body[at:], problem=problem)]
-        calls.append(_call(value, body[at:end]))
-        at = end + len((SEPARATOR.match(body, end) or [""])[0])
-    return calls
-
-
-def _call(value: object, text: str) -> ToolCall | BadCall:
-    return json_call(value, text, key="parameters", call_id=no_id)
+            return [*calls, BadCall(text=text[at:], problem=problem)], len(text)
+        calls.append(json_call(value, text[at:end], key="parameters", call_id=no_id))
+        separator = SEPARATOR.match(text, end)
+        at = separator.end() if separator else end
+    return calls, at
 
 
 def _written(call: ToolCall | BadCall) -> str:
