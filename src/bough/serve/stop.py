@@ -28,7 +28,9 @@ def cut_at(renderer: Renderer, completion: Completion, stop: Sequence[str]) -> C
     if not places:
         return None
     kept = text[: min(places)]
-    count = bisect_left(range(len(tokens) + 1), len(kept), key=lambda count: len(renderer.text(tokens[:count])))
+    # A prefix of the tokens may end within a character, and then decodes to another one.
+    counts = range(len(tokens) + 1)
+    count = bisect_left(counts, True, key=lambda count: renderer.text(tokens[:count]).startswith(kept))
     shorter = replace(
         completion,
         tokens=tokens[:count],
