@@ -150,6 +150,42 @@ def test_sampling_settings_and_seeds_reach_the_engine() -> None:
     run(main())
 
 
+@pytest.mark.parametrize(
+    ("stop", "text"),
+    [("Obs", "I add.\n"), (["never", "add"], "I "), (["\nObs", "3"], "I add."), (["I"], ""), ("never", None)],
+)
+def test_an_answer_ends_before_the_first_stop_string(stop: Any, text: str | None) -> None:
+    async def main() -> None:
+        whole = "I add.\nObs: 3"
+        engine = scripted(whole, whole, whole)
+        async with client(engine) as used:
+            said = (await chat(used, stop=stop, logprobs=True)).choices[0]
+            assert said.message.content == (whole if text is None else text)
+            assert said.finish_reason == "stop"
+            assert "".join(each.token for each in said.logprobs.content) == said.message.content
+            plain = await used.completions.create(model="tiny", prompt="hi", stop=stop)
+            assert plain.choices[0].text == said.message.content
+            back = [*HI, said.message.to_dict(), {"role": "user", "content": "on"}]
+            await chat(used, back)
+        prompt = engine.requests[-1].prompt_tokens
+        assert ByteChat().text(prompt) == f"hi{said.message.content}on", "the model reads what the client has"
+
+    run(main())
+
+
+def test_a_call_before_a_stop_string_is_a_call_and_tool_choice_none_hides_the_tools() -> None:
+    async def main() -> None:
+        engine = scripted(CALL, "no tools")
+        async with client(engine) as used:
+            said = (await chat(used, tools=TOOLS, tool_choice="auto", stop=["never"])).choices[0]
+            assert said.message.tool_calls[0].function.name == "add"
+            await chat(used, tools=TOOLS, tool_choice="none")
+        first, second = (ByteChat().text(request.prompt_tokens) for request in engine.requests)
+        assert (first, second) == ("addhi", "hi")
+
+    run(main())
+
+
 def test_models_and_health() -> None:
     async def main() -> None:
         async with client(scripted("yes")) as used:
@@ -165,13 +201,14 @@ def test_models_and_health() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"stop": ["x"]}, ("stop",)),
+        ({"stop": ["x"] * 17}, ("stop",)),
         ({"temperature": 5}, ("temperature", "5")),
         ({"n": 0}, ("n:",)),
         ({"messages": []}, ("messages",)),
         ({"messages": [{"role": "robot", "content": "x"}]}, ("messages.0.role", "robot")),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, ("messages.0.content",)),
-        ({"tool_choice": "required"}, ("tool_choice",)),
+        ({"tool_choice": "required"}, ("tool_choice", "got a forced call", "need auto or none")),
+        ({"tool_choice": {"type": "function", "function": {"name": "add"}}, "tools": TOOLS}, ("got a forced call",)),
         ({"top_logprobs": 2}, ("top_logprobs", "logprobs=true")),
         ({"extra_body": {"top_k": 2}}, ("top_k",)),
         ({"extra_body": {"unheard_of": 2}}, ("unheard_of",)),

@@ -21,11 +21,13 @@ class Choice:
         prompt_tokens: The tokens of its prompt.
         completion: The completion.
         message: The parsed message; None for a completion outside of a chat.
+        text: The text before a stop string; None where the completion is whole.
     """
 
     prompt_tokens: tuple[int, ...]
     completion: Completion
     message: Message | None = None
+    text: str | None = None
 
 
 def head(name: str, model: str) -> dict[str, Any]:
@@ -63,7 +65,7 @@ def text_choice(
     completion = choice.completion
     found: dict[str, Any] = {
         "index": index,
-        "text": renderer.text(completion.tokens),
+        "text": renderer.text(completion.tokens) if choice.text is None else choice.text,
         "finish_reason": str(completion.finish),
         "logprobs": None if logprobs is None else _text_logprobs(renderer, completion, names=names),
     }

@@ -17,6 +17,7 @@ from bough.serve.answer import Choice
 from bough.serve.errors import ApiError
 from bough.serve.request import ChatRequest, CompletionRequest, SamplingFields, parse
 from bough.serve.session import Prompt, Session, Sessions
+from bough.serve.stop import cut_at
 from bough.tree import Message, Tool
 
 MOST_BODY_BYTES = 64 * 2**20
@@ -69,7 +70,7 @@ class _Api:
         sampling = body.sampling(session.sampling, top_probs=body.top_logprobs or 0, max_tokens=most)
         stops = session.conversations.renderer.stop_tokens
         prompts = _prompts([tokens], body, sampling, stops, messages, tools)
-        choices = await _until_gone(request, _complete(session, prompts, messages, logprobs=bool(body.logprobs)))
+        choices = await _until_gone(request, _complete(session, prompts, messages, body, logprobs=bool(body.logprobs)))
         shown = [
             answer.chat_choice(
                 session.conversations.renderer,
@@ -98,7 +99,9 @@ class _Api:
         sampling = body.sampling(session.sampling, top_probs=body.logprobs or 0, max_tokens=body.max_tokens)
         stops = (*conversations.renderer.stop_tokens, *(body.stop_token_ids or ()))
         prompts = _prompts(texts, body, sampling, stops)
-        choices = await _until_gone(request, _complete(session, prompts, None, logprobs=body.logprobs is not None))
+        choices = await _until_gone(
+            request, _complete(session, prompts, None, body, logprobs=body.logprobs is not None)
+        )
         shown = [
             answer.text_choice(
                 conversations.renderer,
@@ -195,7 +198,12 @@ def _prompts(
 
 
 async def _complete(
-    session: Session, prompts: Sequence[Prompt], messages: Sequence[Message] | None, *, logprobs: bool
+    session: Session,
+    prompts: Sequence[Prompt],
+    messages: Sequence[Message] | None,
+    body: SamplingFields,
+    *,
+    logprobs: bool,
 ) -> list[Choice]:
     """The completions of prompts, in their order; `messages` is the chat, None outside of one."""
     try:
@@ -213,9 +221,11 @@ async def _complete(
             raise EngineFault("the engine aborted the completion")
         if logprobs and completion.logprobs is None:
             raise ApiError(400, "logprobs: the engine of this server returns none; leave it out", param="logprobs")
-        conversations = session.conversations
-        said = None if messages is None else conversations.answer(messages, completion.tokens, prompt.choice)
-        choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said))
+        conversations, text = session.conversations, None
+        if cut := cut_at(conversations.renderer, completion, body.stops):
+            completion, text = cut.completion, cut.text
+        said = None if messages is None else conversations.answer(messages, completion.tokens, prompt.choice, text)
+        choices.append(Choice(prompt_tokens=prompt.tokens, completion=completion, message=said, text=text))
     return choices
 
 

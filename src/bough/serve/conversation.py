@@ -31,8 +31,10 @@ class Conversations:
         """The tokens of a prompt."""
         return self.renderer.render(self._spliced(messages), tools)
 
-    def answer(self, messages: Sequence[Message], tokens: Sequence[int], choice: int) -> Message:
-        """The message of sampled tokens, and keeps its tokens.
+    def answer(
+        self, messages: Sequence[Message], tokens: Sequence[int], choice: int, text: str | None = None
+    ) -> Message:
+        """The message of sampled tokens, and keeps its tokens; those of a text before a stop string are not kept.
 
         A part that begins like a call and is none is text.
 
@@ -40,6 +42,7 @@ class Conversations:
             messages: The chat before it.
             tokens: The sampled tokens.
             choice: Its number among the choices of a request, for the ids of its calls.
+            text: The text before a stop string, which ends within the tokens; None where the message is whole.
         """
         action = self.renderer.parse(tokens)
         bad = [each.text for each in action.calls if isinstance(each, BadCall)]
@@ -51,9 +54,11 @@ class Conversations:
         ]
         # Without calls, special tokens have no meaning for the client.
         parts = [each for each in (action.text, *bad) if each]
-        content = "\n".join(parts) if action.calls else self.renderer.text(tokens)
+        plain = self.renderer.text(tokens) if text is None else text
+        content = "\n".join(parts) if action.calls else plain
         message = Message(role="assistant", content=content, tool_calls=tuple(calls), tokens=tuple(tokens))
-        self._keep(_digest(_content(message)), before, message.tokens)
+        if text is None:
+            self._keep(_digest(_content(message)), before, message.tokens)
         return message
 
     def plain(self, text: str) -> tuple[int, ...]:

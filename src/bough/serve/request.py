@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from bough.engine import Sampling
 from bough.serve.errors import ApiError
@@ -11,6 +11,9 @@ from bough.tree import Message, Tool, ToolCall
 
 MOST_CHOICES = 128
 """Most completions of one request."""
+
+MOST_STOPS = 16
+"""Most stop strings of one request."""
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -115,7 +118,7 @@ class SamplingFields(BaseModel):
     seed: int | None = None
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    stop: Annotated[list[str], Field(max_length=0)] | None = None
+    stop: str | Annotated[list[str], Field(max_length=MOST_STOPS)] | None = None
     frequency_penalty: Literal[0] | None = None
     presence_penalty: Literal[0] | None = None
     logit_bias: Annotated[dict[str, float], Field(max_length=0)] | None = None
@@ -125,6 +128,12 @@ class SamplingFields(BaseModel):
     min_tokens: Literal[0] | None = None
     user: str | None = None
     return_token_ids: bool = False
+
+    @property
+    def stops(self) -> tuple[str, ...]:
+        """The stop strings, without empty ones."""
+        given = (self.stop,) if isinstance(self.stop, str) else self.stop or ()
+        return tuple(filter(None, given))
 
     def sampling(self, default: Sampling, *, top_probs: int, max_tokens: int | None) -> Sampling:
         """The sampling settings: the server's, with the fields of the request in place of them."""
@@ -152,6 +161,13 @@ class ChatRequest(SamplingFields):
     metadata: dict[str, str] | None = None
     reasoning_effort: str | None = None
     prompt_cache_key: str | None = None
+
+    @field_validator("tool_choice", mode="before")
+    @classmethod
+    def _chooses(cls, given: object) -> object:
+        if given not in ("auto", "none", None):
+            raise ValueError("got a forced call, which would not be sampled by the policy; need auto or none")
+        return given
 
     @model_validator(mode="after")
     def _has_logprobs(self) -> "ChatRequest":
