@@ -100,7 +100,7 @@ def test_a_tokenizer_of_a_bigger_model(tmp_path: Path) -> None:
     ("template", "message"),
     [
         ("{{ raise_exception('no') }}", "got a chat template that fails: no"),
-        ("{{ messages[-1].content }}<|im_end|>", "got a chat template that leaves out what the assistant said"),
+        ("{{ messages[-1].content }}<|im_end|>", "got a chat template that leaves out the assistant's messages"),
         ("{% for m in messages %}{{ nothing.here }}{% endfor %}", "got a chat template that fails"),
     ],
 )
