@@ -10,7 +10,7 @@ from bough.cli.app import app
 from bough.env import Oracle
 from bough.policy import Tiny
 from bough.store import RunDirectory, read_metrics
-from bough.tree import Outcome
+from bough.tree import Outcome, Task
 from bough.usercode import load_module
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -24,9 +24,8 @@ def _train(*target: str, changes: Sequence[str]) -> RunDirectory:
 
 
 def test_every_example_is_tested() -> None:
-    tested = {"bare_loop.py", "own_environment.py", "pretrained_lora.py", "program.py", "sums_agent.py"} | {
-        "tools_env.py"
-    }
+    tested = {"bare_loop.py", "nim.py", "own_environment.py", "pretrained_lora.py", "program.py", "sums_agent.py"}
+    tested |= {"tools_env.py"}
     assert {file.name for file in EXAMPLES.glob("*.py")} == tested
 
 
@@ -95,3 +94,22 @@ def test_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = read_metrics(directory.metrics)
     assert {row["phase"] for row in rows} == {"rl"}
     assert directory.report.is_file()
+
+
+def test_nim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    changes = ["warmup.epochs=1", "policies.second=OwnPolicy()"]
+    directory = _train("grpo", "--on", f"{EXAMPLES / 'nim.py'}:world", changes=changes)
+    assert (directory.final_of("second") / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize("heap", range(5, 25))
+def test_the_oracle_of_nim_wins_where_the_first_seat_can(heap: int) -> None:
+    env = load_module(EXAMPLES / "nim.py").Nim()
+    assert isinstance(env, Oracle)
+    state = env.start(Task(id="nim", data={"heap": heap}))
+    step = env.step(state, (env.plan(state) or ("",))[0])
+    while step.outcome is Outcome.OPEN:
+        step = env.step(step.state, (env.plan(step.state) or ("",))[0])
+    assert step.successes["first"] == (heap % 4 != 0)
+    assert sum(step.payoffs.values()) == 0

@@ -88,7 +88,7 @@ async def each(calls: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
 
 
 class Voted(Protocol):
-    """The settings of a piece that asks a model for votes."""
+    """The settings of a piece whose values are votes of a model."""
 
     @property
     def n(self) -> int:

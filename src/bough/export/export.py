@@ -132,6 +132,11 @@ def export(
         )
         for file in files:
             _collect(collector, what, run, file)
+    return _exported(target, what, collector, out)
+
+
+def _exported(target: Path, what: str, collector: _Collector, out: Path | None) -> Exported:
+    """The rows, which are also written to `out`."""
     if not collector.rows:
         reasons = "; ".join(f"{count} left out: {reason}" for reason, count in collector.left_out.items())
         remedy = "another credit, other pairs, or other trees" if what == "pairs" else "another credit, or other trees"

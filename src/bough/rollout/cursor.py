@@ -19,7 +19,7 @@ class Cursor:
         sampled_tokens: Number of tokens sampled on the path so far.
         branches: The branch of each turn; identifies the cursor in seeds and messages.
         actions: Number of actions on the path so far, of all seats.
-        waiting: With several seats, the contexts of those that have acted and do not act now.
+        waiting: With several seats, the contexts of the other seats that have acted.
     """
 
     node: int

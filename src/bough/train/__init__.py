@@ -20,7 +20,7 @@ from bough.train.models import (
 from bough.train.recorder import read_heldout
 from bough.train.revise import Reader, Revise, RevisedPath
 from bough.train.run import Method, Run, World
-from bough.train.seats import FrozenPolicy, OwnPolicy, SeatPolicy
+from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,

@@ -9,7 +9,8 @@ from bough.config.fields import leaf_fields
 from bough.config.finite import check_finite
 from bough.train.resolve import resolve
 from bough.train.run import Run
-from bough.train.seats import OwnPolicy, check_seats
+from bough.train.seat_policy import OwnPolicy
+from bough.train.seats import check_seats, seat_run
 from bough.train.settings import FilesRecipe
 from bough.tree import Task
 
@@ -28,12 +29,12 @@ def check(run: Run) -> None:
     resolve(run)
     for name, policy in run.policies.items():
         if isinstance(policy, OwnPolicy):
-            _check_own(name, policy, run)
+            _check_own(name, run)
 
 
-def _check_own(name: str, policy: OwnPolicy, run: Run) -> None:
+def _check_own(name: str, run: Run) -> None:
     try:
-        resolve(policy.settings(run))
+        resolve(seat_run(run, name))
     except ConfigError as error:
         raise ConfigError(f"policies.{name}: {error}") from error
 

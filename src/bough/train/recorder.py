@@ -7,12 +7,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
-from bough.lazy import Tensor
 from bough.learner.process_memory import GIB, process_bytes
 from bough.store import Checkpoints, Metrics, PartialTrees, RunDirectory, StoreError, write_json, write_trees
 from bough.store.atomic import explain_full_disk
+from bough.train.checkpointable import Checkpointable
 from bough.train.evaluation import HeldoutResult
 from bough.train.health import HealthState
 from bough.train.run import Run
@@ -38,19 +38,6 @@ class TrainState:
     step: int = 0
     drawn: int = 0
     health: HealthState = field(default_factory=HealthState)
-
-
-@runtime_checkable
-class Checkpointable(Protocol):
-    """An object beside the policy with state for a checkpoint."""
-
-    def state(self) -> Mapping[str, Tensor]:
-        """The complete state, on the CPU."""
-        ...
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Restore the result of `state`, bit for bit."""
-        ...
 
 
 MANY_CUT = 0.05

@@ -20,7 +20,7 @@ from bough.policy import ValueHead
 from bough.reward import EnvReward, Reward
 from bough.rollout import Explorer, Limits
 from bough.train.models import ModelSource
-from bough.train.seats import SeatPolicy
+from bough.train.seat_policy import SeatPolicy
 from bough.train.settings import (
     Checkpointing,
     Demonstrations,

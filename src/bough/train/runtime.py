@@ -17,15 +17,16 @@ from bough.policy.policy import Policy
 from bough.rollout import Agent, Deadlines, RoleModel, RolloutRunner, SeatAgent
 from bough.store import Checkpoint
 from bough.train.check import refuse_overlap
+from bough.train.checkpointable import Checkpointable
 from bough.train.earlier import EarlierWeights
 from bough.train.event_loop import run_coroutine
 from bough.train.health import check_paths, count_solved
 from bough.train.message_trees import message_trees
 from bough.train.models import EarlierVersion, ModelSource, role_model
 from bough.train.opening import TimedHost, open_run
-from bough.train.recorder import Checkpointable
 from bough.train.run import Run
-from bough.train.seats import FrozenPolicy, OwnPolicy, SeatPolicy, own_seats
+from bough.train.seat_policy import FrozenPolicy, OwnPolicy, SeatPolicy
+from bough.train.seats import own_seats, seat_run
 from bough.train.summary import cut_by_context
 from bough.train.teacher import way
 from bough.train.trained import TrainedPolicy, Trainee
@@ -123,7 +124,7 @@ class Runtime:
         trainees = [(Trainee(run=run, seats=own_seats(run)), assets)]
         for name, each in run.policies.items():
             if isinstance(each, OwnPolicy):
-                trainee = Trainee(run=each.settings(run), name=name, seats=(name,), frozen=each.frozen)
+                trainee = Trainee(run=seat_run(run, name), name=name, seats=(name,), frozen=each.frozen)
                 trainees.append((trainee, assets / name))
         return tuple(TrainedPolicy(trainee, self.opening, folder, self.deadlines) for trainee, folder in trainees)
 

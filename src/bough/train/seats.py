@@ -1,96 +1,23 @@
-"""The policies of the seats of an environment with several agents."""
+"""The seats of a run: which policy acts for each, and whether policies and seats fit."""
 
 import re
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypeAlias
 
 from bough.config.config import ConfigError
-from bough.config.kinds import check_kinds
-from bough.context import Context, Parser
-from bough.credit import Credit
-from bough.engine import OwnModel, Sampling
 from bough.env import seats_of
-from bough.env.script import Script
-from bough.learner.optimizer import Optimizer
 from bough.nearest import unknown
-from bough.objective import Objective
-from bough.reward import Reward
-from bough.train.models import ModelSource
-from bough.train.settings import PolicyRecipe
-
-if TYPE_CHECKING:
-    from bough.train.run import Run
+from bough.train.run import Run
+from bough.train.seat_policy import OwnPolicy
 
 SEAT_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 """A seat's name is a part of the names of files and metrics."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnPolicy:
-    """Weights of a seat's own, trained beside those of the run. A field that is None has the run's value.
-
-    Attributes:
-        policy: The model.
-        context: Selects the past turns in the prompt.
-        parser: Finds the action in the text.
-        sampling: How tokens are sampled.
-        optimizer: How the loss is minimised.
-        rewards: The reward channels of the seat.
-        credit: Computes advantages.
-        objective: The loss.
-        frozen: Whether the weights stay as they are after the warm-up.
-    """
-
-    policy: PolicyRecipe | None = None
-    context: Context | None = None
-    parser: Parser | None = None
-    sampling: Sampling | None = None
-    optimizer: Optimizer | None = None
-    rewards: tuple[Reward, ...] | None = None
-    credit: Credit | None = None
-    objective: Objective | None = None
-    frozen: bool = False
-
-    def __post_init__(self) -> None:
-        check_kinds(self)
-
-    def settings(self, run: "Run") -> "Run":
-        """The run with this seat's settings."""
-        own = {each.name: value for each in fields(self) if (value := getattr(self, each.name)) is not None}
-        del own["frozen"]
-        return run.replace(**own)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FrozenPolicy:
-    """A model that is not trained, with settings of its own. A field that is None has the run's value.
-
-    Attributes:
-        model: The model: `FrozenCheckpoint(run=...)`, `StartingWeights()`, `OpenAi(...)`, ...
-        context: Selects the past turns in the prompt.
-        parser: Finds the action in the text.
-        sampling: How tokens are sampled.
-    """
-
-    model: ModelSource | OwnModel
-    context: Context | None = None
-    parser: Parser | None = None
-    sampling: Sampling | None = None
-
-    def __post_init__(self) -> None:
-        check_kinds(self)
-
-
-SeatPolicy: TypeAlias = OwnPolicy | FrozenPolicy | ModelSource | OwnModel | Script
-"""A policy of a seat: trained weights of its own, a model that is not trained, or a script."""
-
-
-def own_seats(run: "Run") -> tuple[str, ...]:
+def own_seats(run: Run) -> tuple[str, ...]:
     """The seats that the run's `policy` acts for; empty in an environment for one agent."""
     return tuple(name for name in seats_of(run.world.env) if name not in run.policies)
 
 
-def seat_run(run: "Run", seat: str) -> "Run":
+def seat_run(run: Run, seat: str) -> Run:
     """The run with the settings of a seat that has weights of its own; the run itself for "".
 
     Raises:
@@ -100,12 +27,12 @@ def seat_run(run: "Run", seat: str) -> "Run":
         return run
     policy = run.policies.get(seat)
     if isinstance(policy, OwnPolicy):
-        return policy.settings(run)
+        return run.replace(**policy.changes)
     own = [name for name, each in run.policies.items() if isinstance(each, OwnPolicy)]
     raise ConfigError(f"seat: got {seat!r}; need a seat with weights of its own: {own or 'this run has none'}")
 
 
-def check_seats(run: "Run") -> None:
+def check_seats(run: Run) -> None:
     """Refuse policies that do not fit the environment's seats.
 
     Raises:

@@ -20,8 +20,8 @@ from bough.rollout import Agent, Deadlines, RoleModel
 from bough.store import Checkpoint
 from bough.store.atomic import explain_full_disk
 from bough.train.canary import Canary
+from bough.train.checkpointable import Checkpointable
 from bough.train.opening import Opening
-from bough.train.recorder import Checkpointable
 from bough.train.revise import Reader
 from bough.train.run import Run
 from bough.tree import Rewarded, Tree, derive, seat_view, view_name
