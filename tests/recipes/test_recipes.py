@@ -10,7 +10,7 @@ from bough.cli.find import find_run, names
 from bough.context import Full, Window
 from bough.credit import Filtered, Gigpo, Process, RestMcts, Searched
 from bough.engine import Local, Sampling
-from bough.env import FrozenLake, Shop, Sokoban, TextWorld
+from bough.env import FrozenLake, PlannerExecutor, Shop, Sokoban, TextWorld
 from bough.learner import Optimizer
 from bough.objective import (
     Entropy,
@@ -29,7 +29,7 @@ from bough.policy import Pretrained, Tiny, ValueHead
 from bough.reward import EnvReward, InvalidAction
 from bough.rollout import Limits
 from bough.search import Descend, MeanBackup, RolloutValue, Sample, Search, Uct, puct
-from bough.train import Checkpointing, Demonstrations, Evaluation, Revise, Run, Tasks, Warmup, World
+from bough.train import Checkpointing, Demonstrations, Evaluation, OwnPolicy, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
 
 RECIPES = list(names("recipes"))
@@ -216,6 +216,20 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
             **ROUNDS,
             "explorer": _mcts(50, revisit=False),
             "credit": Filtered(most=2, value_targets=RestMcts(head="value")),
+        },
+    ),
+    "hi_agent_sokoban": (
+        _sokoban,
+        {
+            "env": PlannerExecutor(env=Sokoban(size=6, max_steps=5, show_border=False), turns=3),
+            "limits": Limits(turns=10),
+            "policies": {"executor": OwnPolicy()},
+            "objective": PpoClip(),
+            "regularizers": (Kl(coefficient=0.02),),
+            "optimizer": Optimizer(learning_rate=5e-4, minibatches=2, warmup_steps=20),
+            "warmup": Warmup(demonstrations=150, epochs=10, learning_rate=3e-3, batch_tokens=1024),
+            "evaluation": Evaluation(tasks=Tasks(split="test", count=300), every=50),
+            "steps": 200,
         },
     ),
 }
