@@ -123,13 +123,10 @@ def export(
     files = tree_files(trees or RunDirectory.open(target).trees)
     with RunDirectory.open(target).in_its_folder() as directory:
         whole = override(load_run(directory), changes)
-        run = seat_run(whole, seat)
+        run, seats = seat_run(whole, seat), (seat,) if seat else own_seats(whole)
         renderer = policy_renderer(run, directory.policy_of(seat))
-        collector = _Collector(
-            transcriber=Transcriber(renderer=renderer, messages=messages and what != "steps"),
-            apart=apart,
-            seats=(seat,) if seat else own_seats(whole),
-        )
+        transcriber = Transcriber(renderer=renderer, messages=messages and what != "steps")
+        collector = _Collector(transcriber=transcriber, apart=apart, seats=seats)
         for file in files:
             _collect(collector, what, run, file)
     return _exported(target, what, collector, out)

@@ -7,7 +7,7 @@ from bough.env import State, Step
 from bough.rollout.agent import Limits
 from bough.rollout.builder import NodeDraft, TreeBuilder
 from bough.rollout.cursor import Cursor
-from bough.rollout.seats import SeatContext
+from bough.rollout.seats import SeatContext, SeatContexts
 from bough.rollout.writer import Writer
 from bough.tree import Kind, Outcome, TruncatedBy, observation_info, plain_text
 
@@ -100,10 +100,10 @@ class Observer:
         return TruncatedBy.TURNS if turns >= limits.turns else TruncatedBy.TOKENS if spent else TruncatedBy.NOTHING
 
 
-def _contexts(after: Cursor, seat: str, following: str) -> tuple[SeatContext, dict[str, SeatContext]]:
+def _contexts(after: Cursor, seat: str, following: str) -> tuple[SeatContext, SeatContexts]:
     """The context of the seat that acts next, and those of the other seats that have acted."""
     if following == seat:
-        return SeatContext(text=after.text, past=after.past), dict(after.waiting)
+        return SeatContext(text=after.text, past=after.past), after.waiting
     contexts = {**after.waiting, seat: SeatContext(text=after.text, past=after.past)}
     return contexts.pop(following, SeatContext()), contexts
 

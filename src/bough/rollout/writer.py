@@ -25,7 +25,7 @@ class Writer:
     Attributes:
         builder: The tree that gets the actions.
         agent: The agent that samples them.
-        instructions: The environment's instructions.
+        system: The system prompt: the environment's instructions, and those of the parser's format.
         limits: Budgets of a path.
         seed: Seed of the tree.
         deadlines: The run's register of pending awaits.
@@ -35,17 +35,12 @@ class Writer:
 
     builder: TreeBuilder
     agent: Agent
-    instructions: str
+    system: str
     limits: Limits
     seed: int
     deadlines: Deadlines
     seat: int = 0
     script: Script | None = None
-
-    @property
-    def system(self) -> str:
-        """The system prompt: the instructions, and those of the parser's format."""
-        return full_instructions(self.instructions, self.agent.parser)
 
     def max_cost(self, at: Cursor | PendingAction, sampling: Sampling, most: int | None = None) -> Usage:
         """The maximum cost of a completion; its tokens are the maximum number of sampled tokens."""
@@ -259,11 +254,12 @@ def make_writers(
     deadlines: Deadlines,
 ) -> dict[str, Writer]:
     """The writer of each seat, by name; that of a script has the agent of the rollout, which it does not use."""
+    agents = {name: agent if isinstance(each.agent, Script) else each.agent for name, each in seats.items()}
     return {
         name: Writer(
             builder=builder,
-            agent=agent if isinstance(each.agent, Script) else each.agent,
-            instructions=each.instructions,
+            agent=agents[name],
+            system=full_instructions(each.instructions, agents[name].parser),
             limits=limits,
             seed=seed,
             deadlines=deadlines,
