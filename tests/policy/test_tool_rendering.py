@@ -11,6 +11,7 @@ from transformers import PreTrainedTokenizerFast
 
 from bough.policy.calls import CallFormat, Hermes, Llama, Mistral
 from bough.policy.chat import ChatRenderer
+from bough.policy.tool_text import TextCalls
 from bough.tree import Action, Message, Tool, ToolCall, tool_record
 
 TEMPLATES: dict[str, tuple[str, CallFormat]] = {
@@ -93,7 +94,7 @@ SAID = {
     "qwen3": '<think>\nTea?\n</think>\n\n<tool_call>\n{"name":"find", "arguments": {"item":"tea"} }\n</tool_call>',
     "llama3.2": '{"name":"find","parameters" : {"item":"tea"}}',
     "mistral": '[TOOL_CALLS] [{"name":"find","arguments":{"item":"tea"}}]',
-    "smollm2": '<tool_call>{"name":"find","arguments":{"item":"tea"}} </tool_call>',
+    "smollm2": 'Look:\n[ find(item = "tea") ]',
 }
 
 
@@ -156,14 +157,13 @@ def test_a_template_without_tools_gets_them_in_the_system_prompt() -> None:
         )
     )
     begin, _, rest = text.partition("<|im_end|>")
-    assert begin.startswith("<|im_start|>system\nShop well.\n\n# Tools")
-    assert begin.count('"name": "find"') == 1
-    assert '<tool_call>\n{"name": "find", "arguments": {"item": "tea"}}\n</tool_call><|im_end|>' in rest
-    assert "user\n<tool_response>\na\n</tool_response>\n<tool_response>\nb\n</tool_response><|im_end|>" in rest
+    assert begin.startswith("<|im_start|>system\nShop well.\n\nTools:\nfind(item: string): Finds an item.\n")
+    assert "assistant\n[find(item='tea')]<|im_end|>" in rest
+    assert "user\nresult: a\nresult: b<|im_end|>" in rest
 
 
 @pytest.mark.parametrize(
-    ("name", "form"), [*((name, form) for name, (_, form) in TEMPLATES.items()), ("smollm2", Hermes())]
+    ("name", "form"), [*((name, form) for name, (_, form) in TEMPLATES.items()), ("smollm2", TextCalls())]
 )
 def test_the_format_is_found_from_the_template(name: str, form: CallFormat) -> None:
     assert renderer(name)._template.format == form  # pyright: ignore[reportPrivateUsage]

@@ -1,6 +1,7 @@
 """Tools, calls and results as text, for chat templates without tools."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -74,5 +75,6 @@ def _signature(function: Mapping[str, Any]) -> str:
 
 def _kind(schema: object) -> str:
     """The type of an argument: a word where the schema has no more than that, else the schema."""
-    kind = schema.get("type") if isinstance(schema, dict) and len(schema) == 1 else None
-    return kind if isinstance(kind, str) else json.dumps(schema, ensure_ascii=False)
+    text = json.dumps(schema, ensure_ascii=False)
+    word = re.fullmatch(r'\{"type": "(\w+)"\}', text)
+    return word[1] if word else text

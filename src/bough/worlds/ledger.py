@@ -14,17 +14,17 @@ from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 from bough.tree import Action
 
-NAMES = ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal")
+NAMES = ("ann", "ben", "dan", "rob", "sam", "ted", "tom", "val")
 TASKS = 6000
 
 
-def get(db: Database, name: str) -> int:
+def get(db: Database, name: str) -> str:
     """Balance of an account."""
     found = db.execute("select balance from accounts where name = ?", [name]).fetchone()
     if found is None:
         raise ToolError(f"no account {name}")
     db.execute("insert or ignore into seen values (?)", [name])
-    return found[0]
+    return f"{name} has {found[0]}"
 
 
 def pay(db: Database, src: str, dst: str, n: int) -> str:
@@ -66,29 +66,20 @@ def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """The tasks. The prompt decides the split, so that no prompt of one split is in another."""
+    """The tasks: who of two to four is poorest? The prompt decides the split, so that prompts of splits differ."""
     rng = Random("ledger")
     for _ in range(TASKS):
-        people = rng.sample(NAMES, rng.choice((2, 3, 4, 5)))
-        accounts: dict[str, int] = dict(zip(people, rng.sample(range(3, 10), len(people)), strict=True))
-        prompt, look, move = _task(rng, accounts)
-        yield {"prompt": prompt, "accounts": accounts, "look": look, "pay": move, "split": split_of(prompt)}
-
-
-def _task(rng: Random, accounts: Mapping[str, int]) -> tuple[str, list[str], tuple[str, str, int]]:
-    """The prompt, the accounts to look up, and the payment."""
-    n, people = rng.randint(1, 3), [*accounts]
-    poorest, richest = min(people, key=accounts.__getitem__), max(people, key=accounts.__getitem__)
-    if len(people) == 2:
-        return f"richer of {' '.join(sorted(people))} pays the other {n}", sorted(people), (richest, poorest, n)
-    if len(people) == 3 and rng.random() < 0.5:
-        src, most, least = people
-        limit = rng.randint(4, 8)
-        prompt = f"{src} pays {n} to {most} if it has over {limit}, else to {least}"
-        return prompt, [src], (src, most if accounts[src] > limit else least, n)
-    src, rest = people[0], sorted(people[1:])
-    receiver = min(rest, key=accounts.__getitem__)
-    return f"{src} pays {n} to the poorest of {' '.join(rest)}", rest, (src, receiver, n)
+        src, *others = rng.sample(NAMES, rng.choice((3, 4, 5)))
+        balances = dict(zip(sorted(others), rng.sample(range(4, 10), len(others)), strict=True))
+        n = rng.randint(1, 3)
+        prompt = f"{src} pays {n} to the poorest of {' '.join(balances)}"
+        yield {
+            "prompt": prompt,
+            "accounts": {src: rng.randint(4, 9), **balances},
+            "look": [*balances],
+            "pay": (src, min(balances, key=balances.__getitem__), n),
+            "split": split_of(prompt),
+        }
 
 
 def ledger() -> World:
@@ -104,7 +95,7 @@ def ledger() -> World:
         plan=plan,
         key=content,
         instructions="Keep the accounts. Look up, then pay, then answer done.",
-        max_calls=8,
+        max_calls=5,
         name="ledger",
     )
     return World(
@@ -112,8 +103,8 @@ def ledger() -> World:
         env=env,
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
         parser=ToolCalls(),
-        limits=Limits(turns=8),
-        sampling=Sampling(max_tokens=64),
+        limits=Limits(turns=6),
+        sampling=Sampling(max_tokens=24),
         optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
         warmup=Warmup(demonstrations=128, epochs=8, learning_rate=3e-3, batch_tokens=2048),
         schedule=Schedule(steps=40, batch_tasks=16),
