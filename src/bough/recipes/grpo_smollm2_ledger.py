@@ -17,9 +17,9 @@ def grpo_smollm2_ledger(*, lora: bool = False) -> Run:
     world = smollm2(ledger(), lora=lora)
     return grpo(
         world.replace(
-            warmup=replace(world.warmup, demonstrations=48),
-            evaluation=Evaluation(tasks=Tasks(split="test", count=80), every=15),
-            steps=30,
+            warmup=replace(world.warmup, demonstrations=36),
+            evaluation=Evaluation(tasks=Tasks(split="test", count=80), every=20),
+            steps=20,
             batch_tasks=4,
         )
     ).replace(name="grpo_smollm2_ledger")

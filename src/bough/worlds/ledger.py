@@ -45,11 +45,14 @@ def opened(row: Mapping[str, Any]) -> Database:
     return db
 
 
-def settled(db: Database, row: Mapping[str, Any]) -> bool:
-    """Whether the right amount was moved between the right accounts, and nothing else."""
+def settled(db: Database, row: Mapping[str, Any]) -> float:
+    """1 for the right payment and nothing else; a quarter for each part that is right: payer, receiver, amount."""
     src, dst, n = row["pay"]
-    goal = row["accounts"] | {src: row["accounts"][src] - n, dst: row["accounts"][dst] + n}
-    return dict(db.execute("select name, balance from accounts")) == goal
+    balances = dict(db.execute("select name, balance from accounts"))
+    moved = {name: balances[name] - before for name, before in row["accounts"].items() if balances[name] != before}
+    if moved == {src: -n, dst: n}:
+        return 1.0
+    return ((moved.get(src, 0) < 0) + (moved.get(dst, 0) > 0) + (max(moved.values(), default=0) == n)) / 4
 
 
 def content(db: Database, row: Mapping[str, Any]) -> str:
@@ -66,24 +69,24 @@ def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """The tasks: who of two to four is poorest? The prompt decides the split, so that prompts of splits differ."""
+    """The tasks: pay the poorest of two to four. The prompt decides the split, so that no prompt is in two splits."""
     rng = Random("ledger")
     for _ in range(TASKS):
         src, *others = rng.sample(NAMES, rng.choice((3, 4, 5)))
-        balances = dict(zip(sorted(others), rng.sample(range(4, 10), len(others)), strict=True))
-        n = rng.randint(1, 3)
+        dst, n = rng.choice(others), rng.randint(4, 6)
+        balances = {name: rng.randint(1, 3) if name == dst else rng.randint(7, 9) for name in sorted(others)}
         prompt = f"{src} pays {n} to the poorest of {' '.join(balances)}"
         yield {
             "prompt": prompt,
-            "accounts": {src: rng.randint(4, 9), **balances},
+            "accounts": {src: rng.randint(n, 9), **balances},
             "look": [*balances],
-            "pay": (src, min(balances, key=balances.__getitem__), n),
+            "pay": (src, dst, n),
             "split": split_of(prompt),
         }
 
 
 def ledger() -> World:
-    """Two to five calls of tools that change a database, far smaller than tau-bench's (arXiv 2406.12045).
+    """Three to five calls of tools that change a database, far smaller than tau-bench's (arXiv 2406.12045).
 
     Assumes an oracle for the warm-up. The balances are not in the prompt, so an agent that looks nothing up guesses.
     """
@@ -96,6 +99,7 @@ def ledger() -> World:
         key=content,
         instructions="Keep the accounts. Look up, then pay, then answer done.",
         max_calls=5,
+        max_errors=0,
         name="ledger",
     )
     return World(
