@@ -21,8 +21,8 @@ from tests.policy import folders
 from transformers import AddedToken, PreTrainedTokenizerFast
 
 from bough.policy.calls import CallFormat, Hermes, Llama, Mistral, Pythonic
-from bough.policy.tool_text import TextCalls
 from bough.policy.gguf import package_folder
+from bough.policy.tool_text import TextCalls
 
 PACKAGES = Path(sys.prefix) / "templates"
 

@@ -23,9 +23,9 @@ class TextCalls:
         "[find(item='tea')]"
     """
 
-    def parse(self, text: str) -> Action:
+    def parse(self, text: str, begin: int = 0) -> Action:
         """See `CallFormat`."""
-        return Hermes().parse(text) if OPEN in text else Pythonic().parse(text)
+        return Hermes().parse(text, begin) if OPEN in text[begin:] else Pythonic().parse(text, begin)
 
     def write(self, action: Action) -> str:
         """See `CallFormat`."""
