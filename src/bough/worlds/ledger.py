@@ -26,7 +26,7 @@ def get(db: Database, name: str) -> str:
     if found is None:
         raise ToolError(f"no account {name}")
     db.execute("insert or ignore into seen values (?)", [name])
-    return str(found[0])
+    return f"{name} {found[0]}"
 
 
 def pay(db: Database, name: str, n: int) -> str:
@@ -98,10 +98,10 @@ def ledger() -> World:
         parser=ToolCalls(),
         limits=Limits(turns=6),
         sampling=Sampling(max_tokens=24),
-        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=128, epochs=8, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=40, batch_tasks=16),
+        optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
+        warmup=Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
+        schedule=Schedule(steps=150, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=10),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=50),
     )
