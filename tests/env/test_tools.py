@@ -343,6 +343,19 @@ def test_the_answer_ends_the_episode_and_the_limit_truncates_it() -> None:
     assert right.success is (right.reward == 1)
 
 
+def test_more_wrong_calls_than_the_limit_truncate_the_episode() -> None:
+    env = shop(max_errors=1)
+    wrong, refused = BadCall(text="[buy(", problem="got no call"), made("buy", good="gold")
+    one = env.step(first(env), calls(made("buy", good=3), refused))
+    good = env.step(one.state, calls(refused, made("buy", good="tea")))
+    over = env.step(good.state, Action(calls=(wrong,)))
+    assert [step.outcome for step in (one, good, over)] == [Outcome.OPEN, Outcome.OPEN, Outcome.TRUNCATED]
+    assert (over.reward, texts(over)) == (0.0, ["error: got no call"])
+    assert env.step(one.state, calls(made("buy", good=3))).outcome is Outcome.TRUNCATED
+    with pytest.raises(ValueError, match=r"max_errors: got -1"):
+        shop(max_errors=-1)
+
+
 def test_a_long_result_is_cut_and_lone_surrogates_are_replaced() -> None:
     env = replace(shop(), result_characters=20)
     (text,) = texts(env.step(first(env), calls(made("buy", good="x" * 50 + "\ud800"))))

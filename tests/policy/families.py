@@ -22,6 +22,7 @@ from transformers import AddedToken, PreTrainedTokenizerFast
 
 from bough.policy.calls import CallFormat, Hermes, Llama, Mistral, Pythonic
 from bough.policy.gguf import package_folder
+from bough.policy.tool_text import TextCalls
 
 PACKAGES = Path(sys.prefix) / "templates"
 
@@ -99,7 +100,8 @@ TEMPLATES: dict[str, Callable[[], str]] = {
 }
 
 FORMATS: dict[str, CallFormat] = {
-    **dict.fromkeys(("qwen2.5", "qwen3", "qwen3-2507", "smollm2"), Hermes()),
+    **dict.fromkeys(("qwen2.5", "qwen3", "qwen3-2507"), Hermes()),
+    "smollm2": TextCalls(),
     **dict.fromkeys(("llama3.1", "llama3.2"), Llama()),
     **dict.fromkeys(("mistral-7b", "mistral-v3-spm"), Mistral()),
     **dict.fromkeys(("mistral-nemo", "mistral-v3", "mistral-v7"), Mistral(space="")),

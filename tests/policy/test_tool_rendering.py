@@ -109,7 +109,7 @@ SAID = {
     "mistral-v11": '[TOOL_CALLS]find[CALL_ID]abcDEF123[ARGS]{"item":"tea"}',
     "mistral-v13": 'Look:[TOOL_CALLS]find[ARGS] {"item":"tea"}',
     "llama-pythonic": '[ find( item="tea" ) ]',
-    "smollm2": '<tool_call>{"name":"find","arguments":{"item":"tea"}} </tool_call>',
+    "smollm2": 'Look:\n[ find(item = "tea") ]',
 }
 
 
@@ -214,10 +214,9 @@ def test_a_template_without_tools_gets_them_in_the_system_prompt() -> None:
         )
     )
     begin, _, rest = text.partition("<|im_end|>")
-    assert begin.startswith("<|im_start|>system\nShop well.\n\n# Tools")
-    assert begin.count('"name": "find"') == 1
-    assert '<tool_call>\n{"name": "find", "arguments": {"item": "tea"}}\n</tool_call><|im_end|>' in rest
-    assert "user\n<tool_response>\na\n</tool_response>\n<tool_response>\nb\n</tool_response><|im_end|>" in rest
+    assert begin.startswith("<|im_start|>system\nShop well.\n\nTools:\nfind(item: string): Finds an item.\n")
+    assert "assistant\n[find(item='tea')]<|im_end|>" in rest
+    assert "user\nresult: a\nresult: b<|im_end|>" in rest
 
 
 @pytest.mark.parametrize("name", FORMATS)

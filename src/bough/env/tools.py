@@ -22,7 +22,7 @@ LIVE_SERVERS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """The value of a state of `ToolsEnv`: the task, the actions so far, the number of their calls, what they changed.
+    """The value of a state of `ToolsEnv`: the task, the actions so far, their calls and wrong calls, what they changed.
 
     Without copies `live` is None before the first action, so that the first state can be stepped many times.
     """
@@ -30,6 +30,7 @@ class Episode:
     task: Task
     actions: tuple[Action, ...] = ()
     calls: int = 0
+    errors: int = 0
     live: Live | None = None
 
 
@@ -39,7 +40,7 @@ class ToolsEnv:
 
     The observation is the task's prompt, then one message for each call. Calls of one action are executed in order.
     An action without a call is the final answer and ends the episode. The reward is computed then. An action with more
-    calls than are left truncates the episode, without a reward.
+    calls or more wrong calls than are left truncates the episode, without a reward.
 
     A call that does not fit its schema is not executed: the model reads why, and the action is not valid. A tool's
     `ToolError`, ValueError, LookupError or ArithmeticError is a result that the model reads. Any other exception is a
@@ -56,6 +57,7 @@ class ToolsEnv:
         copier: Address of the function that copies a state; "" for `copy.deepcopy`.
         instructions: The system prompt.
         max_calls: Maximum number of calls in an episode.
+        max_errors: Maximum number of calls in an episode that are not executed; None sets no limit.
         success_at: Least reward of a success, for rewards that are no bool.
         result_characters: Longer results are cut, with a note of their length.
         branching: `COPY`, or `NONE` for states that are changed in place; `Replay` makes these branch.
@@ -77,6 +79,7 @@ class ToolsEnv:
     copier: str = ""
     instructions: str = ""
     max_calls: int = 16
+    max_errors: int | None = None
     success_at: float = 1.0
     result_characters: int = 4000
     branching: Branching = Branching.COPY
@@ -86,6 +89,8 @@ class ToolsEnv:
     def __post_init__(self) -> None:
         if self.max_calls < 1 or self.result_characters < 1:
             raise ValueError(f"ToolsEnv: got {self.max_calls=}, {self.result_characters=}; need 1 or more")
+        if self.max_errors is not None and self.max_errors < 0:
+            raise ValueError(f"ToolsEnv.max_errors: got {self.max_errors}; need 0 or more, or None")
         if self.branching is Branching.REPLAY:
             raise ValueError("ToolsEnv.branching: got replay; need Replay(env=ToolsEnv(branching=none, ...))")
         if self.branching is Branching.COPY and not all(server.stateless for server in self.servers):
@@ -157,7 +162,8 @@ class ToolsEnv:
             return self._end(episode, live, action)
         left = self.max_calls - episode.calls
         results = [self._toolbox.result(live, episode.task, call) for call in action.calls[:left]]
-        over = len(action.calls) > left
+        errors = episode.errors + sum(not valid for _, valid in results)
+        over = len(action.calls) > left or (self.max_errors is not None and errors > self.max_errors)
         refused = (f"error: not executed, the limit is {self.max_calls} calls", True)
         texts = [*results, *[refused] * (len(action.calls) - len(results))]
         messages = tuple(
@@ -168,6 +174,7 @@ class ToolsEnv:
             task=episode.task,
             actions=(*episode.actions, action),
             calls=episode.calls + len(results),
+            errors=errors,
             live=live,
         )
         if over:
@@ -279,6 +286,7 @@ def tools_env(
     copy: Callable[[Any], object] | None = None,
     instructions: str = "",
     max_calls: int = 16,
+    max_errors: int | None = None,
     success_at: float = 1.0,
     branching: Branching | None = None,
     name: str = "tools",
@@ -300,6 +308,7 @@ def tools_env(
         copy: Copies a state; None for `copy.deepcopy`.
         instructions: The system prompt.
         max_calls: Maximum number of calls in an episode.
+        max_errors: Maximum number of calls in an episode that are not executed; None sets no limit.
         success_at: Least reward of a success, for rewards that are no bool.
         branching: None for `COPY` where the state of the first task can be copied, else `REPLAY`; with servers that
             keep a state `REPLAY` if all are deterministic, else `NONE`.
@@ -319,6 +328,7 @@ def tools_env(
         copier=_address(copy),
         instructions=instructions,
         max_calls=max_calls,
+        max_errors=max_errors,
         success_at=success_at,
         branching=Branching.NONE,
         name=name,

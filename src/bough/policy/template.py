@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import TemplateError
 
-from bough.policy.calls import CallFormat, Hermes, find_format
+from bough.policy.calls import CallFormat, find_format
+from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Tool, ToolCall, read_call, tool_record
 
 if TYPE_CHECKING:
@@ -20,14 +21,6 @@ PROBE_TOOL = Tool(
     description="[[tool]]",
     schema={"type": "object", "properties": {"probe": {"type": "string", "description": "[[probe]]"}}},
 )
-
-INSTRUCTIONS = (
-    "# Tools\n\nThe tools, one JSON object each:\n<tools>\n{tools}\n</tools>\n\n"
-    "A call is JSON between tags; a turn may have several:\n"
-    '<tool_call>\n{{"name": "TOOL", "arguments": {{"ARGUMENT": "VALUE"}}}}\n</tool_call>\n'
-    "The result of each call follows between <tool_response> and </tool_response>."
-)
-"""The tools in the system prompt of a template without tools."""
 
 
 class Entry(NamedTuple):
@@ -53,8 +46,7 @@ class ChatTemplate:
 
     A template without a system role gets the system prompt at the beginning of the first user message. One that refuses
     two user messages in a row gets them as one. One without tools, or whose form of calls is unknown, gets the tools in
-    the system prompt, calls in Hermes' form, and results between `<tool_response>` and `</tool_response>` in the user's
-    message (`INSTRUCTIONS`).
+    the system prompt (`tools_as_text`), calls as text (`TextCalls`), and results in the user's message.
 
     Attributes:
         format: The form of its calls.
@@ -79,7 +71,7 @@ class ChatTemplate:
         """
         self._tokenizer: Any = tokenizer
         self._arguments = dict(arguments)
-        self.format: CallFormat = Hermes()
+        self.format: CallFormat = TextCalls()
         self.takes_tools, self._takes_system, self._joins_users = False, True, False
         self.lead = self.call_lead = self.call_tail = ""
         # A conversation is also rendered without its last turn, which is cached.
@@ -98,8 +90,7 @@ class ChatTemplate:
         """The messages and tools as the template gets them; `tools` is the JSON of a list, "" without any."""
         shown = list(entries)
         if tools and not self.takes_tools:
-            rows = [json.dumps(each, ensure_ascii=False) for each in json.loads(tools)]
-            written = INSTRUCTIONS.format(tools="\n".join(rows))
+            written = tools_as_text(json.loads(tools))
             begins = shown[:1] and shown[0].role == "system"
             system = f"{shown[0].content}\n\n{written}" if begins else written
             shown[: 1 if begins else 0] = [Entry("system", system)]
@@ -214,7 +205,7 @@ def _without_tool_role(entries: Sequence[Entry], form: CallFormat) -> list[Entry
             calls = tuple(map(read_call, json.loads(entry.calls)))
             shown.append(entry._replace(content=form.write(Action(text=entry.content, calls=calls)), calls=""))
         elif entry.role == "tool":
-            shown.append(Entry("result", f"<tool_response>\n{entry.content}\n</tool_response>"))
+            shown.append(Entry("result", result_as_text(entry.content)))
         else:
             shown.append(entry)
     shown = _joined(shown, "result", "\n")

@@ -1,11 +1,8 @@
 """Collects texts of the environment for building a tokenizer: observations and actions of an episode."""
 
-import json
-
 from bough.context import Parser, PromptedParser, Turn
 from bough.env import Host
-from bough.policy.calls import Hermes
-from bough.policy.template import INSTRUCTIONS
+from bough.policy.tool_text import TextCalls, result_as_text, tools_as_text
 from bough.tree import Action, Outcome, Task, action_text, plain_text, tool_record
 
 
@@ -22,12 +19,12 @@ async def collect(host: Host, task: Task, parser: Parser, *, turns: int) -> list
     state = await host.start(task)
     texts, past = list[str](), list[Turn]()
     if state.tools:
-        texts.append(INSTRUCTIONS.format(tools="\n".join(json.dumps(tool_record(tool)) for tool in state.tools)))
+        texts += [tools_as_text([tool_record(tool) for tool in state.tools]), result_as_text("")]
     for _ in range(turns):
         texts += [plain_text(state.observation), *(state.admissible or ())]
         plan = await host.plan(state)
         action = (plan or state.admissible or ("",))[0]
-        texts.append(Hermes().write(action) if isinstance(action, Action) else action)
+        texts.append(TextCalls().write(action) if isinstance(action, Action) else action)
         if isinstance(parser, PromptedParser) and isinstance(action, str):
             texts.append(parser.write(action, past, [action_text(each) for each in plan or (action,)]))
         past.append(Turn(observation=state.observation, action=action, tokens=()))

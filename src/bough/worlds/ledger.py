@@ -14,27 +14,25 @@ from bough.rollout import Limits
 from bough.train import Evaluation, Execution, Schedule, Tasks, Warmup, World
 from bough.tree import Action
 
-NAMES = ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal")
+NAMES = ("ann", "ben", "dan", "rob", "sam", "ted", "tom", "val")
 TASKS = 6000
+LOW = 4
+"""An account below this is short of money."""
 
 
-def get(db: Database, name: str) -> int:
+def get(db: Database, name: str) -> str:
     """Balance of an account."""
     found = db.execute("select balance from accounts where name = ?", [name]).fetchone()
     if found is None:
         raise ToolError(f"no account {name}")
     db.execute("insert or ignore into seen values (?)", [name])
-    return found[0]
+    return f"{name} {found[0]}"
 
 
-def pay(db: Database, src: str, dst: str, n: int) -> str:
-    """Move n from one account to another."""
-    balance = dict(db.execute("select name, balance from accounts"))
-    if src not in balance or dst not in balance:
-        raise ToolError(f"no account {dst if src in balance else src}")
-    if not 0 < n <= balance[src]:
-        raise ToolError(f"{src} has {balance[src]}")
-    db.executemany("update accounts set balance = balance + ? where name = ?", [(-n, src), (n, dst)])
+def pay(db: Database, name: str, n: int) -> str:
+    """Pay n into an account."""
+    if db.execute("update accounts set balance = balance + ? where name = ? and ? > 0", [n, name, n]).rowcount != 1:
+        raise ToolError(f"got {n} for {name}; need an account, and more than 0")
     return "ok"
 
 
@@ -46,10 +44,9 @@ def opened(row: Mapping[str, Any]) -> Database:
 
 
 def settled(db: Database, row: Mapping[str, Any]) -> bool:
-    """Whether the right amount was moved between the right accounts, and nothing else."""
-    src, dst, n = row["pay"]
-    goal = row["accounts"] | {src: row["accounts"][src] - n, dst: row["accounts"][dst] + n}
-    return dict(db.execute("select name, balance from accounts")) == goal
+    """Whether the right amount was paid to the account that is short, and nothing else."""
+    name, n = row["pay"]
+    return dict(db.execute("select name, balance from accounts")) == row["accounts"] | {name: row["accounts"][name] + n}
 
 
 def content(db: Database, row: Mapping[str, Any]) -> str:
@@ -59,36 +56,22 @@ def content(db: Database, row: Mapping[str, Any]) -> str:
 
 
 def plan(db: Database, row: Mapping[str, Any]) -> list[Action | str]:
-    """The oracle: the lookups, the payment, and the answer."""
+    """The oracle: lookups in order, up to the account that is short, the payment, and the answer."""
     del db
-    src, dst, n = row["pay"]
-    return [*(call(get, name=name) for name in row["look"]), call(pay, src=src, dst=dst, n=n), "done"]
+    name, n = row["pay"]
+    asked = [*row["accounts"]]
+    return [*(call(get, name=each) for each in asked[: asked.index(name) + 1]), call(pay, name=name, n=n), "done"]
 
 
 def rows() -> Iterator[dict[str, Any]]:
-    """The tasks. The prompt decides the split, so that no prompt of one split is in another."""
+    """The tasks: pay the one account of up to four that is short. The prompt decides the split: no prompt is in two."""
     rng = Random("ledger")
     for _ in range(TASKS):
-        people = rng.sample(NAMES, rng.choice((2, 3, 4, 5)))
-        accounts: dict[str, int] = dict(zip(people, rng.sample(range(3, 10), len(people)), strict=True))
-        prompt, look, move = _task(rng, accounts)
-        yield {"prompt": prompt, "accounts": accounts, "look": look, "pay": move, "split": split_of(prompt)}
-
-
-def _task(rng: Random, accounts: Mapping[str, int]) -> tuple[str, list[str], tuple[str, str, int]]:
-    """The prompt, the accounts to look up, and the payment."""
-    n, people = rng.randint(1, 3), [*accounts]
-    poorest, richest = min(people, key=accounts.__getitem__), max(people, key=accounts.__getitem__)
-    if len(people) == 2:
-        return f"richer of {' '.join(sorted(people))} pays the other {n}", sorted(people), (richest, poorest, n)
-    if len(people) == 3 and rng.random() < 0.5:
-        src, most, least = people
-        limit = rng.randint(4, 8)
-        prompt = f"{src} pays {n} to {most} if it has over {limit}, else to {least}"
-        return prompt, [src], (src, most if accounts[src] > limit else least, n)
-    src, rest = people[0], sorted(people[1:])
-    receiver = min(rest, key=accounts.__getitem__)
-    return f"{src} pays {n} to the poorest of {' '.join(rest)}", rest, (src, receiver, n)
+        names = rng.sample(NAMES, rng.choice((2, 3, 4)))
+        short, n = rng.choice(names), rng.randint(1, 9)
+        accounts = {name: rng.randint(1, 3) if name == short else rng.randint(5, 9) for name in names}
+        prompt = f"pay {n} to the one of {' '.join(names)} under {LOW}"
+        yield {"prompt": prompt, "accounts": accounts, "pay": (short, n), "split": split_of(prompt)}
 
 
 def ledger() -> World:
@@ -104,7 +87,8 @@ def ledger() -> World:
         plan=plan,
         key=content,
         instructions="Keep the accounts. Look up, then pay, then answer done.",
-        max_calls=8,
+        max_calls=6,
+        max_errors=0,
         name="ledger",
     )
     return World(
@@ -112,12 +96,12 @@ def ledger() -> World:
         env=env,
         policy=Tiny(layers=2, width=64, heads=4, context_tokens=1024),
         parser=ToolCalls(),
-        limits=Limits(turns=8),
-        sampling=Sampling(max_tokens=64),
-        optimizer=Optimizer(learning_rate=1e-3, minibatches=2),
-        warmup=Warmup(demonstrations=128, epochs=8, learning_rate=3e-3, batch_tokens=2048),
-        schedule=Schedule(steps=40, batch_tasks=16),
+        limits=Limits(turns=6),
+        sampling=Sampling(max_tokens=24),
+        optimizer=Optimizer(learning_rate=3e-4, minibatches=2),
+        warmup=Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
+        schedule=Schedule(steps=150, batch_tasks=16),
         execution=Execution(threads=1),
         tasks=Tasks(split="train", count=2000),
-        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=10),
+        evaluation=Evaluation(tasks=Tasks(split="test", count=200), every=50),
     )

@@ -1,0 +1,80 @@
+"""Tools, calls and results as text, for chat templates without tools."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bough.policy.calls import Hermes, Pythonic
+from bough.policy.calls.hermes import OPEN
+from bough.tree import Action, ToolCall
+
+SIGNATURE = {"type", "properties", "required", "additionalProperties"}
+"""The keys of a schema that a signature contains."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCalls:
+    """Calls as Python (`Pythonic`), which takes few tokens; as JSON (`Hermes`) where a name is none of Python's.
+
+    Example:
+        >>> TextCalls().write(Action(calls=(ToolCall(name="find", arguments={"item": "tea"}),)))
+        "[find(item='tea')]"
+    """
+
+    def parse(self, text: str, begin: int = 0) -> Action:
+        """See `CallFormat`."""
+        return Hermes().parse(text, begin) if OPEN in text[begin:] else Pythonic().parse(text, begin)
+
+    def write(self, action: Action) -> str:
+        """See `CallFormat`."""
+        text = Pythonic().write(action)
+        read = [(call.name, call.arguments) for call in self.parse(text).calls if isinstance(call, ToolCall)]
+        good = [(call.name, dict(call.arguments)) for call in action.calls if isinstance(call, ToolCall)]
+        return text if read == good else Hermes().write(action)
+
+    def template_id(self, call_id: str) -> str:
+        """See `CallFormat`."""
+        return call_id
+
+
+def tools_as_text(records: Sequence[Mapping[str, Any]]) -> str:
+    """The part of the system prompt that describes tools, given as in `tool_record`, and the form of their calls.
+
+    A tool whose names are Python's is a signature, `find(item: string, count?: integer): Finds an item.` Any other is
+    JSON, and is called in JSON.
+    """
+    lines = [_signature(each["function"]) for each in records]
+    shown = [line or json.dumps(each, ensure_ascii=False) for line, each in zip(lines, records, strict=True)]
+    example = Action(calls=(ToolCall(name="TOOL", arguments={"ARGUMENT": "VALUE"}),))
+    forms = [
+        *([f"A call: {Pythonic().write(example)}"] if any(lines) else []),
+        *([f"A call of a tool in JSON:\n{Hermes().write(example)}"] if not all(lines) else []),
+    ]
+    return "\n".join(["Tools:", *shown, *forms])
+
+
+def result_as_text(content: str) -> str:
+    """The result of a call in the user's message."""
+    return f"result: {content}"
+
+
+def _signature(function: Mapping[str, Any]) -> str:
+    """A tool as a signature with its description; "" where Python cannot call it by its names."""
+    name, schema = function["name"], function.get("parameters", {})
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    call = Action(calls=(ToolCall(name=name, arguments=dict.fromkeys(properties)),))
+    if TextCalls().write(call) != Pythonic().write(call):
+        return ""
+    arguments = [f"{each}{'' if each in required else '?'}: {_kind(kind)}" for each, kind in properties.items()]
+    rest = {key: value for key, value in schema.items() if key not in SIGNATURE}
+    where = f" with {json.dumps(rest, ensure_ascii=False)}" if rest else ""
+    return f"{name}({', '.join(arguments)}){where}: {function.get('description', '')}"
+
+
+def _kind(schema: object) -> str:
+    """The type of an argument: a word where the schema has no more than that, else the schema."""
+    text = json.dumps(schema, ensure_ascii=False)
+    word = re.fullmatch(r'\{"type": "(\w+)"\}', text)
+    return word[1] if word else text
