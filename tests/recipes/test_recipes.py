@@ -31,6 +31,7 @@ from bough.rollout import Limits
 from bough.search import Descend, MeanBackup, RolloutValue, Sample, Search, Uct, puct
 from bough.train import Checkpointing, Demonstrations, Evaluation, OwnPolicy, Revise, Run, Tasks, Warmup, World
 from bough.train.check import check
+from bough.worlds.ledger import ledger
 
 RECIPES = list(names("recipes"))
 TINY = Tiny(layers=2, width=64, heads=4)
@@ -216,6 +217,18 @@ MEASURED: dict[str, tuple[Callable[[], Run], Mapping[str, object]]] = {
             **ROUNDS,
             "explorer": _mcts(50, revisit=False),
             "credit": Filtered(most=2, value_targets=RestMcts(head="value")),
+        },
+    ),
+    "grpo_ledger": (
+        lambda: ledger().run(),
+        {
+            "limits": Limits(turns=6),
+            "sampling": Sampling(max_tokens=24),
+            "optimizer": Optimizer(learning_rate=3e-4, minibatches=2),
+            "warmup": Warmup(demonstrations=1024, epochs=3, learning_rate=3e-3, batch_tokens=2048),
+            "evaluation": Evaluation(tasks=Tasks(split="test", count=200), every=50),
+            "steps": 150,
+            "batch_tasks": 16,
         },
     ),
     "hi_agent_sokoban": (
